@@ -1,0 +1,227 @@
+//! The configuration that counts: one file, or the user's and the approved ones of a project, added up.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::{
+    Entry, Error, Layer, Problem, Problems, Settings, Source,
+    decode::decode,
+    file::{self, Parsed, Placed},
+    paths::{canonical, lexical},
+    settings::WrittenSettings,
+    tree::{Node, Place, Table, join},
+};
+
+/// What may load, and under which settings. Every part of it has been checked.
+///
+/// [`open`](Self::open) reads the one file that the user named, [`discover`](Self::discover) finds the user's own and a
+/// project's; [`parse`](Self::parse) does no I/O.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    entries: Vec<Entry>,
+    settings: Settings,
+    sections: Table,
+    files: Vec<PathBuf>,
+}
+
+impl Config {
+    /// A configuration under which nothing loads.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Checks one file's text. Nothing is read from disk, so two paths are the same file only where their text says so.
+    ///
+    /// `sections` are the top-level tables that the caller reads for itself, with [`section`](Self::section); another one
+    /// is an unknown key.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with all that is wrong.
+    pub fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Self, Error> {
+        let parsed = file::parse(text, source, sections);
+        Self::add_up(vec![parsed], lexical)
+    }
+
+    /// A configuration made by a program rather than read from a file.
+    ///
+    /// # Errors
+    /// [`Error::Entry`] where an entry breaks a rule that a written one must keep, or where two have the same name or
+    /// file.
+    pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, Error> {
+        for (index, entry) in entries.iter().enumerate() {
+            let refused = |why: String| Error::Entry { name: entry.name.clone(), why };
+            file::check_made(entry).map_err(refused)?;
+            let mut earlier = entries[..index].iter();
+            if earlier.clone().any(|other| other.name == entry.name) {
+                return Err(refused("another entry has this name".to_owned()));
+            }
+            if let Some(other) = earlier.find(|other| canonical(&other.path) == canonical(&entry.path)) {
+                return Err(refused(format!("the entry `{}` is of the same file", other.name)));
+            }
+        }
+        Ok(Self { entries, settings, ..Self::default() })
+    }
+
+    /// All entries, also those that are not enabled, the user's before a project's, each file's in its own order.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entries that load.
+    pub fn enabled(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.enabled)
+    }
+
+    /// The entry of that name.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The entry of that file, whichever way the path is spelt, symbolic links included.
+    #[must_use]
+    pub fn entry_at(&self, wasm: &Path) -> Option<&Entry> {
+        let wasm = canonical(&std::path::absolute(wasm).unwrap_or_else(|_| wasm.to_owned()));
+        self.entries.iter().find(|entry| canonical(&entry.path) == wasm)
+    }
+
+    /// Enables an entry, as `--plugin` does; `false` where there is none of that name. Nothing can be disabled this way.
+    pub fn enable(&mut self, name: &str) -> bool {
+        let found = self.entries.iter_mut().find(|entry| entry.name == name);
+        found.is_some_and(|entry| {
+            entry.enabled = true;
+            true
+        })
+    }
+
+    /// The engine's settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The files that count, the user's before a project's.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// The caller's own section, read into the caller's own type; `None` where no file has it. A key that the type does
+    /// not have is an error, as in the engine's own sections. What the user's file and a project's say is added up; a key
+    /// that both give was refused when the files were read.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with what is wrong in the section.
+    ///
+    /// ```
+    /// # use hookhost::allowlist::{Config, Error, Layer, Source};
+    /// #[derive(serde::Deserialize)]
+    /// struct Agent {
+    ///     model: String,
+    /// }
+    ///
+    /// let source = Source::new("hookhost.toml", Layer::Chosen);
+    /// let config = Config::parse("[agent]\nmodel = 'small'", &source, &["agent"])?;
+    /// assert_eq!(config.section::<Agent>("agent")?.unwrap().model, "small");
+    /// # Ok::<_, Error>(())
+    /// ```
+    pub fn section<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
+        let Some(node) = self.sections.get(name) else { return Ok(None) };
+        let mut problems = Vec::new();
+        let value = decode(name, node, &mut problems);
+        Ok(Problems::none_or(problems, value)?)
+    }
+
+    /// Adds the files up, in order; `same` gives paths of one file one spelling.
+    pub(super) fn add_up(
+        files: Vec<Result<Parsed, Vec<Problem>>>,
+        same: impl Fn(&Path) -> PathBuf,
+    ) -> Result<Self, Error> {
+        let mut sum = Sum::default();
+        for file in files {
+            match file {
+                Ok(parsed) => sum.add(parsed, &same),
+                Err(problems) => sum.problems.extend(problems),
+            }
+        }
+        let config = Self {
+            entries: sum.entries.into_iter().map(|placed| placed.entry).collect(),
+            settings: sum.settings,
+            sections: sum.sections,
+            files: sum.files,
+        };
+        Ok(Problems::none_or(sum.problems, config)?)
+    }
+}
+
+/// The files added so far.
+#[derive(Default)]
+struct Sum {
+    entries: Vec<Placed>,
+    settings: Settings,
+    /// The `[settings]` of the files so far, to be named where they are contradicted.
+    settings_at: Vec<Node>,
+    sections: Table,
+    files: Vec<PathBuf>,
+    problems: Vec<Problem>,
+}
+
+impl Sum {
+    fn add(&mut self, parsed: Parsed, same: &impl Fn(&Path) -> PathBuf) {
+        for placed in parsed.entries {
+            self.add_entry(placed, same);
+        }
+        if let Some(node) = parsed.settings {
+            self.add_settings(node, parsed.layer);
+        }
+        let problems = &mut self.problems;
+        self.sections.add("", parsed.sections, &mut |path, theirs, mine| {
+            let message = format!("`{path}` is already set at {}: keep one of them", place(&theirs.place));
+            problems.push(Problem::new(&mine.place, message).about(path));
+        });
+        self.files.push(parsed.file);
+    }
+
+    fn add_entry(&mut self, placed: Placed, same: &impl Fn(&Path) -> PathBuf) {
+        let Placed { entry, .. } = &placed;
+        let mut refuse = |key: &str, at: &Place, message: String| {
+            self.problems.push(Problem::new(at, message).about(&join("plugin", key)));
+        };
+        if let Some(other) = self.entries.iter().find(|other| other.entry.name == entry.name) {
+            let first = place(&other.name_at);
+            let message =
+                format!("the name `{}` is taken: the entry at {first} has it, and none overrides another", entry.name);
+            refuse("name", &placed.name_at, message);
+        } else if let Some(other) = self.entries.iter().find(|other| same(&other.entry.path) == same(&entry.path)) {
+            let first = place(&other.path_at);
+            let message = format!("`{}`, at {first}, is an entry of the same file: keep one of them", other.entry.name);
+            refuse("path", &placed.path_at, message);
+        }
+        self.entries.push(placed);
+    }
+
+    fn add_settings(&mut self, node: Node, layer: Layer) {
+        let Some(written) = decode::<WrittenSettings>("settings", &node, &mut self.problems) else { return };
+        if layer != Layer::Project {
+            self.settings.set(&written);
+        } else if let Err(key) = self.settings.tighten(&written) {
+            let mut earlier = self.settings_at.iter().rev().map(|settings| (settings, settings.nearest_to(&[key])));
+            let against = match earlier.find(|(settings, value)| !std::ptr::eq(*settings, *value)) {
+                Some((_, value)) => format!("at {}", place(&value.place)),
+                None => "by default".to_owned(),
+            };
+            let message = format!("a project's file cannot loosen a setting, and `{key}` is tighter {against}");
+            let key_path = join("settings", key);
+            self.problems.push(Problem::new(&node.nearest_to(&[key]).place, message).about(&key_path));
+        }
+        self.settings_at.push(node);
+    }
+}
+
+/// `file:line` of a place.
+fn place(place: &Place) -> String {
+    format!("{}:{}", place.file.path.display(), place.line())
+}

@@ -1,0 +1,158 @@
+//! Writing an entry into a configuration file.
+//!
+//! Everything else in the file stays byte for byte as it is: a new entry is appended, a new digest takes the place of the
+//! old one's text. What would be written is checked like any configuration first, and the file is replaced whole.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Config, Digest, Entry, Error, Layer, Places, ProjectFile, Source,
+    atomic::{self, NewFile},
+    entry::folder_of,
+    file::{self, Placed},
+    paths::canonical,
+    problem::Problems,
+    written::WrittenEntry,
+};
+
+/// What [`allow`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The configuration file, symbolic links resolved.
+    pub file: PathBuf,
+    /// The line of the entry's `[[plugin]]`, from 1.
+    pub line: usize,
+    /// The entry's text: what was appended, or the new digest's line.
+    pub text: String,
+    /// What was done.
+    pub change: Change,
+    /// The digest of the configuration file before; `None` where there was none.
+    pub before: Option<Digest>,
+    /// The digest of the configuration file now. A project's file is inert with it, until it is approved: see
+    /// [`TrustStore::renew`](super::TrustStore::renew).
+    pub after: Digest,
+}
+
+/// What became of the configuration file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A new entry stands at its end.
+    Added,
+    /// An entry of the same name and path has the new digest, and is otherwise as it was.
+    DigestUpdated {
+        /// The digest that it had.
+        from: Digest,
+    },
+    /// The entry stood there already, with that digest.
+    Unchanged,
+}
+
+/// Writes `entry` into the configuration file `file`, which is made if it does not exist. Where an entry of the same name
+/// and path is there, only its digest is changed, and its limits, grants and configuration stay what they are. `sections`
+/// as in [`Config::parse`].
+///
+/// # Errors
+/// [`Error::Invalid`] where the file is wrong as it is; [`Error::Entry`] where another entry has the name or the path, or
+/// the entry breaks a rule; [`Error::Io`] where the file cannot be read or written. In all of them the file is as it was.
+pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> Result<Written, Error> {
+    let entry = &Entry { path: without_links(&entry.path)?, ..entry.clone() };
+    let present = if fs::symlink_metadata(file).is_ok() { Some(ProjectFile::read(file)?) } else { None };
+    let path = match &present {
+        Some(present) => present.path.clone(),
+        None => new_file(file)?,
+    };
+    let source = Source { file: path.clone(), layer: Layer::Chosen, home: places.home.clone() };
+    let before = present.as_ref().map(|present| present.digest);
+    let old = present.map_or_else(String::new, |present| present.text);
+    let entries = file::parse(&old, &source, sections).map_err(Problems::of)?.entries;
+
+    let edit = match conflict(&entries, entry)? {
+        Some(placed) if placed.entry.digest == entry.digest => Edit::nothing(placed, &old),
+        Some(placed) => Edit::digest(placed, &old, entry.digest),
+        None => Edit::append(entry, &old, folder_of(&path))?,
+    };
+    // The file is only written if it means what was asked for.
+    let config = Config::parse(&edit.new, &source, sections)?;
+    let line = config.entry(&entry.name).and_then(|entry| entry.origin.as_ref()).map_or(0, |origin| origin.line);
+    if edit.change != Change::Unchanged {
+        atomic::replace(&path, edit.new.as_bytes(), NewFile::Usual)?;
+    }
+    let after = Digest::of_bytes(edit.new.as_bytes());
+    Ok(Written { file: path, line, text: edit.text, change: edit.change, before, after })
+}
+
+/// The full path of a file that does not exist yet, its folder being made.
+fn new_file(file: &Path) -> Result<PathBuf, Error> {
+    let file = std::path::absolute(file).map_err(Error::io("write", file))?;
+    fs::create_dir_all(folder_of(&file)).map_err(Error::io("make", folder_of(&file)))?;
+    without_links(&file)
+}
+
+/// The absolute path, its folder without symbolic links: so it is seen whether it lies in a given folder.
+fn without_links(file: &Path) -> Result<PathBuf, Error> {
+    let file = std::path::absolute(file).map_err(Error::io("find", file))?;
+    Ok(match file.file_name() {
+        Some(name) => canonical(folder_of(&file)).join(name),
+        None => file,
+    })
+}
+
+/// The entry of the same name and path, if there is one; one that shares only one of them is in the way.
+fn conflict<'a>(entries: &'a [Placed], entry: &Entry) -> Result<Option<&'a Placed>, Error> {
+    let path = canonical(&entry.path);
+    let same_name = |placed: &Placed| placed.entry.name == entry.name;
+    let same_path = |placed: &Placed| canonical(&placed.entry.path) == path;
+    let Some(found) = entries.iter().find(|placed| same_name(placed) || same_path(placed)) else { return Ok(None) };
+    if same_name(found) && same_path(found) {
+        return Ok(Some(found));
+    }
+    let at = format!("{}:{}", found.name_at.file.path.display(), found.name_at.line());
+    let why = if same_name(found) {
+        format!("{at} has that name for {}: choose another name", found.entry.path.display())
+    } else {
+        format!("{at} has that file, under the name `{}`", found.entry.name)
+    };
+    Err(Error::Entry { name: entry.name.clone(), why })
+}
+
+/// The file's new text.
+struct Edit {
+    new: String,
+    text: String,
+    change: Change,
+}
+
+impl Edit {
+    fn nothing(placed: &Placed, old: &str) -> Self {
+        Self { new: old.to_owned(), text: line_of(old, placed.digest_at.range.start), change: Change::Unchanged }
+    }
+
+    fn digest(placed: &Placed, old: &str, digest: Digest) -> Self {
+        let range = placed.digest_at.range.clone();
+        let new = format!("{}\"{digest}\"{}", &old[..range.start], &old[range.end..]);
+        Self { text: line_of(&new, range.start), new, change: Change::DigestUpdated { from: placed.entry.digest } }
+    }
+
+    fn append(entry: &Entry, old: &str, folder: &Path) -> Result<Self, Error> {
+        let text = WrittenEntry::of(entry, folder).and_then(|written| written.to_toml());
+        let mut text = text.map_err(|why| Error::Entry { name: entry.name.clone(), why })?;
+        let mut new = old.to_owned();
+        if !new.is_empty() {
+            new.push_str(if new.ends_with('\n') { "\n" } else { "\n\n" });
+        }
+        if old.contains("\r\n") {
+            text = text.replace('\n', "\r\n");
+        }
+        new.push_str(&text);
+        Ok(Self { new, text, change: Change::Added })
+    }
+}
+
+/// The line around that byte.
+fn line_of(text: &str, at: usize) -> String {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    text[start..].lines().next().unwrap_or("").to_owned()
+}

@@ -1,0 +1,60 @@
+//! Why a configuration cannot be used.
+
+use std::{io, path::PathBuf};
+
+use super::Problems;
+
+/// Why a configuration cannot be read, trusted or changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Something in a file is wrong; nothing of it counts.
+    #[error(transparent)]
+    Invalid(#[from] Problems),
+    /// A file or folder could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: "read", "write", …
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not text, not a regular file, or larger than a configuration can be.
+    #[error("{} cannot be a configuration: {why}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The user has no home folder, so there is no user-wide configuration.
+    #[error(
+        "the user's home folder is not known: set HOME, or name the folders with HOOKHOST_CONFIG_DIR and HOOKHOST_STATE_DIR"
+    )]
+    NoHome,
+    /// An entry that a program made, or asks to write, breaks a rule of the allowlist.
+    #[error("the entry `{name}` cannot be used: {why}")]
+    Entry {
+        /// Its name.
+        name: String,
+        /// Which rule.
+        why: String,
+    },
+    /// The record of approved project files is not as the host wrote it.
+    #[error("{} is damaged ({why}): delete it, and approve your projects again with `hookhost trust`", path.display())]
+    TrustStore {
+        /// The store.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Error {
+    pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { action, path, source }
+    }
+}

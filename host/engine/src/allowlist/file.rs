@@ -1,0 +1,254 @@
+//! One file: text → checked entries. A function of its input: no I/O.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    Entry, Layer, Limits, Mode, Origin, Problem,
+    decode::{decode, unknown_key},
+    entry::folder_of,
+    paths::expand,
+    tree::{self, Key, Node, Place, Table, Text, Value, join},
+    written::{WrittenEntry, WrittenGrants},
+};
+
+/// Where a text comes from, and what its paths are relative to.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file: messages name it, and relative paths are relative to its folder. Absolute, where the entries' paths are
+    /// to be absolute.
+    pub file: PathBuf,
+    /// Whose it is.
+    pub layer: Layer,
+    /// What `~/` stands for; without it, `~/` is an error.
+    pub home: Option<PathBuf>,
+}
+
+impl Source {
+    /// A source for which `~/` stands for nothing.
+    #[must_use]
+    pub fn new(file: impl Into<PathBuf>, layer: Layer) -> Self {
+        Self { file: file.into(), layer, home: None }
+    }
+}
+
+/// One file, checked by itself.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) file: PathBuf,
+    pub(super) layer: Layer,
+    pub(super) entries: Vec<Placed>,
+    pub(super) settings: Option<Node>,
+    /// The embedder's sections.
+    pub(super) sections: Table,
+}
+
+/// An entry, and where in the file its name, path and digest are.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) entry: Entry,
+    pub(super) name_at: Place,
+    pub(super) path_at: Place,
+    pub(super) digest_at: Place,
+}
+
+/// The sections that are the engine's.
+const SECTIONS: [&str; 2] = ["plugin", "settings"];
+
+/// Checks a file by itself; `sections` are those that the embedder claims.
+pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
+    let file = Arc::new(Text { path: source.file.clone(), text: text.to_owned() });
+    let mut parsed = Parsed {
+        file: source.file.clone(),
+        layer: source.layer,
+        entries: Vec::new(),
+        settings: None,
+        sections: Table::default(),
+    };
+    let mut problems = Vec::new();
+    let known = || SECTIONS.iter().chain(sections).copied();
+    for (key, node) in tree::parse(&file)?.into_iter() {
+        match key.name.as_str() {
+            "plugin" => parsed.entries = entries(&key, &node, source, &mut problems),
+            "settings" => parsed.settings = Some(node),
+            name if known().any(|section| section == name) => parsed.sections.push(key, node),
+            _ => problems.push(unknown_key(&key, "", &known().collect::<Vec<_>>())),
+        }
+    }
+    if problems.is_empty() { Ok(parsed) } else { Err(problems) }
+}
+
+fn entries(key: &Key, node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Vec<Placed> {
+    let Value::Array(nodes) = &node.value else {
+        let message = "`plugin`: entries are written `[[plugin]]`, with two brackets";
+        problems.push(Problem::new(&key.place, message).about("plugin"));
+        return Vec::new();
+    };
+    nodes.iter().filter_map(|node| entry(node, source, problems)).collect()
+}
+
+fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Placed> {
+    let written: WrittenEntry = decode("plugin", node, problems)?;
+    let mut check = Check { node, source, problems, failed: false };
+    let path = check.expand(&["path"], &written.path)?;
+    let grants = written.grants.as_ref().map(|grants| check.grants(grants)).unwrap_or_default();
+    check.rules(&written);
+    let default = Limits::for_grants(&grants);
+    let limits = written.limits.as_ref().map_or(default.clone(), |limits| limits.over(&default));
+    if limits.compute > limits.deadline {
+        let why = format!("longer than `deadline`, which is {:?} and holds all of the call", limits.deadline);
+        check.fail(&["limits", "compute"], &why);
+    }
+    if check.failed {
+        return None;
+    }
+    let at = |key| node.nearest_to(&[key]).place.clone();
+    let origin = Origin { file: source.file.clone(), line: node.place.line(), layer: source.layer };
+    Some(Placed {
+        name_at: at("name"),
+        path_at: at("path"),
+        digest_at: at("sha256"),
+        entry: Entry {
+            name: written.name,
+            path,
+            digest: written.sha256,
+            priority: written.priority.unwrap_or(Entry::DEFAULT_PRIORITY),
+            enabled: written.enabled.unwrap_or(true),
+            events: written.events.map(|events| events.into_iter().map(|event| event.0).collect()),
+            actions: written.actions,
+            tools: written.tools,
+            mode: written.mode.unwrap_or(Mode::Enforce),
+            on_failure: written.on_failure,
+            limits,
+            grants,
+            config: written.config,
+            origin: Some(origin),
+        },
+    })
+}
+
+/// Why a name cannot be an entry's.
+pub(super) fn name_rule(name: &str) -> Result<(), String> {
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let odd = name.chars().any(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-'));
+    if starts_well && !odd && name.len() <= 64 {
+        return Ok(());
+    }
+    Err("a name is 1 to 64 of `A–Z a–z 0–9 . _ -` and begins with a letter or digit".to_owned())
+}
+
+fn guest_dir_rule(guest: &str) -> Result<(), String> {
+    if guest.starts_with('/') && !guest.contains('\0') && guest.split('/').all(|part| part != ".." && part != ".") {
+        return Ok(());
+    }
+    Err(format!("{guest:?} is no guest folder: one begins with `/` and has neither `.` nor `..` in it"))
+}
+
+fn env_rule(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.contains(['=', '\0', '*']) {
+        return Err(format!("{name:?} is no environment variable: each is named in full, without `=` and `*`"));
+    }
+    Ok(())
+}
+
+fn http_rule(host: &str) -> Result<(), String> {
+    let (name, port) = host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+    let name_is_well =
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+    let port_is_well = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+    if name_is_well && port_is_well {
+        return Ok(());
+    }
+    Err(format!("{host:?} is no host: write `name` or `name:port`, without scheme, path or `*`"))
+}
+
+/// Checks what serde cannot, each at its key's place.
+struct Check<'a> {
+    node: &'a Node,
+    source: &'a Source,
+    problems: &'a mut Vec<Problem>,
+    failed: bool,
+}
+
+impl Check<'_> {
+    fn fail(&mut self, keys: &[&str], why: &str) {
+        let key = join("plugin", &keys.join("."));
+        let place = &self.node.nearest_to(keys).place;
+        self.problems.push(Problem::new(place, format!("`{key}`: {why}")).about(&key));
+        self.failed = true;
+    }
+
+    fn all<'a>(
+        &mut self,
+        keys: &[&str],
+        values: impl IntoIterator<Item = &'a String>,
+        rule: fn(&str) -> Result<(), String>,
+    ) {
+        for value in values {
+            if let Err(why) = rule(value) {
+                self.fail(keys, &why);
+            }
+        }
+    }
+
+    fn expand(&mut self, keys: &[&str], path: &str) -> Option<PathBuf> {
+        expand(path, folder_of(&self.source.file), self.source.home.as_deref())
+            .map_err(|why| self.fail(keys, &why))
+            .ok()
+    }
+
+    fn rules(&mut self, written: &WrittenEntry) {
+        self.all(&["name"], [&written.name], name_rule);
+        let empty = [
+            ("events", written.events.as_ref().is_some_and(BTreeSet::is_empty)),
+            ("actions", written.actions.as_ref().is_some_and(BTreeSet::is_empty)),
+            ("tools", written.tools.as_ref().is_some_and(Vec::is_empty)),
+        ];
+        for (key, _) in empty.into_iter().filter(|(_, empty)| *empty) {
+            self.fail(
+                &[key],
+                "an empty list lets nothing through: leave the key out for all, or set `enabled = false`",
+            );
+        }
+    }
+
+    fn grants(&mut self, grants: &WrittenGrants) -> super::Grants {
+        self.all(&["grants", "env"], &grants.env, env_rule);
+        self.all(&["grants", "http"], &grants.http, http_rule);
+        if grants.model.as_ref().is_some_and(|model| model.name.is_empty()) {
+            self.fail(&["grants", "model", "name"], "a model without a name is none of the configured ones");
+        }
+        if let Some(twice) = grants.read_dirs.keys().find(|guest| grants.write_dirs.contains_key(*guest)) {
+            self.fail(
+                &["grants", "write-dirs", twice],
+                "this guest folder is in `read-dirs` too: keep it in one of them",
+            );
+        }
+        let read_dirs = self.dirs("read-dirs", &grants.read_dirs);
+        let write_dirs = self.dirs("write-dirs", &grants.write_dirs);
+        grants.with_dirs(read_dirs, write_dirs)
+    }
+
+    fn dirs(&mut self, key: &str, dirs: &BTreeMap<String, String>) -> BTreeMap<String, PathBuf> {
+        for guest in dirs.keys() {
+            self.all(&["grants", key, guest], [guest], guest_dir_rule);
+        }
+        let expanded = dirs
+            .iter()
+            .filter_map(|(guest, host)| self.expand(&["grants", key, guest], host).map(|host| (guest.clone(), host)));
+        expanded.collect()
+    }
+}
+
+/// The checks of an entry that a program made: those of a written one.
+pub(super) fn check_made(entry: &Entry) -> Result<(), String> {
+    let written = WrittenEntry::of(entry, Path::new(""))?.to_toml()?;
+    let source = Source::new("", Layer::Chosen);
+    match parse(&written, &source, &[]) {
+        Ok(_) => Ok(()),
+        Err(problems) => Err(problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; ")),
+    }
+}

@@ -1,0 +1,64 @@
+//! The capabilities that an entry gives to its plugin.
+
+use std::{
+    collections::BTreeMap,
+    num::{NonZeroU32, NonZeroUsize},
+    path::PathBuf,
+};
+
+/// The capabilities that an entry gives to its plugin, beside `event`, `log` and `effects`, which every plugin has.
+/// Default: none. A component that imports one it is not granted is refused at load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// `state = { quota = "1MiB" }`: key-value state of its own.
+    pub state: Option<StateGrant>,
+    /// `read-dirs = { "/policy" = "./policy" }`: guest folder to host folder, which the guest may read. A guest folder is
+    /// absolute and has no `..`; a host folder is relative to the configuration file, and `~/` is the user's home.
+    pub read_dirs: BTreeMap<String, PathBuf>,
+    /// `write-dirs`: as `read-dirs`, and the guest may change what is in them. One guest folder in both is an error.
+    pub write_dirs: BTreeMap<String, PathBuf>,
+    /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
+    pub env: Vec<String>,
+    /// `http = ["api.example.com"]`: hosts, with `:port` where it is not the scheme's, that the guest may send requests
+    /// to. Neither scheme nor path nor `*`.
+    pub http: Vec<String>,
+    /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
+    pub model: Option<ModelGrant>,
+    /// `transcript = true`: the conversation.
+    pub transcript: bool,
+    /// `approve = true`: its `approve` waives the questions that the configuration asks.
+    pub approve: bool,
+    /// `audit = true`: it may hear `audit-record`.
+    pub audit: bool,
+    /// `clock = true`: the real time in place of the event's; its answers can then not be replayed.
+    pub clock: bool,
+    /// `random = true`: real random numbers in place of those seeded from the event; as `clock`.
+    pub random: bool,
+}
+
+/// Key-value state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateGrant {
+    /// `quota`: bytes of keys and values in each scope; 1 to 1 GiB, default 1 MiB.
+    pub quota: NonZeroUsize,
+}
+
+impl Default for StateGrant {
+    fn default() -> Self {
+        Self { quota: NonZeroUsize::MIN.saturating_add((1 << 20) - 1) }
+    }
+}
+
+/// Side calls to a language model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelGrant {
+    /// `name`: which of the embedder's models; required.
+    pub name: String,
+    /// `max-calls`: calls per session; 1 to 2³² − 1, default 10.
+    pub max_calls: NonZeroU32,
+}
+
+impl ModelGrant {
+    /// The calls per session of a grant that does not say.
+    pub const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+}

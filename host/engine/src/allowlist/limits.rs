@@ -1,0 +1,64 @@
+//! What one call of a plugin may use up.
+
+use std::{
+    num::{NonZeroU32, NonZeroU64, NonZeroUsize},
+    time::Duration,
+};
+
+use super::Grants;
+
+/// What one call of a plugin may use up; what goes beyond is a failure of the plugin. Nothing is unlimited: `0`, a
+/// negative number and a number out of range are errors. Times are written `"100ms"`, `"2s"`, `"1m"`; sizes `"64KiB"`,
+/// `"16MiB"`, or a plain number of bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `fuel`: wasmtime's fuel, about one unit per instruction; 1 to 2⁶³ − 1, default 100 000 000.
+    pub fuel: NonZeroU64,
+    /// `compute`: wall time spent computing; 1 µs to 1 h, default 100 ms or `deadline` where that is less. More than
+    /// `deadline` is an error.
+    pub compute: Duration,
+    /// `deadline`: wall time of the whole call, capabilities and queueing included; 1 µs to 1 h, default 100 ms, or 30 s
+    /// where `model` or `http` is granted.
+    pub deadline: Duration,
+    /// `memory`: bytes of linear memory; 1 to 4 GiB, default 16 MiB.
+    pub memory: NonZeroUsize,
+    /// `input`: bytes of the event; 1 to 1 GiB, default 1 MiB. A larger event is a failure, never cut.
+    pub input: NonZeroUsize,
+    /// `output`: bytes of the verdict; 1 to 1 GiB, default 2 MiB.
+    pub output: NonZeroUsize,
+    /// `log`: bytes of log messages per event; 1 to 1 GiB, default 64 KiB. What exceeds it is dropped and counted.
+    pub log: NonZeroUsize,
+    /// `capability-calls`: calls of capabilities per event; 1 to 2³² − 1, default 10 000.
+    pub capability_calls: NonZeroU32,
+}
+
+impl Limits {
+    const CALL: Duration = Duration::from_millis(100);
+    const WAITING_CALL: Duration = Duration::from_secs(30);
+
+    /// The limits of an entry with these grants that sets none: a plugin that waits for a model or a server has a longer
+    /// deadline.
+    #[must_use]
+    pub fn for_grants(grants: &Grants) -> Self {
+        let waits = grants.model.is_some() || !grants.http.is_empty();
+        Self { deadline: if waits { Self::WAITING_CALL } else { Self::CALL }, ..Self::default() }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const fn size(bytes: usize) -> NonZeroUsize {
+            NonZeroUsize::MIN.saturating_add(bytes - 1)
+        }
+        Self {
+            fuel: NonZeroU64::MIN.saturating_add(100_000_000 - 1),
+            compute: Self::CALL,
+            deadline: Self::CALL,
+            memory: size(16 << 20),
+            input: size(1 << 20),
+            output: size(2 << 20),
+            log: size(64 << 10),
+            capability_calls: NonZeroU32::MIN.saturating_add(10_000 - 1),
+        }
+    }
+}

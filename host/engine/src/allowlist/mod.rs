@@ -1,0 +1,58 @@
+//! What may load: `hookhost.toml`, from text to checked types, its layers, the trust in a project's file, and edits.
+//!
+//! Promises: nothing of a file counts unless all of it is right, an unknown key is an error with its place, a project's
+//! file is not even parsed before the user has approved exactly that text, and nothing is granted by default.
+//!
+//! ```
+//! use hookhost::allowlist::{Config, Layer, Source};
+//!
+//! let text = r#"
+//! [[plugin]]
+//! name = "shell-guard"
+//! path = "plugins/shell_guard.wasm"
+//! sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+//! [plugin.limits]
+//! fule = 1_000_000
+//! "#;
+//! let source = Source::new("/etc/hookhost.toml", Layer::Chosen);
+//! let error = Config::parse(text, &source, &[]).unwrap_err();
+//! assert!(error.to_string().starts_with(
+//!     "/etc/hookhost.toml:7:1: unknown key `fule` in `plugin.limits`: did you mean `fuel`?"
+//! ));
+//! ```
+
+mod atomic;
+mod config;
+mod decode;
+mod digest;
+mod discover;
+mod edit;
+mod entry;
+mod error;
+mod file;
+mod grants;
+mod limits;
+mod names;
+mod paths;
+mod problem;
+mod quantity;
+mod settings;
+mod tree;
+mod trust;
+mod written;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+pub use digest::{Digest, InvalidDigest};
+pub use discover::{Discovered, FILE_NAME, Inert, InertFile, Places, ProjectFile};
+pub use edit::{Change, Written, allow};
+pub use entry::{ActionKind, Entry, InvalidPattern, Layer, Mode, OnFailure, Origin, ToolPattern};
+pub use error::Error;
+pub use file::Source;
+pub use grants::{Grants, ModelGrant, StateGrant};
+pub use limits::Limits;
+pub use problem::{Problem, Problems};
+pub use settings::Settings;
+pub use trust::{Approved, TrustStore};

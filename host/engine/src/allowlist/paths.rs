@@ -1,0 +1,51 @@
+//! Paths as a configuration file writes them.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The path that a file in `folder` means: `~/` is the home folder, a relative one is relative to `folder`.
+pub(super) fn expand(written: &str, folder: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
+    if written.is_empty() {
+        return Err("an empty path names nothing".to_owned());
+    }
+    if written.contains('\0') {
+        return Err("no path holds a NUL character".to_owned());
+    }
+    let path = match written.strip_prefix("~/") {
+        Some(rest) => home.ok_or("the user's home folder is not known: write the path in full")?.join(rest),
+        None => folder.join(written),
+    };
+    Ok(path.components().filter(|part| *part != Component::CurDir).collect())
+}
+
+/// How a file in `folder` writes an absolute path: relative where it is inside the folder. The reverse of [`expand`].
+pub(super) fn shorten(path: &Path, folder: &Path) -> Result<String, String> {
+    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is not UTF-8", path.display()));
+    match path.strip_prefix(folder) {
+        Ok(inside) if inside.is_relative() && inside != path && inside.components().next().is_some() => {
+            let parts = inside.components().map(|part| text(part.as_ref())).collect::<Result<Vec<_>, _>>()?;
+            let written = parts.join("/");
+            Ok(if written.starts_with('~') { format!("./{written}") } else { written })
+        }
+        _ => text(path),
+    }
+}
+
+/// The path without `.` and `..`, by its text alone.
+pub(super) fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if plain.file_name().is_some() => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// The path that all spellings of it share: without symbolic links where it exists, else by its text.
+pub(super) fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| lexical(path))
+}

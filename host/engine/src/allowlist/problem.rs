@@ -1,0 +1,133 @@
+//! What is wrong in a configuration file, and where: shown as a compiler would.
+
+use std::{fmt, path::PathBuf};
+
+use super::tree::Place;
+
+/// The most characters of a source line that are shown.
+const SHOWN: usize = 120;
+
+/// One thing that is wrong in a configuration file. Displayed as `file:line:column: message`, with the line and a caret
+/// under the place. No control character of the file reaches the display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, in characters, from 1.
+    pub column: usize,
+    /// The key that it is about, with those it is in: `plugin.limits.fuel`.
+    pub key: Option<String>,
+    /// The known key or word that may have been meant.
+    pub nearest: Option<String>,
+    /// What is wrong, in a sentence, and what would be right.
+    pub message: String,
+    snippet: Snippet,
+}
+
+/// The part of the source line that is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Snippet {
+    text: String,
+    /// Characters before the place.
+    before: usize,
+    /// Characters that are marked; 1 or more.
+    marked: usize,
+}
+
+impl Problem {
+    pub(super) fn new(place: &Place, message: impl AsRef<str>) -> Self {
+        let text = &place.file.text;
+        let start = floor(text, place.range.start);
+        let end = floor(text, place.range.end).max(start);
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = text[line_start..].lines().next().unwrap_or("");
+        let before = text[line_start..start].chars().count();
+        let length = line.chars().count();
+        // A place can go on over several lines; only the first is shown.
+        let marked = text[start..end].lines().next().unwrap_or("").chars().count();
+        let skipped = before.saturating_sub(SHOWN / 2);
+        Self {
+            file: place.file.path.clone(),
+            line: text[..line_start].matches('\n').count() + 1,
+            column: before + 1,
+            key: None,
+            nearest: None,
+            message: printable(message.as_ref()),
+            snippet: Snippet {
+                text: line.chars().skip(skipped).take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect(),
+                before: before - skipped,
+                marked: marked.min((length.min(skipped + SHOWN)).saturating_sub(before)).max(1),
+            },
+        }
+    }
+
+    pub(super) fn about(mut self, key: &str) -> Self {
+        self.key = Some(printable(key));
+        self
+    }
+
+    pub(super) fn near(mut self, nearest: Option<&str>) -> Self {
+        self.nearest = nearest.map(str::to_owned);
+        self
+    }
+}
+
+/// The last boundary of a character at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    text.floor_char_boundary(at.min(text.len()))
+}
+
+/// Control characters escaped: what a file says must not steer the terminal it is shown on.
+fn printable(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column, message, snippet, .. } = self;
+        let margin = " ".repeat(line.to_string().len());
+        writeln!(f, "{}:{line}:{column}: {message}", self.file.display())?;
+        writeln!(f, "{margin} |")?;
+        writeln!(f, "{line} | {}", snippet.text)?;
+        write!(f, "{margin} | {}{}", " ".repeat(snippet.before), "^".repeat(snippet.marked))
+    }
+}
+
+/// All that is wrong, at least one thing, in the order of the files' text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Those, of which there must be one.
+    pub(super) fn of(mut found: Vec<Problem>) -> Self {
+        found.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+        Self(found)
+    }
+
+    /// `Ok(value)` where there are none.
+    pub(super) fn none_or<T>(found: Vec<Problem>, value: T) -> Result<T, Self> {
+        if found.is_empty() { Ok(value) } else { Err(Self::of(found)) }
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+        self.0.iter()
+    }
+}
+
+impl std::error::Error for Problems {}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Amounts with units, as the file writes them: counts, sizes and times. Never zero, never negative, never out of range.
+
+use std::{fmt, marker::PhantomData, num::NonZeroU64};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, Visitor},
+};
+
+/// A unit's name and its size in the smallest unit of its kind, the largest unit first.
+type Units = &'static [(&'static str, u64)];
+
+/// What is measured, and how that is written.
+pub(super) trait Kind {
+    /// What belongs there, with an example.
+    const EXPECTED: &str;
+    const UNITS: Units;
+    /// Whether a number without a unit is one.
+    const PLAIN: bool;
+}
+
+/// A number of things.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Things;
+
+impl Kind for Things {
+    const EXPECTED: &str = "a whole number, 1 or more";
+    const UNITS: Units = &[];
+    const PLAIN: bool = true;
+}
+
+/// Bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bytes;
+
+impl Kind for Bytes {
+    const EXPECTED: &str = "a size such as \"16MiB\", or a number of bytes";
+    const UNITS: Units = &[("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+    const PLAIN: bool = true;
+}
+
+/// Microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Time;
+
+impl Kind for Time {
+    const EXPECTED: &str = "a time with its unit, such as \"100ms\"";
+    const UNITS: Units = &[("h", HOUR), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
+    const PLAIN: bool = false;
+}
+
+const HOUR: u64 = 3_600_000_000;
+
+/// An amount from 1 to `MAX` of the kind's smallest unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Quantity<K, const MAX: u64>(NonZeroU64, PhantomData<K>);
+
+pub(super) type Count64 = Quantity<Things, { i64::MAX as u64 }>;
+pub(super) type Count32 = Quantity<Things, { u32::MAX as u64 }>;
+pub(super) type Size = Quantity<Bytes, { 1 << 30 }>;
+pub(super) type Memory = Quantity<Bytes, { 4 << 30 }>;
+pub(super) type UpToAnHour = Quantity<Time, HOUR>;
+
+impl<K: Kind, const MAX: u64> Quantity<K, MAX> {
+    pub(super) fn new(amount: u64) -> Result<Self, String> {
+        match NonZeroU64::new(amount) {
+            Some(amount) if amount.get() <= MAX => Ok(Self(amount, PhantomData)),
+            Some(_) => Err(Self::out_of_range()),
+            None => {
+                Err(format!("0 is never \"unlimited\": give {}, or leave the key out for the default", K::EXPECTED))
+            }
+        }
+    }
+
+    pub(super) const fn get(self) -> NonZeroU64 {
+        self.0
+    }
+
+    fn out_of_range() -> String {
+        format!("out of range: the most is {}", show::<K>(MAX))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let unreadable = || format!("{text:?} is not {}", K::EXPECTED);
+        let number = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let unit = text[number.len()..].trim_start();
+        let (_, scale) = K::UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(unreadable)?;
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(unreadable());
+        }
+        let amount = number.parse::<u64>().ok().and_then(|number| number.checked_mul(*scale));
+        Self::new(amount.ok_or_else(Self::out_of_range)?)
+    }
+}
+
+/// An amount in the largest unit that it is a whole number of.
+fn show<K: Kind>(amount: u64) -> String {
+    match K::UNITS.iter().find(|(_, scale)| amount.is_multiple_of(*scale)) {
+        Some((unit, scale)) => format!("{}{unit}", amount / scale),
+        None => amount.to_string(),
+    }
+}
+
+impl<K: Kind, const MAX: u64> fmt::Display for Quantity<K, MAX> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&show::<K>(self.0.get()))
+    }
+}
+
+impl<K: Kind, const MAX: u64> Serialize for Quantity<K, MAX> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if K::UNITS.is_empty() { serializer.serialize_u64(self.0.get()) } else { serializer.collect_str(self) }
+    }
+}
+
+impl<'de, K: Kind, const MAX: u64> Deserialize<'de> for Quantity<K, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader(PhantomData))
+    }
+}
+
+struct Reader<K, const MAX: u64>(PhantomData<K>);
+
+impl<K: Kind, const MAX: u64> Visitor<'_> for Reader<K, MAX> {
+    type Value = Quantity<K, MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(K::EXPECTED)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+        let Ok(amount) = u64::try_from(number) else {
+            return Err(E::custom(format!("{number} is negative: give {}", K::EXPECTED)));
+        };
+        if amount != 0 && !K::PLAIN {
+            return Err(E::custom(format!("{number} has no unit: give {}", K::EXPECTED)));
+        }
+        Quantity::new(amount).map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+        self.visit_i64(i64::try_from(number).map_err(E::custom)?)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        if K::UNITS.is_empty() {
+            return Err(E::invalid_type(de::Unexpected::Str(text), &self));
+        }
+        Quantity::parse(text).map_err(E::custom)
+    }
+}

@@ -1,0 +1,72 @@
+//! The rules of the configuration, each as a test: bad input, defaults, layers, trust, edits.
+
+mod bad_input;
+mod edits;
+mod generated;
+mod layers;
+mod trust;
+mod values;
+
+use std::{fs, path::PathBuf};
+
+use super::{Config, Error, Layer, Places, ProjectFile, Source, TrustStore};
+
+/// A digest in the right form.
+const SHA256: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+/// An entry of this name and of the file `NAME.wasm`, four lines long.
+fn entry(name: &str) -> String {
+    format!("[[plugin]]\nname = \"{name}\"\npath = \"{name}.wasm\"\nsha256 = \"{SHA256}\"\n")
+}
+
+/// Checks a text as that of `/etc/hookhost.toml`.
+fn parse(text: &str) -> Result<Config, Error> {
+    let source = Source { home: Some("/home/ada".into()), ..Source::new("/etc/hookhost.toml", Layer::Chosen) };
+    Config::parse(text, &source, &["agent"])
+}
+
+/// A user and a project in a temporary folder.
+struct World {
+    root: tempfile::TempDir,
+    places: Places,
+    /// Symbolic links resolved, as messages show it.
+    project: PathBuf,
+}
+
+impl World {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let real = root.path().canonicalize().unwrap();
+        let at = |folder: &str| {
+            fs::create_dir_all(real.join(folder)).unwrap();
+            real.join(folder)
+        };
+        let places = Places { config: at("config"), state: real.join("state"), home: Some(at("home")) };
+        Self { project: at("work/project"), places, root }
+    }
+
+    fn write_user(&self, text: &str) -> PathBuf {
+        fs::write(self.places.user_file(), text).unwrap();
+        self.places.user_file()
+    }
+
+    /// Writes the configuration of a folder of the project; "" is the project itself.
+    fn write_project(&self, folder: &str, text: &str) -> PathBuf {
+        let file = self.project.join(folder).join("hookhost.toml");
+        fs::create_dir_all(self.project.join(folder)).unwrap();
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    fn approve(&self, file: &std::path::Path) {
+        TrustStore::of(&self.places).approve(&ProjectFile::read(file).unwrap()).unwrap();
+    }
+
+    fn discover(&self) -> Result<super::Discovered, Error> {
+        Config::discover(&self.project, &self.places, &["agent"])
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.discover().unwrap().config.entries().iter().map(|entry| entry.name.clone()).collect()
+    }
+}

@@ -1,0 +1,205 @@
+//! Gates: nothing passes that an enforcing plugin has not seen in exactly that form.
+
+use super::{Answer, Member, Objection, OnFailure};
+use crate::contract::Escalation;
+
+/// Passes after which plugins that still disagree are told no.
+pub const MAX_PASSES: u32 = 4;
+
+/// One gate event on its way through a chain.
+///
+/// ```
+/// use hookhost::chain::{Answer, Decision, Gate, Member};
+///
+/// let enforcing = Member { enforcing: true, may_approve: false };
+/// let mut gate = Gate::<_, ()>::new(vec![enforcing, enforcing], "rm -rf build");
+/// // The second plugin changes the value, so the first is asked again about the new one.
+/// let answers = [Answer::Allow, Answer::Change("rm -r build"), Answer::Allow];
+/// let mut asked = Vec::new();
+/// for answer in answers {
+///     asked.push(gate.ask().map(|ask| ask.member));
+///     gate.answer(answer);
+/// }
+/// assert_eq!(asked, [Some(0), Some(1), Some(0)]);
+/// assert!(gate.ask().is_none());
+/// assert!(matches!(gate.decide(), Decision::Stands { value: "rm -r build", .. }));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gate<V, R> {
+    members: Vec<Member>,
+    /// The version of the value that each member last answered about; `None` before its first answer.
+    answered: Vec<Option<u32>>,
+    /// Each member's question, until it withdraws it.
+    questions: Vec<Option<Escalation>>,
+    /// Members whose last answer, `approve`, is about the version noted.
+    approvals: Vec<Option<u32>>,
+    value: V,
+    /// Counts the changes: equal values of different versions are not the same, since somebody objected in between.
+    version: u32,
+    /// Who made each version, from version 1 on.
+    authors: Vec<usize>,
+    response: Option<(usize, R)>,
+    pass: u32,
+    next: usize,
+    asking: Option<usize>,
+    objection: Option<Objection>,
+}
+
+/// Whom to ask next, about [`Gate::value`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Index in the chain.
+    pub member: usize,
+    /// The pass, from 1.
+    pub round: u32,
+}
+
+/// What stands when nobody is left to ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision<V, R> {
+    /// The value may pass, once the questions are answered by a person.
+    Stands {
+        /// The value that every enforcing plugin has seen in exactly this form.
+        value: V,
+        /// Who changed it, in the order of the changes.
+        changed_by: Vec<usize>,
+        /// The result that a plugin gave in its place.
+        response: Option<(usize, R)>,
+        /// Questions that plugins hold, in chain order. Empty: *allowed*; else *escalated*.
+        questions: Vec<(usize, Escalation)>,
+        /// The first plugin that approved exactly this value: the configuration's own questions are waived.
+        approved_by: Option<usize>,
+    },
+    /// It may not.
+    Rejected(Objection),
+}
+
+impl<V: PartialEq, R> Gate<V, R> {
+    /// A gate event about `value` before a chain of `members`.
+    #[must_use]
+    pub fn new(members: Vec<Member>, value: V) -> Self {
+        let count = members.len();
+        Self {
+            members,
+            answered: vec![None; count],
+            questions: vec![None; count],
+            approvals: vec![None; count],
+            value,
+            version: 0,
+            authors: Vec::new(),
+            response: None,
+            pass: 1,
+            next: 0,
+            asking: None,
+            objection: None,
+        }
+    }
+
+    /// The value as it is now: what the next plugin is asked about.
+    #[must_use]
+    pub fn value(&self) -> &V {
+        &self.value
+    }
+
+    /// How often the value has been changed so far.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Whom to ask next; `None` when the asking has ended. Until [`Gate::answer`] is called it names the same one.
+    pub fn ask(&mut self) -> Option<Ask> {
+        if self.objection.is_some() {
+            return None;
+        }
+        while self.asking.is_none() {
+            match (self.next..self.members.len()).find(|&member| self.has_not_seen(member)) {
+                Some(member) => {
+                    self.next = member + 1;
+                    self.asking = Some(member);
+                }
+                None if !self.begin_pass() => return None,
+                None => {}
+            }
+        }
+        self.asking.map(|member| Ask { member, round: self.pass })
+    }
+
+    /// Takes the answer of the member that [`Gate::ask`] named last; without one asked, nothing happens.
+    pub fn answer(&mut self, answer: Answer<V, R>) {
+        let Some(member) = self.asking.take() else { return };
+        self.answered[member] = Some(self.version);
+        self.approvals[member] = None;
+        if !self.members[member].enforcing {
+            return;
+        }
+        match answer {
+            Answer::Allow => self.questions[member] = None,
+            Answer::Approve => {
+                self.questions[member] = None;
+                if self.members[member].may_approve {
+                    self.approvals[member] = Some(self.version);
+                }
+            }
+            Answer::Change(value) if value == self.value => self.questions[member] = None,
+            Answer::Change(value) => {
+                self.value = value;
+                self.version += 1;
+                self.authors.push(member);
+                // It was a response to another value.
+                self.response = None;
+            }
+            Answer::Escalate(question) => self.questions[member] = Some(question),
+            Answer::Reject(refusal) => self.objection = Some(Objection::Verdict { by: member, refusal }),
+            Answer::Respond(response) => {
+                self.response.get_or_insert((member, response));
+            }
+            Answer::Failed(OnFailure::Reject) => self.objection = Some(Objection::Failure { by: member }),
+            Answer::Unconcerned | Answer::Failed(OnFailure::Skip) => {}
+        }
+    }
+
+    /// What stands. Whoever calls this while [`Gate::ask`] still names somebody gets a rejection, never a value that
+    /// somebody has not seen.
+    #[must_use]
+    pub fn decide(self) -> Decision<V, R> {
+        if let Some(objection) = self.objection {
+            return Decision::Rejected(objection);
+        }
+        let unseen: Vec<usize> = (0..self.members.len())
+            .filter(|&member| self.members[member].enforcing && self.has_not_seen(member))
+            .collect();
+        if !unseen.is_empty() {
+            return Decision::Rejected(Objection::Disagreement { by: unseen });
+        }
+        Decision::Stands {
+            approved_by: self.approvals.iter().position(|&version| version == Some(self.version)),
+            value: self.value,
+            changed_by: self.authors,
+            response: self.response,
+            questions: self
+                .questions
+                .into_iter()
+                .enumerate()
+                .filter_map(|(member, question)| Some((member, question?)))
+                .collect(),
+        }
+    }
+
+    /// Whether `member` neither answered about the current value nor wrote it.
+    fn has_not_seen(&self, member: usize) -> bool {
+        let wrote_it = self.version > 0 && self.authors.last() == Some(&member);
+        self.answered[member] != Some(self.version) && !wrote_it
+    }
+
+    /// Starts the next pass, if anybody has not seen the value and passes are left.
+    fn begin_pass(&mut self) -> bool {
+        let unseen = (0..self.members.len()).any(|member| self.has_not_seen(member));
+        if !unseen || self.pass == MAX_PASSES {
+            return false;
+        }
+        self.pass += 1;
+        self.next = 0;
+        true
+    }
+}

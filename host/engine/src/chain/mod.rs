@@ -1,0 +1,69 @@
+//! Composition: what the host makes of many plugins' answers to one event.
+//!
+//! Pure functions of their input: no wasm, no clock, no I/O. The three ways of composing are [`Gate`] (one value,
+//! asked about in passes until nobody has seen it in another form), [`Transform`] (one value, handed on) and
+//! [`merge`] (tasks, concatenated). `docs/composition.md` states the rules in prose.
+
+mod gate;
+mod merge;
+mod transform;
+
+pub use gate::{Ask, Decision, Gate, MAX_PASSES};
+pub use merge::{MAX_TASKS, merge};
+pub use transform::{Passage, Transform};
+
+pub use crate::allowlist::OnFailure;
+use crate::contract::{Escalation, Refusal};
+
+/// How a plugin stands in a chain; its place in the chain is its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// `false` in audit mode: it is asked and recorded, and changes nothing.
+    pub enforcing: bool,
+    /// Whether it holds the grant `approve`.
+    pub may_approve: bool,
+}
+
+/// What one plugin answered to a gate event, checked: a change fits the schema and the limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer<V, R> {
+    /// No objection.
+    Allow,
+    /// No objection, and the configuration's questions are waived.
+    Approve,
+    /// This value instead.
+    Change(V),
+    /// A person must decide.
+    Escalate(Escalation),
+    /// No.
+    Reject(Refusal),
+    /// Instead of doing it, this is its result.
+    Respond(R),
+    /// It was not asked: its entry narrows it to calls that this value is none of. Holds nothing up and withdraws
+    /// nothing.
+    Unconcerned,
+    /// No answer: the plugin failed, and its `on-failure` decides.
+    Failed(OnFailure),
+}
+
+/// Why an event was rejected; members are named by their index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objection {
+    /// A plugin said no.
+    Verdict {
+        /// Who.
+        by: usize,
+        /// What it said.
+        refusal: Refusal,
+    },
+    /// A plugin failed, and its `on-failure` is `reject`.
+    Failure {
+        /// Who.
+        by: usize,
+    },
+    /// After [`MAX_PASSES`] these had still not agreed to the value.
+    Disagreement {
+        /// Who, in chain order; never empty.
+        by: Vec<usize>,
+    },
+}

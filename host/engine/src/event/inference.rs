@@ -1,0 +1,161 @@
+//! Events around a call of a model.
+
+use super::text::text_event;
+use super::{Event, GateEvent, TransformEvent};
+use crate::chain::{Answer, Passage};
+use crate::contract::{
+    Inference, InferenceChanges, InferenceVerdict, Response, Session, TextVerdict, Usage, UsageVerdict,
+};
+use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
+
+/// A request is about to be sent to a model.
+pub(crate) struct BeforeInference;
+
+impl Event for BeforeInference {
+    type Payload = Inference;
+    type Params<'a> = (&'a Session, &'a Inference);
+    type Return = (InferenceVerdict,);
+    const PARAMETER: Option<&'static str> = Some("request");
+
+    fn params<'a>(session: &'a Session, request: &'a Inference) -> Self::Params<'a> {
+        (session, request)
+    }
+}
+
+impl GateEvent for BeforeInference {
+    type Verdict = InferenceVerdict;
+    type Response = String;
+
+    fn answer(
+        verdict: InferenceVerdict,
+        request: &Inference,
+        rules: &Rules<'_>,
+    ) -> Result<Answer<Inference, String>, String> {
+        Ok(match verdict {
+            InferenceVerdict::Allow => Answer::Allow,
+            InferenceVerdict::Modify(changes) => Answer::Change(changed(request, changes, rules)?),
+            InferenceVerdict::Escalate(question) => Answer::Escalate(question),
+            InferenceVerdict::Reject(refusal) => Answer::Reject(refusal),
+            InferenceVerdict::Respond(text) => Answer::Respond(text),
+        })
+    }
+}
+
+/// Tools can only become fewer; provider and model can only be configured ones.
+fn changed(request: &Inference, changes: InferenceChanges, rules: &Rules<'_>) -> Result<Inference, String> {
+    let mut request = request.clone();
+    if let Some(tools) = changes.tools {
+        if let Some(more) = tools.iter().find(|tool| !request.tools.contains(tool)) {
+            return Err(format!("it added the tool `{more}` to a request; tools can only become fewer"));
+        }
+        request.tools.retain(|tool| tools.contains(tool));
+    }
+    let moves = changes.provider.is_some() || changes.model.is_some();
+    request.provider = changes.provider.unwrap_or(request.provider);
+    request.model = changes.model.unwrap_or(request.model);
+    if moves && !rules.knows_model(&request.provider, &request.model) {
+        return Err(format!(
+            "it moved a request to `{}` of `{}`, which is not a configured model",
+            request.model, request.provider
+        ));
+    }
+    request.system_prompt = changes.system_prompt.unwrap_or(request.system_prompt);
+    request.prompt = changes.prompt.unwrap_or(request.prompt);
+    Ok(request)
+}
+
+text_event!(
+    /// A piece of an answer has come.
+    StreamDelta, "delta"
+);
+text_event!(
+    /// The final text of a task.
+    FinalizeContent, "content"
+);
+
+/// The stream of an answer has ended.
+pub(crate) struct StreamEnd;
+
+impl Event for StreamEnd {
+    type Payload = String;
+    type Params<'a> = (&'a Session, &'a String);
+    type Return = ();
+    const PARAMETER: Option<&'static str> = Some("text");
+
+    fn params<'a>(session: &'a Session, text: &'a String) -> Self::Params<'a> {
+        (session, text)
+    }
+}
+
+/// An answer is complete.
+pub(crate) struct AfterInference;
+
+impl Event for AfterInference {
+    type Payload = Response;
+    type Params<'a> = (&'a Session, &'a Response);
+    type Return = ();
+    const PARAMETER: Option<&'static str> = Some("response");
+
+    fn params<'a>(session: &'a Session, response: &'a Response) -> Self::Params<'a> {
+        (session, response)
+    }
+}
+
+/// Tokens were used.
+pub(crate) struct TokenUsage;
+
+impl Event for TokenUsage {
+    type Payload = Usage;
+    type Params<'a> = (&'a Session, &'a Usage);
+    type Return = (UsageVerdict,);
+    const PARAMETER: Option<&'static str> = Some("usage");
+
+    fn params<'a>(session: &'a Session, usage: &'a Usage) -> Self::Params<'a> {
+        (session, usage)
+    }
+}
+
+impl GateEvent for TokenUsage {
+    type Verdict = UsageVerdict;
+    type Response = Never;
+
+    fn answer(verdict: UsageVerdict, _: &Usage, _: &Rules<'_>) -> Result<Answer<Usage, Never>, String> {
+        Ok(match verdict {
+            UsageVerdict::Allow => Answer::Allow,
+            UsageVerdict::Reject(refusal) => Answer::Reject(refusal),
+        })
+    }
+}
+
+impl session::Session {
+    /// Asks `before-inference` about a request. What is allowed is what is sent: use it, not what was passed in.
+    pub async fn before_inference(&self, request: Inference) -> Settled<GateOutcome<Inference, String>> {
+        self.dispatch::<BeforeInference>(request).await
+    }
+
+    /// Asks `stream-delta` about a piece of an answer. Hand over whole lines (or 4 KiB), so that no secret is cut in
+    /// two; [`crate::lines::LineBuffer`] does it.
+    pub async fn stream_delta(&self, delta: String) -> Settled<TransformOutcome<String>> {
+        self.dispatch::<StreamDelta>(delta).await
+    }
+
+    /// Tells `stream-end`, with all of the answer's text.
+    pub async fn stream_end(&self, text: String) -> Settled<()> {
+        self.dispatch::<StreamEnd>(text).await
+    }
+
+    /// Tells `after-inference`.
+    pub async fn after_inference(&self, response: Response) -> Settled<()> {
+        self.dispatch::<AfterInference>(response).await
+    }
+
+    /// Asks `token-usage` whether the task may call a model again.
+    pub async fn token_usage(&self, usage: Usage) -> Settled<GateOutcome<Usage>> {
+        self.dispatch::<TokenUsage>(usage).await
+    }
+
+    /// Asks `finalize-content` about the final text of a task.
+    pub async fn finalize_content(&self, content: String) -> Settled<TransformOutcome<String>> {
+        self.dispatch::<FinalizeContent>(content).await
+    }
+}

@@ -1,0 +1,69 @@
+//! Events of a session and its prompts.
+
+use super::text::text_event;
+use super::{CollectEvent, Event, TransformEvent};
+use crate::chain::Passage;
+use crate::contract::{Session, Task, TextVerdict, Usage};
+use crate::session::{self, Settled, TransformOutcome};
+
+/// A session opens.
+pub(crate) struct SessionStart;
+
+impl Event for SessionStart {
+    type Payload = Nothing;
+    type Params<'a> = (&'a Session,);
+    type Return = (Vec<Task>,);
+    const PARAMETER: Option<&'static str> = None;
+
+    fn params<'a>(session: &'a Session, _: &'a Nothing) -> Self::Params<'a> {
+        (session,)
+    }
+}
+
+impl CollectEvent for SessionStart {
+    type Verdict = Vec<Task>;
+    fn tasks(tasks: Vec<Task>) -> Vec<Task> {
+        tasks
+    }
+}
+
+/// A session ends.
+pub(crate) struct SessionEnd;
+
+impl Event for SessionEnd {
+    type Payload = Usage;
+    type Params<'a> = (&'a Session, &'a Usage);
+    type Return = ();
+    const PARAMETER: Option<&'static str> = Some("usage");
+
+    fn params<'a>(session: &'a Session, usage: &'a Usage) -> Self::Params<'a> {
+        (session, usage)
+    }
+}
+
+text_event!(
+    /// The user has sent a prompt.
+    PromptSubmit, "prompt"
+);
+
+/// The payload of an event that carries nothing but the session.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
+impl session::Session {
+    /// Asks `session-start`; call it once, and await it before anything else. The tasks join the agent's queue.
+    pub async fn session_start(&self) -> Settled<Vec<Task>> {
+        self.dispatch::<SessionStart>(Nothing {}).await
+    }
+
+    /// Tells `session-end`, with the session's totals.
+    pub async fn session_end(&self, usage: Usage) -> Settled<()> {
+        self.dispatch::<SessionEnd>(usage).await
+    }
+
+    /// Asks `prompt-submit` about a prompt of the user.
+    pub async fn prompt_submit(&self, prompt: String) -> Settled<TransformOutcome<String>> {
+        self.dispatch::<PromptSubmit>(prompt).await
+    }
+}

@@ -1,0 +1,155 @@
+//! Events around tool calls.
+
+use super::{Event, GateEvent, TransformEvent};
+use crate::chain::{Answer, Passage};
+use crate::contract::{BatchVerdict, ResultSource, Session, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict};
+use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
+use serde::{Deserialize, Serialize};
+
+/// The tool calls of one answer, together.
+pub(crate) struct BeforeTools;
+
+impl Event for BeforeTools {
+    type Payload = Vec<ToolCall>;
+    type Params<'a> = (&'a Session, &'a Vec<ToolCall>);
+    type Return = (BatchVerdict,);
+    const PARAMETER: Option<&'static str> = Some("calls");
+
+    fn params<'a>(session: &'a Session, calls: &'a Vec<ToolCall>) -> Self::Params<'a> {
+        (session, calls)
+    }
+    fn calls(calls: &Vec<ToolCall>) -> Option<&[ToolCall]> {
+        Some(calls)
+    }
+}
+
+impl GateEvent for BeforeTools {
+    type Verdict = BatchVerdict;
+    type Response = Never;
+
+    fn answer(verdict: BatchVerdict, _: &Vec<ToolCall>, _: &Rules<'_>) -> Result<Answer<Vec<ToolCall>, Never>, String> {
+        Ok(match verdict {
+            BatchVerdict::Allow => Answer::Allow,
+            BatchVerdict::Escalate(question) => Answer::Escalate(question),
+            BatchVerdict::Reject(refusal) => Answer::Reject(refusal),
+        })
+    }
+}
+
+/// A tool is about to be called.
+pub(crate) struct BeforeToolCall;
+
+impl Event for BeforeToolCall {
+    type Payload = ToolCall;
+    type Params<'a> = (&'a Session, &'a ToolCall);
+    type Return = (ToolCallVerdict,);
+    const PARAMETER: Option<&'static str> = Some("call");
+
+    fn params<'a>(session: &'a Session, call: &'a ToolCall) -> Self::Params<'a> {
+        (session, call)
+    }
+    fn calls(call: &ToolCall) -> Option<&[ToolCall]> {
+        Some(std::slice::from_ref(call))
+    }
+}
+
+impl GateEvent for BeforeToolCall {
+    type Verdict = ToolCallVerdict;
+    type Response = ToolResult;
+
+    fn answer(
+        verdict: ToolCallVerdict,
+        call: &ToolCall,
+        rules: &Rules<'_>,
+    ) -> Result<Answer<ToolCall, ToolResult>, String> {
+        Ok(match verdict {
+            ToolCallVerdict::Allow => Answer::Allow,
+            ToolCallVerdict::Approve(_) => Answer::Approve,
+            ToolCallVerdict::Modify(arguments) => Answer::Change(rules.modified(call, &arguments)?),
+            ToolCallVerdict::Rewrite(action) => Answer::Change(rules.rewritten(call, &action)?),
+            ToolCallVerdict::Escalate(question) => Answer::Escalate(question),
+            ToolCallVerdict::Reject(refusal) => Answer::Reject(refusal),
+            ToolCallVerdict::Respond(result) => Answer::Respond(checked(result)?),
+        })
+    }
+}
+
+/// What `after-tool-call` carries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ToolOutcome {
+    /// The call that was made.
+    pub call: ToolCall,
+    /// What came of it.
+    pub tool_result: ToolResult,
+    /// Whether the tool ran.
+    pub source: ResultSource,
+}
+
+/// A tool has answered.
+pub(crate) struct AfterToolCall;
+
+impl Event for AfterToolCall {
+    type Payload = ToolOutcome;
+    type Params<'a> = (&'a Session, &'a ToolCall, &'a ToolResult, ResultSource);
+    type Return = (ToolResultVerdict,);
+    const PARAMETER: Option<&'static str> = None;
+
+    fn params<'a>(session: &'a Session, outcome: &'a ToolOutcome) -> Self::Params<'a> {
+        (session, &outcome.call, &outcome.tool_result, outcome.source)
+    }
+    fn calls(outcome: &ToolOutcome) -> Option<&[ToolCall]> {
+        Some(std::slice::from_ref(&outcome.call))
+    }
+}
+
+impl TransformEvent for AfterToolCall {
+    type Verdict = ToolResultVerdict;
+    type Value = ToolResult;
+
+    fn value(outcome: &ToolOutcome) -> &ToolResult {
+        &outcome.tool_result
+    }
+    fn replace(outcome: &mut ToolOutcome, result: ToolResult) {
+        outcome.tool_result = result;
+    }
+    fn passage(verdict: ToolResultVerdict) -> Result<Passage<ToolResult>, String> {
+        Ok(match verdict {
+            ToolResultVerdict::Keep => Passage::Keep,
+            ToolResultVerdict::Replace(result) => Passage::Replace(checked(result)?),
+            ToolResultVerdict::Reject(refusal) => Passage::Reject(refusal),
+        })
+    }
+}
+
+/// A plugin's result, whose `raw` must be JSON where it has one.
+fn checked(result: ToolResult) -> Result<ToolResult, String> {
+    if let Some(raw) = &result.raw {
+        serde_json::from_str::<serde::de::IgnoredAny>(raw)
+            .map_err(|error| format!("it answered a tool result whose `raw` is not JSON: {error}"))?;
+    }
+    Ok(result)
+}
+
+impl session::Session {
+    /// Asks `before-tools` about the calls of one answer, once each is settled. It cannot change them.
+    pub async fn before_tools(&self, calls: Vec<ToolCall>) -> Settled<GateOutcome<Vec<ToolCall>>> {
+        self.dispatch::<BeforeTools>(calls).await
+    }
+
+    /// Asks `before-tool-call` about a call ([`session::Session::tool_call`] makes one). What is allowed is what runs:
+    /// use it, not what was passed in.
+    pub async fn before_tool_call(&self, call: ToolCall) -> Settled<GateOutcome<ToolCall, ToolResult>> {
+        self.dispatch::<BeforeToolCall>(call).await
+    }
+
+    /// Asks `after-tool-call` about a result, a tool's or a plugin's.
+    pub async fn after_tool_call(
+        &self,
+        call: &ToolCall,
+        result: ToolResult,
+        source: ResultSource,
+    ) -> Settled<TransformOutcome<ToolResult>> {
+        self.dispatch::<AfterToolCall>(ToolOutcome { call: call.clone(), tool_result: result, source }).await
+    }
+}

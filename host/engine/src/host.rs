@@ -1,0 +1,174 @@
+//! The host: the loaded plugins, in chain order, and what an embedder brings.
+
+use crate::action::ActionMap;
+use crate::allowlist::Config;
+use crate::approval::Approver;
+use crate::event::EventKind;
+use crate::plugin::{LoadError, Plugin};
+use crate::sandbox::capability::Model;
+use crate::sandbox::{Sandbox, SandboxError};
+use crate::session::{Session, SessionError, SessionSpec};
+use crate::state;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
+#[derive(Clone)]
+pub struct Host {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    plugins: Vec<Plugin>,
+    chains: BTreeMap<EventKind, Vec<Plugin>>,
+    actions: ActionMap,
+    approver: Option<Arc<dyn Approver>>,
+    model: Option<Arc<dyn Model>>,
+    state: state::Store,
+}
+
+/// What a host is built from.
+pub struct HostBuilder {
+    config: Config,
+    actions: ActionMap,
+    approver: Option<Arc<dyn Approver>>,
+    model: Option<Arc<dyn Model>>,
+}
+
+/// Why there is no host.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A plugin of the allowlist cannot be loaded. All of its enabled entries load, or none.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The machine gives no room for the sandbox.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+}
+
+impl Host {
+    /// A host of what `config` allows.
+    #[must_use]
+    pub fn builder(config: Config) -> HostBuilder {
+        HostBuilder { config, actions: ActionMap::default(), approver: None, model: None }
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// If the schema of one of its tools is not a JSON Schema.
+    pub fn open_session(&self, spec: SessionSpec) -> Result<Session, SessionError> {
+        Session::open(self.clone(), spec)
+    }
+
+    /// The loaded plugins, in chain order.
+    #[must_use]
+    pub fn plugins(&self) -> &[Plugin] {
+        &self.shared.plugins
+    }
+
+    /// The plugins that hear an event, in the order in which they are asked: by priority, then by name.
+    #[must_use]
+    pub fn chain(&self, event: EventKind) -> &[Plugin] {
+        self.shared.chains.get(&event).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether any plugin hears an event.
+    #[must_use]
+    pub fn subscribed(&self, event: EventKind) -> bool {
+        !self.chain(event).is_empty()
+    }
+
+    pub(crate) fn actions(&self) -> &ActionMap {
+        &self.shared.actions
+    }
+
+    pub(crate) fn approver(&self) -> Option<&dyn Approver> {
+        self.shared.approver.as_deref()
+    }
+
+    pub(crate) fn model(&self) -> Option<Arc<dyn Model>> {
+        self.shared.model.clone()
+    }
+
+    pub(crate) fn state(&self) -> &state::Store {
+        &self.shared.state
+    }
+
+    /// A sentence for each pattern of an entry's `tools` that fits none of a session's tools.
+    pub(crate) fn tool_patterns_that_fit_none(&self, spec: &SessionSpec) -> Vec<String> {
+        if spec.tools.is_empty() {
+            return Vec::new();
+        }
+        let unfit = |plugin: &Plugin| {
+            let tools = plugin.entry().tools.iter().flatten();
+            let unfit = tools.filter(|pattern| !spec.tools.iter().any(|tool| pattern.matches(&tool.name)));
+            unfit
+                .map(|pattern| {
+                    format!("the plugin {}: the pattern `{pattern}` of its `tools` fits no tool", plugin.name())
+                })
+                .collect::<Vec<_>>()
+        };
+        self.shared.plugins.iter().flat_map(unfit).collect()
+    }
+}
+
+impl HostBuilder {
+    /// What the embedder's tools do, in place of [`ActionMap::default`].
+    #[must_use]
+    pub fn actions(mut self, actions: ActionMap) -> Self {
+        self.actions = actions;
+        self
+    }
+
+    /// Who answers escalations; without one, each is rejected.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
+        self
+    }
+
+    /// The models behind the capability `model`; without one, each side call is denied.
+    #[must_use]
+    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// Loads every enabled entry, or none.
+    ///
+    /// # Errors
+    /// If a plugin cannot be loaded, or there is no room for the sandbox.
+    pub async fn build(self) -> Result<Host, Error> {
+        let mut entries: Vec<_> = self.config.enabled().collect();
+        entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
+        let largest = entries.iter().map(|entry| entry.limits.memory.get()).max();
+        let sandbox = Arc::new(Sandbox::new(largest.unwrap_or(1 << 20))?);
+        let mut plugins = Vec::with_capacity(entries.len());
+        for entry in entries {
+            plugins.push(Plugin::load(&sandbox, entry).await?);
+        }
+        let mut chains = BTreeMap::<EventKind, Vec<Plugin>>::new();
+        for plugin in &plugins {
+            for event in plugin.events() {
+                chains.entry(event).or_default().push(plugin.clone());
+            }
+        }
+        let Self { actions, approver, model, .. } = self;
+        let shared = Shared { plugins, chains, actions, approver, model, state: state::Store::default() };
+        Ok(Host { shared: Arc::new(shared) })
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host").field("plugins", &self.shared.plugins).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostBuilder").finish_non_exhaustive()
+    }
+}

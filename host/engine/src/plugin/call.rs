@@ -1,0 +1,41 @@
+//! Asking a loaded plugin.
+
+use super::Plugin;
+use crate::contract::Session;
+use crate::event::Dispatched;
+use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
+use std::time::Duration;
+
+impl Plugin {
+    /// Asks about one event, in a fresh instance.
+    pub(crate) async fn call<E: Dispatched>(
+        &self,
+        session: &Session,
+        payload: &E::Payload,
+        setup: GuestSetup,
+    ) -> Called<E::Return> {
+        let loaded = &*self.shared;
+        let Some(handle) = loaded.handles.get(&E::KIND) else {
+            return Called::failed(Failure::new(FailureKind::NotInstantiated, format!("does not hear {}", E::KIND)));
+        };
+        let params = E::params(session, payload);
+        let limits = &loaded.entry.limits;
+        let sandbox = &loaded.sandbox;
+        let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
+        sandbox.call(&loaded.pre, configure, handle, params, setup, limits).await
+    }
+}
+
+impl<T> Called<T> {
+    fn failed(failure: Failure) -> Self {
+        Self {
+            answer: Err(failure),
+            fuel: 0,
+            time: Duration::ZERO,
+            effects: crate::sandbox::capability::Effects::default(),
+            writes: None,
+            log: Vec::new(),
+            log_dropped: 0,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Whether a file is a component of the contract: by its bytes, its imports, and the types of its exports.
+
+use crate::contract::{Json, VERSION};
+use crate::event::{EventKind, HandleType};
+use crate::sandbox::{Handle, capability, is_base_wasi};
+use std::collections::BTreeMap;
+use wasmtime::Engine;
+use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem};
+use wasmtime::component::{Component, ComponentType, Lift, Lower};
+
+/// The package of the contract.
+pub(super) const PACKAGE: &str = "hookhost:hooks/";
+
+/// Why a file is not a plugin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContractError {
+    /// Not WebAssembly.
+    #[error("is not WebAssembly: a plugin is a component, built with `cargo build --target wasm32-wasip2`")]
+    NotWasm,
+    /// A core module.
+    #[error("is a core WebAssembly module, not a component: build it with `cargo build --target wasm32-wasip2`")]
+    CoreModule,
+    /// Begins like a component, and is not a valid one.
+    #[error("is not a valid component (truncated, or damaged): {0}")]
+    Invalid(String),
+    /// Exports none of the contract's interfaces.
+    #[error("exports no event of {PACKAGE}*@{VERSION}: it would never be asked (it exports {found})")]
+    NoEvent {
+        /// What it exports.
+        found: String,
+    },
+    /// Exports an interface of the contract that this host does not know.
+    #[error("exports `{export}`, which this host does not know: {hint}")]
+    UnknownExport {
+        /// The export.
+        export: String,
+        /// The nearest known name, or which versions there are.
+        hint: String,
+    },
+    /// Exports an interface of the contract with another type.
+    #[error("exports `{export}` with another type than the contract {VERSION}: {difference}")]
+    OtherType {
+        /// The export and its function.
+        export: String,
+        /// What was expected and what was found.
+        difference: String,
+    },
+    /// Imports something that no host of this contract has.
+    #[error("imports `{import}`, which no plugin is given: {hint}")]
+    UnknownImport {
+        /// The import.
+        import: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// Imports an interface of the contract or of WASI with another type.
+    #[error("imports an interface with another type than this host's: {0}")]
+    ImportType(String),
+}
+
+/// What a component exports and imports of the contract.
+#[derive(Debug, Default)]
+pub(super) struct Surface {
+    pub(super) handles: BTreeMap<EventKind, Handle>,
+    pub(super) configure: Option<Handle>,
+    pub(super) tools: bool,
+    /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
+    pub(super) capabilities: Vec<(String, String)>,
+}
+
+/// Compiles a file that is a component.
+///
+/// # Errors
+/// If it is not one.
+pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, ContractError> {
+    const MAGIC: &[u8] = b"\0asm";
+    // Version 1 in the core specification; version 0xd of layer 1 in the component model's binary format.
+    match bytes.get(4..8) {
+        _ if !bytes.starts_with(MAGIC) => return Err(ContractError::NotWasm),
+        Some([1, 0, 0, 0]) => return Err(ContractError::CoreModule),
+        Some([0x0d, 0, 1, 0]) => {}
+        Some(_) => return Err(ContractError::Invalid("an unknown version of the binary format".into())),
+        None => return Err(ContractError::Invalid("it ends within its header".into())),
+    }
+    Component::from_binary(engine, bytes).map_err(|error| ContractError::Invalid(one_line(&error)))
+}
+
+/// What the component exports and imports of the contract, each with the contract's type.
+///
+/// # Errors
+/// If it exports or imports what the contract does not have.
+pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface, ContractError> {
+    let mut surface = Surface::default();
+    let ty = component.component_type();
+    for (import, _) in ty.imports(engine) {
+        if let Some(capability) = import.strip_prefix(PACKAGE).map(bare) {
+            if capability != "types" {
+                surface.capabilities.push((capability.to_owned(), import.to_owned()));
+            }
+        } else if !is_base_wasi(import) {
+            let hint = if import.starts_with("wasi:sockets/") || import.starts_with("wasi:http/") {
+                "this version of hookhost gives plugins no network"
+            } else {
+                "plugins get base WASI and hookhost:hooks/*"
+            };
+            return Err(ContractError::UnknownImport { import: import.to_owned(), hint });
+        }
+    }
+    for (capability, import) in &surface.capabilities {
+        if !matches!(capability.as_str(), "event" | "log" | "effects")
+            && !capability::GRANTED.iter().any(|(name, _)| name == capability)
+        {
+            let hint = "this host has no such capability; it may be of a newer contract";
+            return Err(ContractError::UnknownImport { import: import.clone(), hint });
+        }
+    }
+    let types = ty.instance_type();
+    let mut others = Vec::new();
+    for (export, item) in ty.exports(engine) {
+        let (Some(interface), ComponentItem::ComponentInstance(instance)) =
+            (export.strip_prefix(PACKAGE).map(bare), item.ty)
+        else {
+            others.push(export.to_owned());
+            continue;
+        };
+        let check = Check { engine, component, export, instance: &instance };
+        if let Some(event) = EventKind::from_name(interface) {
+            let handle =
+                check.function("handle", |function| event.typecheck(&HandleType { function, types: &types }))?;
+            surface.handles.insert(event, handle);
+        } else if interface == "setup" {
+            let typed = |function: &ComponentFunc| function.typecheck::<(Json,), (Result<(), String>,)>(&types);
+            surface.configure = Some(check.function("configure", typed)?);
+        } else if interface == "tools" {
+            check.function("list", |function| function.typecheck::<(), (Vec<ToolDeclaration>,)>(&types))?;
+            check.function("call", |function| {
+                function.typecheck::<(crate::contract::Session, String, Json), (crate::contract::ToolResult,)>(&types)
+            })?;
+            surface.tools = true;
+        } else {
+            return Err(ContractError::UnknownExport { export: export.to_owned(), hint: nearest(interface) });
+        }
+    }
+    if surface.handles.is_empty() && !surface.tools {
+        let found = if others.is_empty() { "nothing".into() } else { others.join(", ") };
+        return Err(ContractError::NoEvent { found });
+    }
+    Ok(surface)
+}
+
+/// A tool that a plugin brings, as `tools.list` describes it.
+#[derive(ComponentType, Lift, Lower, Clone, Debug)]
+#[component(record)]
+pub(super) struct ToolDeclaration {
+    name: String,
+    description: String,
+    #[component(name = "input-schema")]
+    input_schema: Json,
+}
+
+struct Check<'a> {
+    engine: &'a Engine,
+    component: &'a Component,
+    export: &'a str,
+    instance: &'a ComponentInstance,
+}
+
+impl Check<'_> {
+    /// Finds a function of the exported interface and compares its type.
+    fn function(
+        &self,
+        name: &str,
+        typed: impl FnOnce(&ComponentFunc) -> wasmtime::Result<()>,
+    ) -> Result<Handle, ContractError> {
+        let other = |difference: String| ContractError::OtherType {
+            export: format!("{}.{name}", self.export.split('@').next().unwrap_or(self.export)),
+            difference,
+        };
+        let item = self.instance.get_export(self.engine, name);
+        let Some(ComponentItem::ComponentFunc(function)) = item.map(|item| item.ty) else {
+            return Err(other("the function is missing".into()));
+        };
+        typed(&function).map_err(|error| other(one_line(&error)))?;
+        let interface = self.component.get_export_index(None, self.export);
+        interface
+            .and_then(|interface| self.component.get_export_index(Some(&interface), name))
+            .ok_or_else(|| other("the function is missing".into()))
+    }
+}
+
+/// `before-tool-call@0.1.0` → `before-tool-call`.
+pub(super) fn bare(interface: &str) -> &str {
+    interface.split('@').next().unwrap_or(interface)
+}
+
+fn nearest(interface: &str) -> String {
+    let known = EventKind::ALL.iter().map(|event| event.name()).chain(["setup", "tools"]);
+    match known.map(|name| (strsim::damerau_levenshtein(interface, name), name)).min() {
+        Some((distance, name)) if distance <= 3 => format!("did you mean `{name}`?"),
+        _ => format!("it may be of a newer contract than {VERSION}"),
+    }
+}
+
+fn one_line(error: &wasmtime::Error) -> String {
+    error.chain().map(|cause| cause.to_string().replace('\n', " ")).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,100 @@
+//! Why a plugin is not loaded.
+
+use super::ContractError;
+use crate::allowlist::Digest;
+use std::path::{Path, PathBuf};
+
+/// Why a plugin is not loaded. Nothing of it has run, unless `configure` refused or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file could not be read.
+    #[error("plugin `{name}`: {} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// Name of the entry.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not the one that was allowed.
+    #[error("plugin `{name}`: {} is not the file that was allowed\n  allowed: sha256 {allowed}\n  found:   sha256 {found}", path.display())]
+    OtherDigest {
+        /// Name of the entry.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// The digest in the allowlist.
+        allowed: Digest,
+        /// The file's digest.
+        found: Digest,
+    },
+    /// It is no component, or not one of this contract.
+    #[error("plugin `{name}`: {} {problem}", path.display())]
+    Unfit {
+        /// Name of the entry.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: ContractError,
+    },
+    /// It imports a capability that the entry does not grant.
+    #[error("plugin `{name}` imports `{import}`, which is not granted: add to [plugin.grants] of `{name}`\n  {line}")]
+    NotGranted {
+        /// Name of the entry.
+        name: String,
+        /// The import.
+        import: String,
+        /// The line to add to `[plugin.grants]`.
+        line: String,
+    },
+    /// The entry grants something that this version cannot give.
+    #[error("plugin `{name}`: this version of hookhost cannot give the grant `{grant}` yet: take it out of the entry")]
+    Unsupported {
+        /// Name of the entry.
+        name: String,
+        /// The grant.
+        grant: &'static str,
+    },
+    /// `setup.configure` said no.
+    #[error("plugin `{name}` refuses its configuration: {message}")]
+    Refused {
+        /// Name of the entry.
+        name: String,
+        /// What it said.
+        message: String,
+    },
+    /// `setup.configure` failed, or no instance could be made.
+    #[error("plugin `{name}` failed while it was set up: it {failure}")]
+    Failed {
+        /// Name of the entry.
+        name: String,
+        /// What happened.
+        failure: crate::sandbox::Failure,
+    },
+}
+
+/// What the user can do about a [`LoadError`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Advice<'a> {
+    /// Allow the file as it now is.
+    Allow(&'a Path),
+    /// See what it exports and imports.
+    Inspect(&'a Path),
+    /// Nothing that a command could do.
+    None,
+}
+
+impl LoadError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn advice(&self) -> Advice<'_> {
+        match self {
+            Self::OtherDigest { path, .. } => Advice::Allow(path),
+            Self::Unfit { path, .. } => Advice::Inspect(path),
+            _ => Advice::None,
+        }
+    }
+}

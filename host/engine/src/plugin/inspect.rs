@@ -1,0 +1,73 @@
+//! Looking into a file without running anything of it.
+
+use super::ContractError;
+use super::contract_check::{compile, surface};
+use crate::allowlist::Digest;
+use serde::Serialize;
+
+/// What a file is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Inspection {
+    /// SHA-256 of the file.
+    #[serde(serialize_with = "as_text")]
+    pub digest: Digest,
+    /// Its size in bytes.
+    pub size: usize,
+    /// What it exports, whole names.
+    pub exports: Vec<String>,
+    /// What it imports, whole names.
+    pub imports: Vec<String>,
+    /// The events that it would hear.
+    pub events: Vec<crate::event::EventKind>,
+    /// Whether it takes a configuration.
+    pub configurable: bool,
+    /// Whether it brings tools.
+    pub tools: bool,
+    /// The grants that it needs, as lines of `[plugin.grants]`.
+    pub grants: Vec<String>,
+    /// Why it cannot be loaded as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Looks into a file's bytes. Nothing of it runs; a component of another contract is described, too.
+///
+/// # Errors
+/// If it is not a component.
+pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
+    let engine = wasmtime::Engine::default();
+    let component = compile(&engine, bytes)?;
+    let ty = component.component_type();
+    let mut inspection = Inspection {
+        digest: Digest::of_bytes(bytes),
+        size: bytes.len(),
+        exports: ty.exports(&engine).map(|(name, _)| name.to_owned()).collect(),
+        imports: ty.imports(&engine).map(|(name, _)| name.to_owned()).collect(),
+        events: Vec::new(),
+        configurable: false,
+        tools: false,
+        grants: Vec::new(),
+        problem: None,
+    };
+    match surface(&engine, &component) {
+        Ok(surface) => {
+            inspection.events = surface.handles.keys().copied().collect();
+            inspection.configurable = surface.configure.is_some();
+            inspection.tools = surface.tools;
+            let lines = surface.capabilities.iter().filter_map(|(capability, _)| {
+                crate::sandbox::capability::GRANTED.iter().find(|(name, _)| name == capability)
+            });
+            inspection.grants = lines.map(|(_, line)| (*line).to_owned()).collect();
+            if inspection.events.contains(&crate::event::EventKind::AuditRecord) {
+                inspection.grants.push("audit = true".into());
+            }
+        }
+        Err(problem) => inspection.problem = Some(problem.to_string()),
+    }
+    Ok(inspection)
+}
+
+fn as_text<S: serde::Serializer>(digest: &Digest, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(digest)
+}

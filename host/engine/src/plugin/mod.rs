@@ -1,0 +1,122 @@
+//! A plugin: from bytes on disk to a component that is checked, compiled, configured and ready to be asked.
+//!
+//! Nothing of it runs before its digest is the allowlist's, its imports are granted and the types of its exports are
+//! the contract's.
+
+mod call;
+mod contract_check;
+mod error;
+mod inspect;
+mod load;
+mod preinitialise;
+
+pub use contract_check::ContractError;
+pub use error::{Advice, LoadError};
+pub use inspect::{Inspection, inspect};
+
+use crate::allowlist::{ActionKind, Digest, Entry, Mode, OnFailure};
+use crate::contract::{Action, ToolCall};
+use crate::event::{EventKind, Shape};
+use crate::sandbox::{Guest, Handle, SharedSandbox};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use wasmtime::component::InstancePre;
+
+/// A loaded plugin.
+#[derive(Clone)]
+pub struct Plugin {
+    pub(crate) shared: Arc<Loaded>,
+}
+
+pub(crate) struct Loaded {
+    pub(crate) name: Arc<str>,
+    pub(crate) entry: Entry,
+    pub(crate) grants: Arc<crate::allowlist::Grants>,
+    pub(crate) sandbox: SharedSandbox,
+    pub(crate) pre: InstancePre<Guest>,
+    /// The events it hears: those it exports, less what its entry leaves out.
+    pub(crate) handles: BTreeMap<EventKind, Handle>,
+    /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
+    pub(crate) configure: Option<Handle>,
+    pub(crate) config: String,
+}
+
+impl Plugin {
+    /// Its name in the allowlist.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// SHA-256 of its file.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.shared.entry.digest
+    }
+
+    /// What the allowlist says of it.
+    #[must_use]
+    pub fn entry(&self) -> &Entry {
+        &self.shared.entry
+    }
+
+    /// The events that it hears, in the order of the contract.
+    pub fn events(&self) -> impl Iterator<Item = EventKind> {
+        self.shared.handles.keys().copied()
+    }
+
+    /// Whether each of its instances starts from the memory that `configure` left; else `configure` runs in each, which
+    /// means the same and takes longer.
+    #[must_use]
+    pub fn is_preinitialised(&self) -> bool {
+        self.shared.configure.is_none()
+    }
+
+    /// Whether its answers count.
+    #[must_use]
+    pub fn enforces(&self) -> bool {
+        self.shared.entry.mode == Mode::Enforce
+    }
+
+    /// What becomes of an event when this plugin fails: by default `reject` where something could get past it, else
+    /// `skip`.
+    #[must_use]
+    pub fn on_failure(&self, event: EventKind) -> OnFailure {
+        match event.shape() {
+            Shape::Gate | Shape::Transform => self.shared.entry.on_failure.unwrap_or(OnFailure::Reject),
+            Shape::Collect | Shape::Observe => OnFailure::Skip,
+        }
+    }
+
+    /// Whether the entry's `actions` and `tools` let it hear of any of these calls; `None`: the event is about none.
+    pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
+        let Entry { actions, tools, .. } = &self.shared.entry;
+        let Some(calls) = calls else { return true };
+        calls.iter().any(|call| {
+            actions.as_ref().is_none_or(|actions| actions.contains(&ActionKind::of(&call.action)))
+                && tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
+        })
+    }
+}
+
+impl ActionKind {
+    /// The kind of an action.
+    #[must_use]
+    pub fn of(action: &Action) -> Self {
+        match action {
+            Action::Shell(_) => Self::Shell,
+            Action::ReadFile(_) => Self::ReadFile,
+            Action::WriteFiles(_) => Self::WriteFiles,
+            Action::Fetch(_) => Self::Fetch,
+            Action::Mcp(_) => Self::Mcp,
+            Action::SpawnAgent(_) => Self::SpawnAgent,
+            Action::Other(_) => Self::Other,
+        }
+    }
+}
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plugin").field("name", &self.name()).field("digest", &self.digest()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,199 @@
+//! One call of one guest: a fresh store and instance, under all limits.
+
+use super::capability::{Effects, LogLine};
+use super::failure::{Failure, FailureKind, Limit, classify};
+use super::guest::{Guest, GuestSetup};
+use super::{Sandbox, ticks};
+use crate::allowlist::Limits;
+use crate::state::Writes;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower};
+use wasmtime::{Store, UpdateDeadline};
+
+/// Bytes that the host copies beside the answer itself: lists of strings cost their pointers too.
+const COPY_OVERHEAD: usize = 16 * 1024;
+
+/// A function that a component exports, found once at load.
+pub(crate) type Handle = ComponentExportIndex;
+
+/// What came of a call.
+#[derive(Debug)]
+pub(crate) struct Called<T> {
+    pub(crate) answer: Result<T, Failure>,
+    /// Units of fuel used.
+    pub(crate) fuel: u64,
+    /// Wall time, waiting included.
+    pub(crate) time: Duration,
+    /// Held only where the call returned.
+    pub(crate) effects: Effects,
+    /// State writes; none where the call did not return.
+    pub(crate) writes: Option<Writes>,
+    /// What it logged, also where it failed.
+    pub(crate) log: Vec<LogLine>,
+    /// Log lines that found no room.
+    pub(crate) log_dropped: u64,
+}
+
+impl Sandbox {
+    /// Calls `handle` in a fresh instance, after `configure` where that has to run in each.
+    pub(crate) async fn call<P, R>(
+        &self,
+        pre: &InstancePre<Guest>,
+        configure: Option<(&Handle, &str)>,
+        handle: &Handle,
+        params: P,
+        setup: GuestSetup,
+        limits: &Limits,
+    ) -> Called<R>
+    where
+        P: ComponentNamedList + Lower + Send + Sync,
+        R: ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        let began = Instant::now();
+        let mut store = self.store(setup, limits);
+        let called = with_deadline(limits.deadline, async {
+            // The pool has a slot for each permit. A closed semaphore cannot be: nobody closes it.
+            let _permit = self.permits.acquire().await;
+            let _ticking = self.ticker.call();
+            let instance = pre.instantiate_async(&mut store).await.map_err(|error| not_instantiated(&error, limits))?;
+            if let Some((configure, config)) = configure {
+                let (accepted,): (Result<(), String>,) =
+                    invoke(&mut store, &instance, configure, (config,), limits).await?;
+                accepted.map_err(|message| {
+                    Failure::new(FailureKind::NotInstantiated, format!("refused its configuration: {message}"))
+                })?;
+            }
+            invoke(&mut store, &instance, handle, params, limits).await
+        })
+        .await;
+        let answer = called.unwrap_or_else(|| Err(deadline_passed(limits)));
+        finished(store, answer, limits, began)
+    }
+
+    /// An instance that a caller keeps for more than one call; for loading, never for events.
+    ///
+    /// # Errors
+    /// If no instance can be made within the limits.
+    pub(crate) async fn instantiate(
+        &self,
+        pre: &InstancePre<Guest>,
+        setup: GuestSetup,
+        limits: &Limits,
+    ) -> Result<(Store<Guest>, Instance), Failure> {
+        let mut store = self.store(setup, limits);
+        let _ticking = self.ticker.call();
+        let instance = with_deadline(limits.deadline, pre.instantiate_async(&mut store))
+            .await
+            .unwrap_or_else(|| Err(Limit(deadline_passed(limits)).into()))
+            .map_err(|error| not_instantiated(&error, limits))?;
+        Ok((store, instance))
+    }
+
+    /// Calls a function of a kept instance; for loading, never for events.
+    pub(crate) async fn call_kept<P, R>(
+        &self,
+        store: &mut Store<Guest>,
+        instance: &Instance,
+        handle: &Handle,
+        params: P,
+        limits: &Limits,
+    ) -> Result<R, Failure>
+    where
+        P: ComponentNamedList + Lower + Send + Sync,
+        R: ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        let _ticking = self.ticker.call();
+        let called = with_deadline(limits.deadline, invoke(store, instance, handle, params, limits)).await;
+        called.unwrap_or_else(|| Err(deadline_passed(limits)))
+    }
+
+    fn store(&self, setup: GuestSetup, limits: &Limits) -> Store<Guest> {
+        let mut store = Store::new(&self.engine, Guest::new(setup, limits, ticks(limits)));
+        store.limiter(|guest| &mut guest.memory);
+        store.set_hostcall_fuel(limits.output.get().saturating_add(COPY_OVERHEAD));
+        // Only an engine without fuel refuses it.
+        let _ = store.set_fuel(limits.fuel.get());
+        store.set_epoch_deadline(1);
+        let compute = limits.compute;
+        store.epoch_deadline_callback(move |mut context| {
+            let guest = context.data_mut();
+            guest.ticks = guest.ticks.saturating_sub(1);
+            if guest.ticks > 0 {
+                return Ok(UpdateDeadline::Yield(1));
+            }
+            let detail = format!("computed for longer than {} (limits.compute)", spoken(compute));
+            Err(Limit(Failure::new(FailureKind::Compute, detail)).into())
+        });
+        store
+    }
+}
+
+async fn invoke<P, R>(
+    store: &mut Store<Guest>,
+    instance: &Instance,
+    handle: &Handle,
+    params: P,
+    limits: &Limits,
+) -> Result<R, Failure>
+where
+    P: ComponentNamedList + Lower + Send + Sync,
+    R: ComponentNamedList + Lift + Send + Sync + 'static,
+{
+    let function = instance.get_typed_func::<P, R>(&mut *store, handle);
+    let function = function.map_err(|error| Failure::new(FailureKind::NotInstantiated, error.to_string()))?;
+    let answer = function.call_async(&mut *store, params).await;
+    answer.map_err(|error| classify(&error, store.data().memory.denied, limits))
+}
+
+fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> Called<R> {
+    let fuel = limits.fuel.get() - store.get_fuel().unwrap_or(0);
+    let guest = store.data_mut();
+    let log = guest.take_log();
+    let returned = answer.is_ok();
+    Called {
+        answer,
+        fuel,
+        time: began.elapsed(),
+        effects: if returned { std::mem::take(&mut guest.effects) } else { Effects::default() },
+        writes: guest.state.take().filter(|_| returned).map(crate::state::View::into_writes),
+        log: log.lines,
+        log_dropped: log.dropped,
+    }
+}
+
+fn not_instantiated(error: &wasmtime::Error, limits: &Limits) -> Failure {
+    match error.downcast_ref::<Limit>() {
+        Some(limit) => limit.0.clone(),
+        None if error.is::<wasmtime::Trap>() => classify(error, false, limits),
+        None => {
+            Failure::new(FailureKind::NotInstantiated, format!("could not be instantiated: {}", error.root_cause()))
+        }
+    }
+}
+
+fn deadline_passed(limits: &Limits) -> Failure {
+    Failure::new(FailureKind::Deadline, format!("did not answer within {} (limits.deadline)", spoken(limits.deadline)))
+}
+
+fn spoken(duration: Duration) -> String {
+    format!("{duration:?}")
+}
+
+/// The output of `future`, or `None` once `limit` is over. A future that is ready at once never touches a timer, so that
+/// the usual event costs no system call.
+pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+    let deadline = tokio::time::Instant::now() + limit;
+    let mut future = pin!(future);
+    let mut timer = None;
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
+        }
+        let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        timer.as_mut().poll(context).map(|()| None)
+    })
+    .await
+}

@@ -1,0 +1,101 @@
+//! `effects`: findings and reminders, held until the call has returned.
+
+use super::{Guest, wit};
+use serde::{Deserialize, Serialize};
+
+/// Most findings, and most reminders, of one call; what exceeds it traps, so that nothing is lost in silence.
+const MOST: usize = 64;
+
+/// Longest reminder, in bytes: it is plugin text that a model reads.
+const LONGEST_REMINDER: usize = 4096;
+
+/// Something that the audit log is to hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Finding {
+    /// Stable identifier of the rule.
+    pub code: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was found.
+    pub explanation: String,
+    /// Where to read more.
+    pub references: Vec<String>,
+    /// What was done about it.
+    pub action: String,
+    /// More, as JSON text.
+    pub details: Option<String>,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Severity {
+    Info,
+    Warning,
+    Error,
+}
+
+/// Something that the model is to be told with the next request, behind the last user message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Reminder {
+    /// The plugin that says it.
+    pub plugin: String,
+    /// What it says.
+    pub body: String,
+    /// What it is about.
+    pub tags: Vec<String>,
+    /// A newer reminder of the same plugin with the same key replaces an older one.
+    pub dedupe_key: Option<String>,
+    /// Model calls that it still lives; absent: until the session ends.
+    pub ttl_turns: Option<u32>,
+}
+
+/// What a call does beside its verdict.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Effects {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) reminders: Vec<Reminder>,
+}
+
+impl wit::effects::Host for Guest {
+    fn report(&mut self, finding: wit::effects::Finding) -> wasmtime::Result<()> {
+        self.count_call()?;
+        if self.effects.findings.len() == MOST {
+            wasmtime::bail!("reported more than {MOST} findings about one event");
+        }
+        self.effects.findings.push(Finding {
+            code: finding.code,
+            severity: match finding.severity {
+                wit::effects::Severity::Info => Severity::Info,
+                wit::effects::Severity::Warning => Severity::Warning,
+                wit::effects::Severity::Error => Severity::Error,
+            },
+            explanation: finding.explanation,
+            references: finding.references,
+            action: finding.action,
+            details: finding.details,
+        });
+        Ok(())
+    }
+
+    fn remind(&mut self, reminder: wit::effects::Reminder) -> wasmtime::Result<()> {
+        self.count_call()?;
+        if self.effects.reminders.len() == MOST {
+            wasmtime::bail!("gave more than {MOST} reminders about one event");
+        }
+        if reminder.body.len() > LONGEST_REMINDER {
+            wasmtime::bail!("gave a reminder of more than {LONGEST_REMINDER} bytes");
+        }
+        self.effects.reminders.push(Reminder {
+            plugin: self.plugin.to_string(),
+            body: reminder.body,
+            tags: reminder.tags,
+            dedupe_key: reminder.dedupe_key,
+            ttl_turns: reminder.ttl_turns,
+        });
+        Ok(())
+    }
+}

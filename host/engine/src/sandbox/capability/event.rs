@@ -1,0 +1,42 @@
+//! `event`: facts about the event being handled.
+
+use super::{Guest, wit};
+use crate::contract::Json;
+
+/// What a plugin can learn about the event it handles.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventFacts {
+    pub(crate) id: String,
+    /// Milliseconds since the Unix epoch.
+    pub(crate) time: u64,
+    pub(crate) round: u32,
+    pub(crate) parent_session: Option<String>,
+    pub(crate) raw: Option<Json>,
+}
+
+impl wit::event::Host for Guest {
+    fn id(&mut self) -> wasmtime::Result<String> {
+        self.count_call()?;
+        Ok(self.event.id.clone())
+    }
+
+    fn time(&mut self) -> wasmtime::Result<u64> {
+        self.count_call()?;
+        Ok(self.event.time)
+    }
+
+    fn round(&mut self) -> wasmtime::Result<u32> {
+        self.count_call()?;
+        Ok(self.event.round)
+    }
+
+    fn parent_session(&mut self) -> wasmtime::Result<Option<String>> {
+        self.count_call()?;
+        Ok(self.event.parent_session.clone())
+    }
+
+    fn raw(&mut self) -> wasmtime::Result<Option<Json>> {
+        self.count_call()?;
+        Ok(self.event.raw.clone())
+    }
+}

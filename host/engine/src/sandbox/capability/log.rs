@@ -1,0 +1,64 @@
+//! `log`: lines into the host's log, bounded and attributed.
+
+use super::{Guest, wit};
+use serde::Serialize;
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// A line that a plugin wrote, by `log` or to its standard output or error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LogLine {
+    /// How much it matters.
+    pub level: Level,
+    /// What it says.
+    pub message: String,
+}
+
+/// The lines of one call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) lines: Vec<LogLine>,
+    /// Bytes that may still be written.
+    pub(crate) room: usize,
+    /// Lines that found no room.
+    pub(crate) dropped: u64,
+}
+
+impl Log {
+    pub(crate) fn with_room(room: usize) -> Self {
+        Self { room, ..Self::default() }
+    }
+
+    pub(crate) fn write(&mut self, level: Level, message: String) {
+        match self.room.checked_sub(message.len()) {
+            Some(room) => {
+                self.room = room;
+                self.lines.push(LogLine { level, message });
+            }
+            None => self.dropped += 1,
+        }
+    }
+}
+
+impl wit::log::Host for Guest {
+    fn write(&mut self, level: wit::log::Level, message: String) -> wasmtime::Result<()> {
+        self.count_call()?;
+        let level = match level {
+            wit::log::Level::Debug => Level::Debug,
+            wit::log::Level::Info => Level::Info,
+            wit::log::Level::Warn => Level::Warn,
+            wit::log::Level::Error => Level::Error,
+        };
+        self.log.write(level, message);
+        Ok(())
+    }
+}

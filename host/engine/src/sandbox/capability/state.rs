@@ -1,0 +1,53 @@
+//! `state`: the plugin's own values.
+
+use super::{Guest, wit};
+use crate::state::{Scope, StateError, View};
+use wit::state as interface;
+
+type Answer<T> = wasmtime::Result<Result<T, interface::Error>>;
+
+impl From<interface::Scope> for Scope {
+    fn from(scope: interface::Scope) -> Self {
+        match scope {
+            interface::Scope::Session => Self::Session,
+            interface::Scope::Plugin => Self::Plugin,
+        }
+    }
+}
+
+impl From<StateError> for interface::Error {
+    fn from(error: StateError) -> Self {
+        match error {
+            StateError::QuotaExceeded => Self::QuotaExceeded,
+            StateError::Unavailable(why) => Self::Unavailable(why),
+        }
+    }
+}
+
+impl Guest {
+    fn with_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> Answer<T> {
+        self.count_call()?;
+        Ok(match &mut self.state {
+            Some(view) => use_it(view).map_err(Into::into),
+            None => Err(interface::Error::Unavailable("`configure` has no state".into())),
+        })
+    }
+}
+
+impl interface::Host for Guest {
+    fn get(&mut self, scope: interface::Scope, key: String) -> Answer<Option<Vec<u8>>> {
+        self.with_state(|view| view.get(scope.into(), &key))
+    }
+
+    fn set(&mut self, scope: interface::Scope, key: String, value: Vec<u8>, ttl_seconds: Option<u64>) -> Answer<()> {
+        self.with_state(|view| view.set(scope.into(), &key, value, ttl_seconds))
+    }
+
+    fn delete(&mut self, scope: interface::Scope, key: String) -> Answer<()> {
+        self.with_state(|view| view.delete(scope.into(), &key))
+    }
+
+    fn increment(&mut self, scope: interface::Scope, key: String, by: i64) -> Answer<i64> {
+        self.with_state(|view| view.increment(scope.into(), &key, by))
+    }
+}

@@ -1,0 +1,124 @@
+//! What the store of one call holds: everything that the guest can reach, and what it has used.
+
+use super::capability::{Effects, EventFacts, Level, Log, Model, Transcript};
+use super::failure::{Failure, FailureKind, Limit};
+use super::output::Output;
+use super::virtual_wasi;
+use crate::allowlist::{Grants, Limits};
+use crate::state::View;
+use std::sync::{Arc, atomic::AtomicU32};
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+/// A guest's data. Made anew for each call, so it must be cheap: what few guests use is made when first used.
+pub(crate) struct Guest {
+    pub(super) plugin: Arc<str>,
+    pub(super) event: EventFacts,
+    pub(super) grants: Arc<Grants>,
+    pub(super) state: Option<View>,
+    pub(super) transcript: Arc<dyn Transcript>,
+    pub(super) model: Option<Arc<dyn Model>>,
+    pub(super) model_calls: Arc<AtomicU32>,
+    pub(super) effects: Effects,
+    pub(super) log: Log,
+    pub(super) memory: MemoryLimit,
+    /// Epochs for which it may still compute.
+    pub(super) ticks: u64,
+    calls_left: u32,
+    calls_allowed: u32,
+    wasi: Option<(WasiCtx, Output)>,
+    table: ResourceTable,
+}
+
+/// Linear memory and tables, and whether the guest was refused any.
+#[derive(Debug)]
+pub(super) struct MemoryLimit {
+    bytes: usize,
+    pub(super) denied: bool,
+}
+
+/// Elements of one table: far more than the function tables of real guests have.
+pub(super) const TABLE_ELEMENTS: usize = 20_000;
+
+/// What the host gives to one call.
+pub(crate) struct GuestSetup {
+    pub(crate) plugin: Arc<str>,
+    pub(crate) event: EventFacts,
+    pub(crate) grants: Arc<Grants>,
+    pub(crate) state: Option<View>,
+    pub(crate) transcript: Arc<dyn Transcript>,
+    pub(crate) model: Option<Arc<dyn Model>>,
+    pub(crate) model_calls: Arc<AtomicU32>,
+}
+
+impl Guest {
+    pub(super) fn new(setup: GuestSetup, limits: &Limits, ticks: u64) -> Self {
+        Self {
+            plugin: setup.plugin,
+            event: setup.event,
+            grants: setup.grants,
+            state: setup.state,
+            transcript: setup.transcript,
+            model: setup.model,
+            model_calls: setup.model_calls,
+            effects: Effects::default(),
+            log: Log::with_room(limits.log.get()),
+            memory: MemoryLimit { bytes: limits.memory.get(), denied: false },
+            ticks,
+            calls_left: limits.capability_calls.get(),
+            calls_allowed: limits.capability_calls.get(),
+            wasi: None,
+            table: ResourceTable::new(),
+        }
+    }
+
+    /// Counts a call of a capability.
+    pub(super) fn count_call(&mut self) -> wasmtime::Result<()> {
+        match self.calls_left.checked_sub(1) {
+            Some(left) => {
+                self.calls_left = left;
+                Ok(())
+            }
+            None => Err(Limit(Failure::new(
+                FailureKind::CapabilityCalls,
+                format!("called capabilities more than {} times (limits.capability-calls)", self.calls_allowed),
+            ))
+            .into()),
+        }
+    }
+
+    /// What it wrote by `log`, and to its standard output and error, in that order.
+    pub(super) fn take_log(&mut self) -> Log {
+        let mut log = std::mem::take(&mut self.log);
+        if let Some((_, output)) = &self.wasi {
+            let (text, dropped) = output.take();
+            for line in text.lines().filter(|line| !line.trim().is_empty()) {
+                log.write(Level::Info, line.to_owned());
+            }
+            log.dropped += u64::from(dropped);
+        }
+        log
+    }
+}
+
+impl WasiView for Guest {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let (ctx, _) = self.wasi.get_or_insert_with(|| {
+            let output = Output::with_room(self.log.room);
+            (virtual_wasi::context(&self.event, &self.grants, &output), output)
+        });
+        WasiCtxView { ctx, table: &mut self.table }
+    }
+}
+
+impl wasmtime::ResourceLimiter for MemoryLimit {
+    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let granted = desired <= self.bytes;
+        self.denied |= !granted;
+        Ok(granted)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= TABLE_ELEMENTS)
+    }
+}

@@ -1,0 +1,130 @@
+//! The sandbox: what a guest gets, and what stops it.
+//!
+//! Every call is made in a fresh instance, in a fresh store, from a pool; nothing that a guest leaves in its memory
+//! reaches the next call. Four limits hold at once: fuel stops computation, an epoch deadline stops wall time spent
+//! computing, a timer around the whole call stops time spent waiting, and hostcall fuel bounds what a guest makes the
+//! host copy.
+
+mod call;
+pub(crate) mod capability;
+mod failure;
+mod guest;
+mod output;
+mod ticker;
+mod virtual_wasi;
+
+pub use failure::{Failure, FailureKind};
+
+pub(crate) use call::{Called, Handle, with_deadline};
+pub(crate) use guest::{Guest, GuestSetup};
+
+use crate::allowlist::{Grants, Limits};
+use std::sync::Arc;
+use ticker::Ticker;
+use tokio::sync::Semaphore;
+use wasmtime::component::Linker;
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+/// Calls that may be under way at once; more wait, and their waiting counts against their deadlines.
+const CONCURRENT_CALLS: u32 = 32;
+/// Core instances of one component: its main module, adapters and shims. A Rust component has 4.
+const CORE_INSTANCES: u32 = 20;
+/// Linear memories of one component. A Rust component has 1.
+const MEMORIES: u32 = 2;
+/// Tables of one component. A Rust component has 3.
+const TABLES: u32 = 10;
+/// Bytes of linear memory, and of stack, that a slot keeps mapped and zeroes itself rather than giving them back: a
+/// guest linked with a 64 KiB stack touches less.
+const KEEP_MEMORY: usize = 256 * 1024;
+const KEEP_STACK: usize = 64 * 1024;
+/// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run on, in bytes.
+const WASM_STACK: usize = 512 * 1024;
+const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
+
+/// The engine, its pool of instances and its clock.
+pub(crate) struct Sandbox {
+    engine: Engine,
+    ticker: Ticker,
+    permits: Semaphore,
+}
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the sandbox could not be set up: {0}. Each of its {CONCURRENT_CALLS} instances reserves address space; see `ulimit -v`"
+)]
+pub struct SandboxError(String);
+
+impl Sandbox {
+    /// A sandbox whose pool has room for guests of up to `largest_memory` bytes.
+    ///
+    /// # Errors
+    /// If the machine gives no address space for the pool, or no thread for the clock.
+    pub(crate) fn new(largest_memory: usize) -> Result<Self, SandboxError> {
+        let fail = |error: wasmtime::Error| SandboxError(format!("{error:#}"));
+        let engine = Engine::new(&config(largest_memory)).map_err(fail)?;
+        let ticker = Ticker::start(&engine).map_err(|error| SandboxError(error.to_string()))?;
+        Ok(Self { engine, ticker, permits: Semaphore::new(CONCURRENT_CALLS as usize) })
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// A linker with base WASI, what every plugin has, and what `grants` gives.
+    pub(crate) fn linker(&self, grants: &Grants) -> wasmtime::Result<Linker<Guest>> {
+        let mut linker = Linker::new(&self.engine);
+        virtual_wasi::link(&mut linker)?;
+        capability::link(&mut linker, grants)?;
+        Ok(linker)
+    }
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox").finish_non_exhaustive()
+    }
+}
+
+/// Whether a WASI import is part of base WASI.
+pub(crate) fn is_base_wasi(import: &str) -> bool {
+    virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
+}
+
+fn config(largest_memory: usize) -> Config {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(CONCURRENT_CALLS)
+        .total_core_instances(CONCURRENT_CALLS * CORE_INSTANCES)
+        .total_memories(CONCURRENT_CALLS * MEMORIES)
+        .total_tables(CONCURRENT_CALLS * TABLES)
+        .total_stacks(CONCURRENT_CALLS)
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_tables_per_component(TABLES)
+        .max_memory_size(largest_memory.next_multiple_of(64 * 1024))
+        .table_elements(guest::TABLE_ELEMENTS)
+        .linear_memory_keep_resident(KEEP_MEMORY)
+        .async_stack_keep_resident(KEEP_STACK)
+        .table_keep_resident(64 * 1024);
+    let mut config = Config::new();
+    config
+        .consume_fuel(true)
+        .epoch_interruption(true)
+        .max_wasm_stack(WASM_STACK)
+        .async_stack_size(FIBER_STACK)
+        // Component-model async is not part of the contract, and costs every call a microsecond.
+        .concurrency_support(false)
+        // The same bits on every machine, so that a verdict can be replayed.
+        .cranelift_nan_canonicalization(true)
+        .relaxed_simd_deterministic(true)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+/// The epochs that `limits.compute` is worth; one more, since the first may come at once.
+fn ticks(limits: &Limits) -> u64 {
+    u64::try_from(limits.compute.as_nanos().div_ceil(ticker::TICK.as_nanos())).unwrap_or(u64::MAX).saturating_add(1)
+}
+
+/// Shared by everything that calls guests.
+pub(crate) type SharedSandbox = Arc<Sandbox>;

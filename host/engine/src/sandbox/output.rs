@@ -1,0 +1,98 @@
+//! A guest's standard output and error: into the log, bounded; never to the host's terminal.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
+
+/// Bytes that one write may have.
+const CHUNK: usize = 64 * 1024;
+
+/// A sink that keeps what it has room for and takes the rest without a word: a guest that writes much must not fail
+/// over it, since its `println!` would trap.
+#[derive(Clone, Debug)]
+pub(super) struct Output(Arc<Mutex<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    bytes: Vec<u8>,
+    room: usize,
+    dropped: bool,
+}
+
+impl Output {
+    pub(super) fn with_room(room: usize) -> Self {
+        Self(Arc::new(Mutex::new(Kept { bytes: Vec::new(), room, dropped: false })))
+    }
+
+    /// What was written, and whether more was written than there was room for.
+    pub(super) fn take(&self) -> (String, bool) {
+        let mut kept = self.kept();
+        (String::from_utf8_lossy(&std::mem::take(&mut kept.bytes)).into_owned(), kept.dropped)
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        let mut kept = self.kept();
+        let fits = bytes.len().min(kept.room - kept.bytes.len());
+        kept.bytes.extend_from_slice(&bytes[..fits]);
+        kept.dropped |= fits < bytes.len();
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl IsTerminal for Output {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Output {
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+}
+
+impl OutputStream for Output {
+    fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
+        Output::write(self, &bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> Result<usize, StreamError> {
+        Ok(CHUNK)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Output {
+    async fn ready(&mut self) {}
+}
+
+impl AsyncWrite for Output {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Output::write(&self, bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

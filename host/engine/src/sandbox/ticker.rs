@@ -1,0 +1,96 @@
+//! The epoch ticker: a thread that advances the engine's epoch every millisecond while calls are under way, so that a
+//! guest that computes yields and is stopped. It sleeps while there are none: an idle host wakes nobody.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use wasmtime::Engine;
+
+/// Wall time between two epochs, and so the grain of `limits.compute`.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// Ticks without a call after which the thread goes to sleep. Waking it costs a system call, so a steady stream of
+/// events must not see it asleep.
+const IDLE_TICKS: u32 = 100;
+
+#[derive(Debug)]
+pub(crate) struct Ticker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    calls: AtomicUsize,
+    asleep: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// A call under way; the epoch advances while one lives.
+#[derive(Debug)]
+pub(crate) struct Ticking<'a>(&'a Shared);
+
+impl Ticker {
+    /// # Errors
+    /// If the operating system gives no thread.
+    pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let engine = engine.weak();
+        let thread = std::thread::Builder::new().name("hookhost-epoch".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                let mut idle = 0;
+                while !shared.stop.load(Ordering::Acquire) {
+                    std::thread::sleep(TICK);
+                    let Some(engine) = engine.upgrade() else { return };
+                    engine.increment_epoch();
+                    idle = if shared.calls.load(Ordering::SeqCst) == 0 { idle + 1 } else { 0 };
+                    if idle >= IDLE_TICKS {
+                        idle = 0;
+                        shared.asleep.store(true, Ordering::SeqCst);
+                        // A call that began before the line above was seen did not wake us: look once more.
+                        if shared.calls.load(Ordering::SeqCst) == 0 && !shared.stop.load(Ordering::SeqCst) {
+                            std::thread::park();
+                        }
+                        shared.asleep.store(false, Ordering::SeqCst);
+                    }
+                }
+            }
+        })?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    pub(crate) fn call(&self) -> Ticking<'_> {
+        self.shared.calls.fetch_add(1, Ordering::SeqCst);
+        if self.shared.asleep.load(Ordering::SeqCst) {
+            self.wake();
+        }
+        Ticking(&self.shared)
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Ticking<'_> {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            // Only a panic of that thread could fail here, and it has none.
+            let _ = thread.join();
+        }
+    }
+}

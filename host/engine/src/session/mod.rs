@@ -1,0 +1,344 @@
+//! A session: its events, one at a time and in call order, each settled by the chain of plugins that hear it.
+
+mod dispatch;
+mod outcome;
+mod rules;
+
+pub use outcome::{Cause, GateOutcome, Never, Rejection, Settled, TransformOutcome};
+
+pub(crate) use dispatch::Dispatch;
+pub(crate) use rules::Rules;
+
+use crate::audit::raw;
+use crate::contract::{self, Json, ToolCall, ToolOrigin};
+use crate::event::{Dispatched, EventKind};
+use crate::host::Host;
+use crate::plugin::Plugin;
+use crate::sandbox::Failure;
+use crate::sandbox::capability::{NoTranscript, Reminder, Transcript};
+use rules::Schemas;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Failures in a row after which a plugin is not asked again in a session.
+pub const FAILURES_TO_TRIP: u32 = 3;
+
+/// Most reminders that a session keeps; the oldest go first.
+const MOST_REMINDERS: usize = 64;
+
+/// What a session is.
+#[derive(Clone, Debug)]
+pub struct SessionSpec {
+    /// Unique among all sessions; absent: a fresh UUID.
+    pub id: Option<String>,
+    /// The agent program, such as `hookhost`.
+    pub agent: String,
+    /// Absolute working directory.
+    pub cwd: PathBuf,
+    /// Absolute root of the project that the agent works on.
+    pub workspace: PathBuf,
+    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    pub depth: u32,
+    /// Whether a person is there to be asked.
+    pub interactive: bool,
+    /// The session that started this one.
+    pub parent: Option<String>,
+    /// The tools whose arguments are known, for checking what plugins change.
+    pub tools: Vec<ToolSpec>,
+    /// The models that a plugin may move a request to.
+    pub models: Vec<ModelRef>,
+}
+
+/// A tool and what its arguments must fit.
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    /// The tool's name.
+    pub name: String,
+    /// A JSON Schema of the arguments object.
+    pub input_schema: Value,
+}
+
+/// A configured model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelRef {
+    /// Name of the provider.
+    pub provider: String,
+    /// Name of the model.
+    pub model: String,
+}
+
+impl SessionSpec {
+    /// A session of the agent program `agent` in `workspace`, headless, at depth 0, with no known tools.
+    #[must_use]
+    pub fn new(agent: &str, workspace: &Path) -> Self {
+        Self {
+            id: None,
+            agent: agent.to_owned(),
+            cwd: workspace.to_owned(),
+            workspace: workspace.to_owned(),
+            depth: 0,
+            interactive: false,
+            parent: None,
+            tools: Vec::new(),
+            models: Vec::new(),
+        }
+    }
+}
+
+/// Why a session cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// A tool's schema is not a JSON Schema.
+    #[error("the input schema of the tool `{tool}` is not a JSON Schema: {problem}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// A session of an agent. One typed method per event; each asks the plugins that hear it and says what is to be done.
+///
+/// Events of one session are settled one at a time, in call order, also where they are sent from several tasks;
+/// sessions run beside each other.
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+/// What an event may bring along beside its payload.
+#[derive(Clone, Debug, Default)]
+pub struct DispatchOptions {
+    /// The agent's own message, where the event came from outside.
+    pub raw: Option<Json>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) host: Host,
+    pub(crate) spec: SessionSpec,
+    pub(crate) schemas: Schemas,
+    id: String,
+    /// Held while an event is settled; fair, so events keep their order.
+    order: tokio::sync::Mutex<()>,
+    turn: AtomicU32,
+    events: AtomicU64,
+    life: Mutex<Life>,
+}
+
+/// What changes in the course of a session.
+struct Life {
+    failures: HashMap<String, u32>,
+    reminders: Vec<(u32, Reminder)>,
+    notices: Vec<String>,
+    model_calls: HashMap<String, Arc<AtomicU32>>,
+    transcript: Arc<dyn Transcript>,
+}
+
+impl Session {
+    pub(crate) fn open(host: Host, spec: SessionSpec) -> Result<Self, SessionError> {
+        let schemas = Schemas::compile(&spec)?;
+        let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        let life = Life {
+            failures: HashMap::new(),
+            reminders: Vec::new(),
+            notices: host.tool_patterns_that_fit_none(&spec),
+            model_calls: HashMap::new(),
+            transcript: Arc::new(NoTranscript),
+        };
+        let shared = Shared {
+            host,
+            spec,
+            schemas,
+            id,
+            order: tokio::sync::Mutex::new(()),
+            turn: AtomicU32::new(0),
+            events: AtomicU64::new(0),
+            life: Mutex::new(life),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Unique among all sessions.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.shared.id
+    }
+
+    /// Says how many model calls have been made so far.
+    pub fn set_turn(&self, turn: u32) {
+        self.shared.turn.store(turn, Ordering::Relaxed);
+        self.shared
+            .life()
+            .reminders
+            .retain(|(born, reminder)| reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl)));
+    }
+
+    /// Says where the conversation can be read.
+    pub fn set_transcript(&self, transcript: Arc<dyn Transcript>) {
+        self.shared.life().transcript = transcript;
+    }
+
+    /// A tool call whose action the host's action map works out.
+    #[must_use]
+    pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> ToolCall {
+        self.shared.host.actions().call(id.to_owned(), name.to_owned(), arguments, origin, &self.info().cwd)
+    }
+
+    /// What the model is to be told with the next request, behind the last user message, in order.
+    #[must_use]
+    pub fn reminders(&self) -> Vec<Reminder> {
+        self.shared.life().reminders.iter().map(|(_, reminder)| reminder.clone()).collect()
+    }
+
+    /// What the user is to be told once: plugins that are asked no more, patterns that fit no tool.
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.life().notices)
+    }
+
+    /// Settles an event whose payload is JSON: an object of `handle`'s parameters, `session` left out, as
+    /// `{"call": {…}}` for `before-tool-call`. The outcome is JSON, too.
+    ///
+    /// # Errors
+    /// If the payload is not of the event's type.
+    pub async fn dispatch_event(
+        &self,
+        event: EventKind,
+        payload: Value,
+        options: DispatchOptions,
+    ) -> Result<Settled<Value>, serde_json::Error> {
+        event.dispatch_json(self, payload, options).await
+    }
+
+    pub(crate) async fn dispatch_json<E: Dispatched>(
+        &self,
+        payload: Value,
+        options: DispatchOptions,
+    ) -> Result<Settled<Value>, serde_json::Error> {
+        let payload: E::Payload = match E::PARAMETER {
+            None => serde_json::from_value(payload)?,
+            Some(parameter) => {
+                let mut parameters: serde_json::Map<String, Value> = serde_json::from_value(payload)?;
+                let value = parameters.remove(parameter);
+                if let Some(other) = parameters.keys().next() {
+                    return Err(serde::de::Error::unknown_field(other, &[]));
+                }
+                serde_json::from_value(value.ok_or_else(|| serde::de::Error::missing_field(parameter))?)?
+            }
+        };
+        let settled = self.settle::<E>(payload, options).await;
+        Ok(Settled { outcome: serde_json::to_value(settled.outcome)?, record: settled.record })
+    }
+
+    pub(crate) async fn dispatch<E: Dispatched>(&self, payload: E::Payload) -> Settled<E::Outcome> {
+        self.settle::<E>(payload, DispatchOptions::default()).await
+    }
+
+    async fn settle<E: Dispatched>(&self, payload: E::Payload, options: DispatchOptions) -> Settled<E::Outcome> {
+        let _turn = self.shared.order.lock().await;
+        let mut dispatch = Dispatch::new(&self.shared, E::KIND, self.info(), options.raw, raw(&payload));
+        let outcome = E::settle(&mut dispatch, payload).await;
+        Settled { outcome, record: dispatch.finish() }
+    }
+
+    fn info(&self) -> contract::Session {
+        let Shared { spec, id, turn, .. } = &*self.shared;
+        contract::Session {
+            id: id.clone(),
+            agent: spec.agent.clone(),
+            turn: turn.load(Ordering::Relaxed),
+            depth: spec.depth,
+            cwd: spec.cwd.to_string_lossy().into_owned(),
+            workspace: spec.workspace.to_string_lossy().into_owned(),
+            interactive: spec.interactive,
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.host.state().end_session(&self.shared.id);
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn life(&self) -> MutexGuard<'_, Life> {
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rules<'a>(&'a self, info: &'a contract::Session) -> Rules<'a> {
+        Rules { actions: self.host.actions(), schemas: &self.schemas, spec: &self.spec, cwd: &info.cwd }
+    }
+
+    /// The session's identifier and a number: unique without asking the system for random numbers.
+    fn next_event_id(&self) -> String {
+        format!("{}.{}", self.id, self.events.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn notice(&self, text: String) {
+        self.life().notices.push(text);
+    }
+
+    fn transcript(&self) -> Arc<dyn Transcript> {
+        Arc::clone(&self.life().transcript)
+    }
+
+    fn model_calls(&self, plugin: &str) -> Arc<AtomicU32> {
+        Arc::clone(self.life().model_calls.entry(plugin.to_owned()).or_default())
+    }
+
+    fn is_tripped(&self, plugin: &str) -> bool {
+        self.life().failures.get(plugin).is_some_and(|&failures| failures >= FAILURES_TO_TRIP)
+    }
+
+    fn succeeded(&self, plugin: &str) {
+        self.life().failures.remove(plugin);
+    }
+
+    /// Counts a failure; the user is told once when the plugin is tripped.
+    fn failed(&self, plugin: &Plugin, failure: &Failure) {
+        let mut life = self.life();
+        let failures = life.failures.entry(plugin.name().to_owned()).or_default();
+        *failures += 1;
+        if *failures == FAILURES_TO_TRIP {
+            let name = plugin.name();
+            life.notices.push(format!(
+                "the plugin {name} failed {FAILURES_TO_TRIP} times in a row (it {failure}) and is not asked again in this \
+                 session; its `on-failure` decides in its place"
+            ));
+        }
+    }
+
+    fn remind(&self, reminders: Vec<Reminder>) {
+        if reminders.is_empty() {
+            return;
+        }
+        let turn = self.turn.load(Ordering::Relaxed);
+        let mut life = self.life();
+        for reminder in reminders {
+            life.reminders.retain(|(_, old)| {
+                old.plugin != reminder.plugin || old.dedupe_key.is_none() || old.dedupe_key != reminder.dedupe_key
+            });
+            life.reminders.push((turn, reminder));
+        }
+        let excess = life.reminders.len().saturating_sub(MOST_REMINDERS);
+        life.reminders.drain(..excess);
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,133 @@
+//! What an embedder gets back: outcomes that carry what may run, and nothing else.
+
+use crate::audit::Record;
+use crate::contract::Refusal;
+use crate::sandbox::FailureKind;
+use serde::Serialize;
+
+/// An outcome, and the record of how it came about.
+#[derive(Clone, Debug, Serialize)]
+#[must_use]
+pub struct Settled<O> {
+    /// What the agent is to do.
+    pub outcome: O,
+    /// Who was asked, and what each said.
+    pub record: Record,
+}
+
+/// The response to an event to which no plugin can respond: there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Never {}
+
+/// What came of a gate event. Escalations have been answered by then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[must_use]
+pub enum GateOutcome<V, R = Never> {
+    /// This may run: exactly this, not what was asked about.
+    Allowed {
+        /// The value that may run.
+        value: V,
+    },
+    /// It is not to run; this is its result.
+    Responded {
+        /// The value that the response is about.
+        value: V,
+        /// The result in its place.
+        response: R,
+        /// The plugin that gave it.
+        by: String,
+    },
+    /// It may not run.
+    Rejected(Rejection),
+}
+
+/// What came of a transform event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[must_use]
+pub enum TransformOutcome<V> {
+    /// This goes on.
+    Passed {
+        /// The value as the last plugin left it.
+        value: V,
+    },
+    /// Nothing goes on but the refusal.
+    Withheld(Rejection),
+}
+
+/// "No", by whom and why. As text, it is one sentence for the model and the user that names the plugin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Rejection {
+    /// The plugins that said it, or that did not answer; never empty but where an embedder made it.
+    pub by: Vec<String>,
+    /// What kind of no.
+    pub cause: Cause,
+    /// What the agent is to learn from it; the reason is cut at [`Refusal::MAX_REASON`].
+    pub refusal: Refusal,
+}
+
+/// What kind of no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// A plugin said no.
+    Verdict,
+    /// A plugin failed, and its `on-failure` is `reject`.
+    Failed(FailureKind),
+    /// The plugins did not come to agree on one value.
+    Disagreement,
+    /// A person said no, or nobody answered.
+    NotApproved,
+}
+
+impl Rejection {
+    pub(super) fn verdict(by: &str, mut refusal: Refusal) -> Self {
+        cut(&mut refusal.reason);
+        Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal }
+    }
+
+    pub(super) fn host(by: Vec<String>, cause: Cause, mut reason: String) -> Self {
+        cut(&mut reason);
+        Self { by, cause, refusal: Refusal { reason, code: None, retryable: false, stop: false } }
+    }
+
+    /// The word for its cause, the same in messages, records and JSON.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self.cause {
+            Cause::Verdict => "rejected",
+            Cause::Failed(kind) if kind.is_timeout() => "timed out",
+            Cause::Failed(_) => "failed",
+            Cause::Disagreement => "disagreed",
+            Cause::NotApproved => "not approved",
+        }
+    }
+}
+
+impl std::fmt::Display for Rejection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let by = self.by.join(", ");
+        let reason = &self.refusal.reason;
+        match self.cause {
+            Cause::Verdict => write!(f, "Rejected by {by}: {reason}"),
+            Cause::Failed(kind) if kind.is_timeout() => {
+                write!(f, "Blocked because the plugin {by} timed out: it {reason}")
+            }
+            Cause::Failed(_) => write!(f, "Blocked because the plugin {by} failed: it {reason}"),
+            Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
+            Cause::NotApproved => write!(f, "Not approved (asked by {by}): {reason}"),
+        }
+    }
+}
+
+/// Cuts plugin text that a model will read.
+fn cut(reason: &mut String) {
+    if reason.len() > Refusal::MAX_REASON {
+        let end = (0..=Refusal::MAX_REASON).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
+        reason.truncate(end);
+        reason.push('…');
+    }
+}

@@ -1,0 +1,74 @@
+//! What a changed value must still fit: the tool's schema, the tool's shape, the configured models.
+
+use super::SessionSpec;
+use crate::action::ActionMap;
+use crate::contract::{Action, ToolCall};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// What the changes of one session are checked against.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    pub(super) actions: &'a ActionMap,
+    pub(super) schemas: &'a Schemas,
+    pub(super) spec: &'a SessionSpec,
+    pub(super) cwd: &'a str,
+}
+
+/// The input schemas of a session's tools, compiled.
+pub(crate) struct Schemas(HashMap<String, jsonschema::Validator>);
+
+impl Schemas {
+    /// A schema that is none is an error of whoever declared the tool: such a tool's arguments fit nothing.
+    pub(super) fn compile(spec: &SessionSpec) -> Result<Self, super::SessionError> {
+        let compiled = spec.tools.iter().map(|tool| {
+            let validator = jsonschema::validator_for(&tool.input_schema)
+                .map_err(|error| super::SessionError::Schema { tool: tool.name.clone(), problem: error.to_string() })?;
+            Ok((tool.name.clone(), validator))
+        });
+        compiled.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Rules<'_> {
+    /// The call with other arguments.
+    ///
+    /// # Errors
+    /// If they are not a JSON object, or miss the tool's schema.
+    pub(crate) fn modified(&self, call: &ToolCall, arguments: &str) -> Result<ToolCall, String> {
+        let new: Value = serde_json::from_str(arguments)
+            .map_err(|error| format!("it answered `modify` with arguments that are not JSON: {error}"))?;
+        self.with_arguments(call, &new)
+    }
+
+    /// The call with another action.
+    ///
+    /// # Errors
+    /// If the action cannot be written back into the tool's arguments, or these then miss the tool's schema.
+    pub(crate) fn rewritten(&self, call: &ToolCall, action: &Action) -> Result<ToolCall, String> {
+        let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let written = self.actions.write_back(&call.name, &arguments, &call.origin, self.cwd, action);
+        self.with_arguments(call, &written.map_err(|error| format!("it answered `rewrite`: {error}"))?)
+    }
+
+    fn with_arguments(&self, call: &ToolCall, arguments: &Value) -> Result<ToolCall, String> {
+        if !arguments.is_object() {
+            return Err("it answered `modify` with arguments that are not a JSON object".into());
+        }
+        // Compared as JSON: another spelling of the same value is no change.
+        if serde_json::from_str::<Value>(&call.arguments).is_ok_and(|old| old == *arguments) {
+            return Ok(call.clone());
+        }
+        if let Some(schema) = self.schemas.0.get(&call.name)
+            && let Err(error) = schema.validate(arguments)
+        {
+            return Err(format!("it changed the arguments to some that `{}` does not take: {error}", call.name));
+        }
+        Ok(self.actions.call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
+    }
+
+    /// Whether a request may be moved there.
+    pub(crate) fn knows_model(&self, provider: &str, model: &str) -> bool {
+        self.spec.models.iter().any(|known| known.provider == provider && known.model == model)
+    }
+}
