@@ -19,15 +19,14 @@ use super::{
     tree::{Key, Node, Place, Value, join},
 };
 
-/// Reads a value of type `T`. Where it cannot, or a key is unknown, `problems` says why.
+/// Reads a value of type `T`. Where it cannot, or a key is unknown, `problems` says why; in the second case the rest is
+/// read, so that more can be found wrong with it.
 pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, problems: &mut Vec<Problem>) -> Option<T> {
     let unknown = RefCell::new(Vec::new());
     let result = T::deserialize(Decoder { node, path: path.to_owned(), unknown: &unknown });
-    let unknown = unknown.into_inner();
-    let whole = unknown.is_empty();
-    problems.extend(unknown);
+    problems.extend(unknown.into_inner());
     match result {
-        Ok(value) => whole.then_some(value),
+        Ok(value) => Some(value),
         Err(fault) => {
             problems.push(fault.into_problem(path, &node.place));
             None

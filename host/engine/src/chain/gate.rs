@@ -29,6 +29,8 @@ pub struct Gate<V, R> {
     members: Vec<Member>,
     /// The version of the value that each member last answered about; `None` before its first answer.
     answered: Vec<Option<u32>>,
+    /// Whether each member's last answer was none: a failure that is skipped, or a value it is not concerned with.
+    silent: Vec<bool>,
     /// Each member's question, until it withdraws it.
     questions: Vec<Option<Escalation>>,
     /// Members whose last answer, `approve`, is about the version noted.
@@ -82,6 +84,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         Self {
             members,
             answered: vec![None; count],
+            silent: vec![false; count],
             questions: vec![None; count],
             approvals: vec![None; count],
             value,
@@ -113,7 +116,7 @@ impl<V: PartialEq, R> Gate<V, R> {
             return None;
         }
         while self.asking.is_none() {
-            match (self.next..self.members.len()).find(|&member| self.has_not_seen(member)) {
+            match (self.next..self.members.len()).find(|&member| self.is_due(member)) {
                 Some(member) => {
                     self.next = member + 1;
                     self.asking = Some(member);
@@ -130,6 +133,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         let Some(member) = self.asking.take() else { return };
         self.answered[member] = Some(self.version);
         self.approvals[member] = None;
+        self.silent[member] = matches!(answer, Answer::Unconcerned | Answer::Failed(OnFailure::Skip));
         if !self.members[member].enforcing {
             return;
         }
@@ -192,14 +196,31 @@ impl<V: PartialEq, R> Gate<V, R> {
         self.answered[member] != Some(self.version) && !wrote_it
     }
 
+    /// Whether `member` is to be asked in this pass. Those that gave no answer last time are asked once more after the
+    /// last pass, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
+    /// be passed over.
+    fn is_due(&self, member: usize) -> bool {
+        self.has_not_seen(member)
+            && (self.pass <= MAX_PASSES || (self.silent[member] && self.members[member].enforcing))
+    }
+
     /// Starts the next pass, if anybody has not seen the value and passes are left.
     fn begin_pass(&mut self) -> bool {
-        let unseen = (0..self.members.len()).any(|member| self.has_not_seen(member));
-        if !unseen || self.pass == MAX_PASSES {
-            return false;
+        let mut unseen = (0..self.members.len()).filter(|&member| self.has_not_seen(member)).peekable();
+        let begins = unseen.peek().is_some()
+            && match self.pass {
+                ..MAX_PASSES => true,
+                // Without the others' agreement there is nothing to ask about.
+                MAX_PASSES => unseen.all(|member| self.silent[member] || !self.members[member].enforcing),
+                _ => false,
+            };
+        if begins {
+            self.pass += 1;
+            self.next = 0;
         }
-        self.pass += 1;
-        self.next = 0;
-        true
+        begins
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,3 +13,21 @@ pub fn merge(additions: impl IntoIterator<Item = Vec<Task>>) -> (Vec<Task>, usiz
     tasks.truncate(MAX_TASKS);
     (tasks, left_out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_TASKS, merge};
+    use crate::contract::Task;
+
+    fn task(prompt: usize) -> Task {
+        Task { prompt: prompt.to_string(), title: None }
+    }
+
+    #[test]
+    fn tasks_are_concatenated_in_chain_order_up_to_the_cap() {
+        let (tasks, left_out) = merge([vec![task(0), task(1)], vec![], vec![task(2)]]);
+        assert_eq!((tasks, left_out), (vec![task(0), task(1), task(2)], 0));
+        let (tasks, left_out) = merge([(0..MAX_TASKS).map(task).collect(), vec![task(99), task(100)]]);
+        assert_eq!((tasks.len(), tasks.last(), left_out), (MAX_TASKS, Some(&task(MAX_TASKS - 1)), 2));
+    }
+}

@@ -84,3 +84,56 @@ impl<V: PartialEq> Transform<V> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Member, Objection, OnFailure};
+    use super::{Passage, Transform};
+    use crate::contract::Refusal;
+
+    const ENFORCING: Member = Member { enforcing: true, may_approve: false };
+    const AUDITING: Member = Member { enforcing: false, may_approve: false };
+
+    fn settle(members: &[Member], answers: &[Passage<&'static str>]) -> Result<(&'static str, Vec<usize>), Objection> {
+        let mut transform = Transform::new(members.to_vec(), "value");
+        for answer in answers {
+            assert!(transform.ask().is_some());
+            transform.answer(answer.clone());
+        }
+        transform.decide()
+    }
+
+    fn refusal() -> Refusal {
+        Refusal { reason: "no".into(), code: None, retryable: false, stop: false }
+    }
+
+    #[test]
+    fn each_plugin_works_on_the_result_of_the_one_before() {
+        let answers = [Passage::Replace("a"), Passage::Replace("a"), Passage::Replace("b")];
+        assert_eq!(settle(&[ENFORCING; 3], &answers), Ok(("b", vec![0, 2])));
+    }
+
+    #[test]
+    fn a_reject_withholds_the_value_and_ends_the_asking() {
+        let answers = [Passage::Replace("a"), Passage::Reject(refusal())];
+        assert_eq!(settle(&[ENFORCING; 3], &answers), Err(Objection::Verdict { by: 1, refusal: refusal() }));
+    }
+
+    #[test]
+    fn a_value_that_could_not_be_redacted_is_withheld_unless_the_failure_is_skipped() {
+        assert_eq!(settle(&[ENFORCING], &[Passage::Failed(OnFailure::Reject)]), Err(Objection::Failure { by: 0 }));
+        assert_eq!(settle(&[ENFORCING], &[Passage::Failed(OnFailure::Skip)]), Ok(("value", vec![])));
+    }
+
+    #[test]
+    fn a_plugin_in_audit_mode_changes_nothing() {
+        for answer in [Passage::Replace("a"), Passage::Reject(refusal()), Passage::Failed(OnFailure::Reject)] {
+            assert_eq!(settle(&[AUDITING], &[answer]), Ok(("value", vec![])));
+        }
+    }
+
+    #[test]
+    fn a_chain_that_was_not_asked_to_its_end_withholds_the_value() {
+        assert_eq!(settle(&[ENFORCING; 2], &[Passage::Keep]), Err(Objection::Disagreement { by: vec![1] }));
+    }
+}

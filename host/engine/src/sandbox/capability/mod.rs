@@ -38,7 +38,7 @@ pub(crate) mod generated {
 
 /// `types` has no functions, so there is nothing to link; its types are the contract's.
 #[doc(hidden)]
-#[expect(dead_code, reason = "the generated code names them, in bounds only")]
+#[expect(dead_code, unreachable_pub, reason = "the generated code names them, in bounds only")]
 pub mod types {
     pub use crate::contract::*;
 
