@@ -4,12 +4,13 @@ use crate::action::ActionMap;
 use crate::allowlist::Config;
 use crate::approval::Approver;
 use crate::event::EventKind;
-use crate::plugin::{LoadError, Plugin};
+use crate::plugin::{Cache, LoadError, Plugin};
 use crate::sandbox::capability::Model;
 use crate::sandbox::{Sandbox, SandboxError};
 use crate::session::{Session, SessionError, SessionSpec};
 use crate::state;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
@@ -30,6 +31,7 @@ struct Shared {
 /// What a host is built from.
 pub struct HostBuilder {
     config: Config,
+    cache: Option<PathBuf>,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
@@ -51,7 +53,7 @@ impl Host {
     /// A host of what `config` allows.
     #[must_use]
     pub fn builder(config: Config) -> HostBuilder {
-        HostBuilder { config, actions: ActionMap::default(), approver: None, model: None }
+        HostBuilder { config, cache: None, actions: ActionMap::default(), approver: None, model: None }
     }
 
     /// Opens a session.
@@ -122,6 +124,14 @@ impl HostBuilder {
         self
     }
 
+    /// Keeps compiled code in this folder, which must be the user's alone (it is made so where it is missing); without one,
+    /// every start compiles. A folder or file that others can reach is not used, and the log says so.
+    #[must_use]
+    pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cache = Some(folder.into());
+        self
+    }
+
     /// Who answers escalations; without one, each is rejected.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
@@ -145,9 +155,13 @@ impl HostBuilder {
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
         let largest = entries.iter().map(|entry| entry.limits.memory.get()).max();
         let sandbox = Arc::new(Sandbox::new(largest.unwrap_or(1 << 20))?);
+        let cache = self.cache.as_deref().and_then(|folder| {
+            let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
+            Cache::open(folder).map_err(failed).ok()
+        });
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
-            plugins.push(Plugin::load(&sandbox, entry).await?);
+            plugins.push(Plugin::load(&sandbox, cache.as_ref(), entry).await?);
         }
         let mut chains = BTreeMap::<EventKind, Vec<Plugin>>::new();
         for plugin in &plugins {

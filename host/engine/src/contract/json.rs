@@ -13,7 +13,7 @@ pub fn canonical(text: &str) -> Result<String, serde_json::Error> {
     Ok(value.to_string())
 }
 
-pub(super) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => value.serialize(serializer),
         // Only a value that never was JSON comes here; a log must hold it as it was.
@@ -21,12 +21,12 @@ pub(super) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::O
     }
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Value::deserialize(deserializer).map(|value| value.to_string())
 }
 
 /// The same for a field that may be absent.
-pub(super) mod optional {
+pub(crate) mod optional {
     use super::{Deserialize, Deserializer, Serializer, Value};
 
     pub(crate) fn serialize<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,7 +4,7 @@
 //! (kebab-case), so that the same words stand in a plugin, in a payload file and in the audit log. A `json` field
 //! holds JSON *text*; in serialised form it is the JSON value itself.
 
-mod json;
+pub(crate) mod json;
 mod tool;
 
 pub use json::canonical;

@@ -28,7 +28,7 @@ impl GateEvent for CustomEvent {
             CustomVerdict::Allow => Answer::Allow,
             CustomVerdict::Modify(payload) => {
                 let payload =
-                    canonical(&payload).map_err(|error| format!("it answered a payload that is not JSON: {error}"))?;
+                    canonical(&payload).map_err(|error| format!("answered a payload that is not JSON: {error}"))?;
                 // Compared as JSON: the same value in another spelling is no change.
                 if canonical(&event.payload).is_ok_and(|current| current == payload) {
                     return Ok(Answer::Allow);
@@ -44,14 +44,19 @@ impl GateEvent for CustomEvent {
 /// A record of the audit log was written.
 pub(crate) struct AuditRecord;
 
+/// A record, as JSON.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Entry(#[serde(with = "crate::contract::json")] Json);
+
 impl Event for AuditRecord {
-    type Payload = Json;
+    type Payload = Entry;
     type Params<'a> = (&'a Session, &'a Json);
     type Return = ();
     const PARAMETER: Option<&'static str> = Some("entry");
 
-    fn params<'a>(session: &'a Session, entry: &'a Json) -> Self::Params<'a> {
-        (session, entry)
+    fn params<'a>(session: &'a Session, entry: &'a Entry) -> Self::Params<'a> {
+        (session, &entry.0)
     }
 }
 

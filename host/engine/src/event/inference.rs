@@ -46,7 +46,7 @@ fn changed(request: &Inference, changes: InferenceChanges, rules: &Rules<'_>) ->
     let mut request = request.clone();
     if let Some(tools) = changes.tools {
         if let Some(more) = tools.iter().find(|tool| !request.tools.contains(tool)) {
-            return Err(format!("it added the tool `{more}` to a request; tools can only become fewer"));
+            return Err(format!("added the tool `{more}` to a request; tools can only become fewer"));
         }
         request.tools.retain(|tool| tools.contains(tool));
     }
@@ -55,7 +55,7 @@ fn changed(request: &Inference, changes: InferenceChanges, rules: &Rules<'_>) ->
     request.model = changes.model.unwrap_or(request.model);
     if moves && !rules.knows_model(&request.provider, &request.model) {
         return Err(format!(
-            "it moved a request to `{}` of `{}`, which is not a configured model",
+            "moved a request to `{}` of `{}`, which is not a configured model",
             request.model, request.provider
         ));
     }

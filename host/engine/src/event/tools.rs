@@ -126,7 +126,7 @@ impl TransformEvent for AfterToolCall {
 fn checked(result: ToolResult) -> Result<ToolResult, String> {
     if let Some(raw) = &result.raw {
         serde_json::from_str::<serde::de::IgnoredAny>(raw)
-            .map_err(|error| format!("it answered a tool result whose `raw` is not JSON: {error}"))?;
+            .map_err(|error| format!("answered a tool result whose `raw` is not JSON: {error}"))?;
     }
     Ok(result)
 }

@@ -1,71 +1,75 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
+use super::cache::{Cache, Cached};
 use super::contract_check::{Surface, compile, surface};
-use super::preinitialise::{self, Preinitialised};
-use super::{ContractError, LoadError, Loaded, Plugin};
+use super::{ContractError, LoadError, Loaded, Plugin, preinitialise};
 use crate::allowlist::{Digest, Entry};
 use crate::sandbox::{GuestSetup, SharedSandbox, capability};
 use std::sync::Arc;
+use wasmtime::component::Component;
 
 impl Plugin {
     /// Loads what an entry of the allowlist names.
     ///
     /// # Errors
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
-    pub(crate) async fn load(sandbox: &SharedSandbox, entry: &Entry) -> Result<Self, LoadError> {
-        let name = &entry.name;
-        let unfit = |problem| LoadError::Unfit { name: name.clone(), path: entry.path.clone(), problem };
-        let bytes = read(entry)?;
+    pub(crate) async fn load(sandbox: &SharedSandbox, cache: Option<&Cache>, entry: &Entry) -> Result<Self, LoadError> {
         check_grants(entry)?;
-        let engine = sandbox.engine();
-        let component = compile(engine, &bytes).map_err(unfit)?;
-        let surface = surface(engine, &component).map_err(unfit)?;
-        check_imports(entry, &surface)?;
-
-        let linker = sandbox.linker(&entry.grants);
-        let linker = linker.map_err(|error| unfit(ContractError::ImportType(format!("{error:#}"))))?;
-        let pre = linker.instantiate_pre(&component);
-        let pre = pre.map_err(|error| unfit(ContractError::ImportType(format!("{error:#}"))))?;
-        let config = serde_json::Value::Object(entry.config.clone()).to_string();
-
-        let mut loaded = Loaded {
-            name: name.as_str().into(),
-            grants: Arc::new(entry.grants.clone()),
-            sandbox: Arc::clone(sandbox),
-            pre,
-            handles: surface.handles,
-            configure: surface.configure,
-            config,
-            entry: entry.clone(),
+        let bytes = read(entry)?;
+        let cached = cache.and_then(|cache| cache.get(sandbox.engine(), entry));
+        let (mut loaded, is_image) = match cached {
+            Some(Cached { component, is_image }) => (link(sandbox, entry, &component)?, is_image),
+            None => {
+                let image = preinitialise::image(sandbox, entry, &bytes).await?;
+                let component = compiled(sandbox, entry, image.as_deref().unwrap_or(&bytes))?;
+                let loaded = link(sandbox, entry, &component)?;
+                if image.is_none() {
+                    preinitialise::try_out(&loaded).await?;
+                }
+                // Only what has taken its configuration is kept.
+                if let Some(cache) = cache {
+                    cache.put(sandbox.engine(), entry, &component, image.is_some());
+                }
+                (loaded, image.is_some())
+            }
         };
+        if is_image {
+            // What `configure` left is in the image.
+            loaded.configure = None;
+        }
         if let Some(events) = &entry.events {
             loaded.handles.retain(|event, _| events.contains(event));
         }
-        if loaded.configure.is_some() {
-            match preinitialise::run(&loaded, &bytes).await? {
-                Preinitialised::Component(bytes) => {
-                    let component = compile(engine, &bytes).map_err(unfit)?;
-                    let surface = super::contract_check::surface(engine, &component).map_err(unfit)?;
-                    loaded.handles.retain(|event, handle| match surface.handles.get(event) {
-                        Some(found) => {
-                            *handle = *found;
-                            true
-                        }
-                        None => false,
-                    });
-                    let pre = linker.instantiate_pre(&component);
-                    loaded.pre = pre.map_err(|error| unfit(ContractError::ImportType(format!("{error:#}"))))?;
-                    loaded.configure = None;
-                }
-                Preinitialised::EachTime => {}
-            }
-        } else {
-            // An instance that cannot be made should be known now, not at the first event.
-            let instance = loaded.sandbox.instantiate(&loaded.pre, loaded.guest_for_setup(), &entry.limits).await;
-            instance.map_err(|failure| LoadError::Failed { name: name.clone(), failure })?;
-        }
         Ok(Self { shared: Arc::new(loaded) })
     }
+}
+
+/// Compiles a component. Nothing of it runs.
+pub(super) fn compiled(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Result<Component, LoadError> {
+    compile(sandbox.engine(), bytes).map_err(|problem| unfit(entry, problem))
+}
+
+/// Links a compiled component, after its surface and its imports are found to be what the contract and the entry permit.
+/// Nothing of it runs.
+pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component) -> Result<Loaded, LoadError> {
+    let link_error = |error: wasmtime::Error| unfit(entry, ContractError::ImportType(format!("{error:#}")));
+    let surface = surface(sandbox.engine(), component).map_err(|problem| unfit(entry, problem))?;
+    check_imports(entry, &surface)?;
+    let linker = sandbox.linker(&entry.grants).map_err(link_error)?;
+    Ok(Loaded {
+        name: entry.name.as_str().into(),
+        grants: Arc::new(entry.grants.clone()),
+        sandbox: Arc::clone(sandbox),
+        pre: linker.instantiate_pre(component).map_err(link_error)?,
+        handles: surface.handles,
+        configure: surface.configure,
+        config: serde_json::Value::Object(entry.config.clone()).to_string(),
+        entry: entry.clone(),
+    })
+}
+
+fn unfit(entry: &Entry, problem: ContractError) -> LoadError {
+    LoadError::Unfit { name: entry.name.clone(), path: entry.path.clone(), problem }
 }
 
 impl Loaded {

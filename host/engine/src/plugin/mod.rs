@@ -3,6 +3,7 @@
 //! Nothing of it runs before its digest is the allowlist's, its imports are granted and the types of its exports are
 //! the contract's.
 
+mod cache;
 mod call;
 mod contract_check;
 mod error;
@@ -10,6 +11,7 @@ mod inspect;
 mod load;
 mod preinitialise;
 
+pub(crate) use cache::Cache;
 pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};

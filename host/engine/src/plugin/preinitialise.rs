@@ -4,61 +4,55 @@
 //! they hold after `configure` back into it. A component of a shape that it does not know has `configure` run in each
 //! instance instead: the same meaning, merely slower.
 
-use super::contract_check::{compile, surface};
+use super::load::{compiled, link};
 use super::{LoadError, Loaded};
-use crate::sandbox::{Failure, Guest};
+use crate::allowlist::Entry;
+use crate::sandbox::{Failure, Guest, SharedSandbox};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
+use wasmparser::{Parser, Payload};
 use wasmtime::Store;
 use wasmtime::component::{Instance, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
-/// What a plugin's instances start from.
-pub(super) enum Preinitialised {
-    /// This component, whose memory is what `configure` left.
-    Component(Vec<u8>),
-    /// The plugin as it is: `configure` has to run in each instance.
-    EachTime,
-}
-
-/// Runs `configure` once and takes the image of what it left.
+/// The component with what `configure` left in its memory. `None` where it exports no `setup`, or is of a shape that no
+/// image can be taken of.
 ///
 /// # Errors
 /// If `configure` refuses the configuration, or fails.
-pub(super) async fn run(loaded: &Loaded, bytes: &[u8]) -> Result<Preinitialised, LoadError> {
-    // The pre-initialiser gives up on shapes it does not know by an error, on some by a panic; the component is a
-    // stranger's. Either way the plugin itself decides, in a plain instance.
-    let attempt = AssertUnwindSafe(snapshot(loaded, bytes)).catch_unwind().await;
-    match attempt {
-        Ok(Ok(Some(image))) => Ok(Preinitialised::Component(image)),
-        Ok(Err(refusal)) => Err(refusal),
-        Ok(Ok(None)) | Err(_) => {
-            tracing::info!(plugin = %loaded.name, "cannot be pre-initialised: `configure` runs in each instance");
-            plain(loaded).await.map(|()| Preinitialised::EachTime)
-        }
+pub(super) async fn image(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
+    if !exports_setup(bytes) {
+        return Ok(None);
     }
+    // The pre-initialiser gives up on shapes it does not know by an error, on some by a panic; the component is a
+    // stranger's. Either way it is then loaded as it is.
+    let image = AssertUnwindSafe(snapshot(sandbox, entry, bytes)).catch_unwind().await.unwrap_or(Ok(None))?;
+    if image.is_none() {
+        tracing::info!(plugin = entry.name, "cannot be pre-initialised: `configure` runs in each instance");
+    }
+    Ok(image)
 }
 
-/// `None` where the component is not of a shape that can be taken an image of.
-async fn snapshot(loaded: &Loaded, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
+/// Makes an instance that is thrown away, and has it take its configuration: what cannot be should be known now, not at
+/// the first event.
+///
+/// # Errors
+/// If no instance can be made, or `configure` refuses or fails.
+pub(super) async fn try_out(loaded: &Loaded) -> Result<(), LoadError> {
+    configured(loaded).await.map(|_| ())
+}
+
+async fn snapshot(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
     let wizer = Wizer::new();
     let Ok((context, instrumented)) = wizer.instrument_component(bytes) else { return Ok(None) };
-    let engine = loaded.sandbox.engine();
-    let Ok(component) = compile(engine, &instrumented) else { return Ok(None) };
-    let Some(configure) = surface(engine, &component).ok().and_then(|surface| surface.configure) else {
+    // What is wrong with the plugin itself is found again, and said, when it is loaded as it is.
+    let prepared = compiled(sandbox, entry, &instrumented).and_then(|component| link(sandbox, entry, &component));
+    let Ok(loaded) = prepared else { return Ok(None) };
+    let (mut store, instance) = configured(&loaded).await?;
+    if store.data().holds_resources() {
+        // A handle in its memory, to a stream say, would mean nothing in another instance.
         return Ok(None);
-    };
-    let Ok(linker) = loaded.sandbox.linker(&loaded.entry.grants) else { return Ok(None) };
-    let Ok(pre) = linker.instantiate_pre(&component) else { return Ok(None) };
-
-    let limits = &loaded.entry.limits;
-    let failed = |failure| failed(loaded, failure);
-    let (mut store, instance) =
-        loaded.sandbox.instantiate(&pre, loaded.guest_for_setup(), limits).await.map_err(failed)?;
-    let called: Result<(Result<(), String>,), Failure> =
-        loaded.sandbox.call_kept(&mut store, &instance, &configure, (loaded.config.as_str(),), limits).await;
-    accept(loaded, called)?;
-
+    }
     // Reading the memory costs the instrumented guest fuel and time of its own.
     let _ = store.set_fuel(u64::MAX);
     store.epoch_deadline_callback(|_| Ok(wasmtime::UpdateDeadline::Yield(1)));
@@ -66,23 +60,45 @@ async fn snapshot(loaded: &Loaded, bytes: &[u8]) -> Result<Option<Vec<u8>>, Load
     Ok(wizer.snapshot_component(&context, &mut Reader { store, instance }).await.ok())
 }
 
-/// Runs `configure` in an instance that is thrown away, to know whether the plugin takes its configuration.
-async fn plain(loaded: &Loaded) -> Result<(), LoadError> {
-    let Some(configure) = &loaded.configure else { return Ok(()) };
+/// An instance that has taken its configuration.
+async fn configured(loaded: &Loaded) -> Result<(Store<Guest>, Instance), LoadError> {
+    let name = || loaded.entry.name.clone();
+    let failed = |failure| LoadError::Failed { name: name(), failure };
     let limits = &loaded.entry.limits;
-    let instance = loaded.sandbox.instantiate(&loaded.pre, loaded.guest_for_setup(), limits).await;
-    let (mut store, instance) = instance.map_err(|failure| failed(loaded, failure))?;
-    let called = loaded.sandbox.call_kept(&mut store, &instance, configure, (loaded.config.as_str(),), limits).await;
-    accept(loaded, called)
+    let sandbox = &loaded.sandbox;
+    let instance = sandbox.instantiate(&loaded.pre, loaded.guest_for_setup(), limits).await;
+    let (mut store, instance) = instance.map_err(failed)?;
+    if let Some(configure) = &loaded.configure {
+        let config = (loaded.config.as_str(),);
+        let called: Result<(Result<(), String>,), Failure> =
+            sandbox.call_kept(&mut store, &instance, configure, config, limits).await;
+        let (accepted,) = called.map_err(failed)?;
+        accepted.map_err(|message| LoadError::Refused { name: name(), message })?;
+    }
+    Ok((store, instance))
 }
 
-fn accept(loaded: &Loaded, called: Result<(Result<(), String>,), Failure>) -> Result<(), LoadError> {
-    let (answer,) = called.map_err(|failure| failed(loaded, failure))?;
-    answer.map_err(|message| LoadError::Refused { name: loaded.entry.name.clone(), message })
-}
-
-fn failed(loaded: &Loaded, failure: Failure) -> LoadError {
-    LoadError::Failed { name: loaded.entry.name.clone(), failure }
+/// Whether the component exports `setup`, as far as its bytes can be read.
+fn exports_setup(bytes: &[u8]) -> bool {
+    let mut depth = 0_u32;
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload {
+            Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
+            Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
+            Ok(Payload::ComponentExportSection(exports)) if depth == 0 => {
+                let setup = |name: &str| {
+                    name.strip_prefix(super::contract_check::PACKAGE)
+                        .is_some_and(|name| super::contract_check::bare(name) == "setup")
+                };
+                if exports.into_iter().flatten().any(|export| setup(export.name.name)) {
+                    return true;
+                }
+            }
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    false
 }
 
 /// Reads memories and globals through the functions that the instrumentation exports.

@@ -87,6 +87,11 @@ impl Guest {
         }
     }
 
+    /// Whether it holds handles to anything of the host.
+    pub(crate) fn holds_resources(&self) -> bool {
+        !self.table.is_empty()
+    }
+
     /// What it wrote by `log`, and to its standard output and error, in that order.
     pub(super) fn take_log(&mut self) -> Log {
         let mut log = std::mem::take(&mut self.log);

@@ -37,7 +37,7 @@ impl Rules<'_> {
     /// If they are not a JSON object, or miss the tool's schema.
     pub(crate) fn modified(&self, call: &ToolCall, arguments: &str) -> Result<ToolCall, String> {
         let new: Value = serde_json::from_str(arguments)
-            .map_err(|error| format!("it answered `modify` with arguments that are not JSON: {error}"))?;
+            .map_err(|error| format!("answered `modify` with arguments that are not JSON: {error}"))?;
         self.with_arguments(call, &new)
     }
 
@@ -48,12 +48,12 @@ impl Rules<'_> {
     pub(crate) fn rewritten(&self, call: &ToolCall, action: &Action) -> Result<ToolCall, String> {
         let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         let written = self.actions.write_back(&call.name, &arguments, &call.origin, self.cwd, action);
-        self.with_arguments(call, &written.map_err(|error| format!("it answered `rewrite`: {error}"))?)
+        self.with_arguments(call, &written.map_err(|error| format!("answered `rewrite`: {error}"))?)
     }
 
     fn with_arguments(&self, call: &ToolCall, arguments: &Value) -> Result<ToolCall, String> {
         if !arguments.is_object() {
-            return Err("it answered `modify` with arguments that are not a JSON object".into());
+            return Err("answered `modify` with arguments that are not a JSON object".into());
         }
         // Compared as JSON: another spelling of the same value is no change.
         if serde_json::from_str::<Value>(&call.arguments).is_ok_and(|old| old == *arguments) {
@@ -62,7 +62,7 @@ impl Rules<'_> {
         if let Some(schema) = self.schemas.0.get(&call.name)
             && let Err(error) = schema.validate(arguments)
         {
-            return Err(format!("it changed the arguments to some that `{}` does not take: {error}", call.name));
+            return Err(format!("changed the arguments to some that `{}` does not take: {error}", call.name));
         }
         Ok(self.actions.call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
     }

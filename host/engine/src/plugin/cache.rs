@@ -1,0 +1,293 @@
+//! Compiled code, kept between runs: `.cwasm` files in a folder that is the user's alone.
+//!
+//! Loading such a file is as dangerous as running it, so one counts only if it and its folder belong to the user, nobody
+//! else can write them, and it carries a code that only this user's key makes. Anything else is compiled anew: the cache
+//! can make a start slower, never wrong.
+
+use crate::allowlist::Entry;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use rand::{TryRng as _, rngs::SysRng};
+use sha2::{Digest as _, Sha256};
+use std::fs::{self, File, Metadata};
+use std::hash::{Hash as _, Hasher};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// Bytes of the code that vouches for a file.
+const TAG: usize = 32;
+
+/// Bytes of the key: a whole block of SHA-256.
+const KEY: usize = 64;
+
+/// A folder of compiled components.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    folder: PathBuf,
+    key: [u8; KEY],
+}
+
+/// A component out of the cache, and whether it holds what `configure` left.
+pub(super) struct Cached {
+    pub(super) component: Component,
+    pub(super) is_image: bool,
+}
+
+impl Cache {
+    /// The cache in `folder`, made where it is not there.
+    ///
+    /// # Errors
+    /// If the folder is not the user's alone, or its key cannot be read or made.
+    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+        make_folder(folder)?;
+        check_owner(&fs::metadata(folder)?)?;
+        let path = folder.join("key");
+        let key = match read_key(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut key = [0; KEY];
+                SysRng.try_fill_bytes(&mut key).map_err(io::Error::other)?;
+                // Another process may have been first; then its key is the one.
+                match write_new(folder, &path, &[&key]) {
+                    Ok(()) => key,
+                    Err(_) => read_key(&path)?,
+                }
+            }
+            key => key?,
+        };
+        Ok(Self { folder: folder.to_owned(), key })
+    }
+
+    /// The component of an entry, compiled by this engine with these settings; `None` where there is none that counts.
+    pub(super) fn get(&self, engine: &Engine, entry: &Entry) -> Option<Cached> {
+        let path = self.path(engine, entry);
+        match self.read(engine, &path) {
+            Ok(cached) => Some(cached),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled anew, since the cached code cannot be used");
+                None
+            }
+        }
+    }
+
+    /// Keeps a component. That it could not be kept is said, and changes nothing.
+    pub(super) fn put(&self, engine: &Engine, entry: &Entry, component: &Component, is_image: bool) {
+        let path = self.path(engine, entry);
+        let kept = component.serialize().map_err(io::Error::other).and_then(|code| {
+            let flag = [u8::from(is_image)];
+            let tag = self.tag(&path, &flag, &code).finalize().into_bytes();
+            write_new(&self.folder, &path, &[&tag, &flag, &code])
+        });
+        if let Err(error) = kept {
+            tracing::warn!(plugin = entry.name, file = %path.display(), %error, "the compiled code could not be kept");
+        }
+    }
+
+    /// A file for each plugin, configuration, engine version and engine setting.
+    fn path(&self, engine: &Engine, entry: &Entry) -> PathBuf {
+        struct Sha(Sha256);
+        impl Hasher for Sha {
+            fn write(&mut self, bytes: &[u8]) {
+                self.0.update(bytes);
+            }
+            fn finish(&self) -> u64 {
+                0
+            }
+        }
+        let mut hasher = Sha(Sha256::new());
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        entry.digest.as_bytes().hash(&mut hasher);
+        serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
+        let name = hasher.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        self.folder.join(name).with_extension("cwasm")
+    }
+
+    fn read(&self, engine: &Engine, path: &Path) -> io::Result<Cached> {
+        let (tag, flag, code) = {
+            let mut file = File::open(path)?;
+            check_owner(&file.metadata()?)?;
+            let (mut tag, mut flag, mut code) = ([0; TAG], [0; 1], Vec::new());
+            file.read_exact(&mut tag)?;
+            file.read_exact(&mut flag)?;
+            file.read_to_end(&mut code)?;
+            (tag, flag, code)
+        };
+        self.tag(path, &flag, &code)
+            .verify_slice(&tag)
+            .map_err(|_| io::Error::other("its authenticity code is wrong"))?;
+        #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
+        // SAFETY: the bytes are what `Component::serialize` gave to `put`: the code over them is made with a key that only
+        // this user can read, and the file's name, which says which engine, is part of what it is made over.
+        let component = unsafe { Component::deserialize(engine, &code) };
+        Ok(Cached { component: component.map_err(io::Error::other)?, is_image: flag == [1] })
+    }
+
+    fn tag(&self, path: &Path, flag: &[u8], code: &[u8]) -> Hmac<Sha256> {
+        let mut tag = Hmac::<Sha256>::new(&self.key.into());
+        tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
+        tag.update(flag);
+        tag.update(code);
+        tag
+    }
+}
+
+fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
+    let mut file = File::open(path)?;
+    check_owner(&file.metadata()?)?;
+    let mut key = [0; KEY];
+    file.read_exact(&mut key)?;
+    Ok(key)
+}
+
+/// Writes a file as a whole: nobody ever reads half of one.
+fn write_new(folder: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    for part in parts {
+        file.write_all(part)?;
+    }
+    file.flush()?;
+    if path.extension().is_some() { file.persist(path) } else { file.persist_noclobber(path) }?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(unix)]
+fn check_owner(metadata: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        return Err(io::Error::other("others than the user can reach it"));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn make_folder(_: &Path) -> io::Result<()> {
+    Err(io::Error::other("who else can write it cannot be told on this system"))
+}
+
+#[cfg(not(unix))]
+fn check_owner(_: &Metadata) -> io::Result<()> {
+    Err(io::Error::other("who else can write it cannot be told on this system"))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{Cache, TAG};
+    use crate::allowlist::{Digest, Entry};
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::{Path, PathBuf};
+    use wasmtime::{Engine, component::Component};
+
+    struct Place {
+        folder: tempfile::TempDir,
+        engine: Engine,
+        entry: Entry,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let digest = Digest::of_bytes(b"a plugin");
+            Self {
+                folder: tempfile::tempdir().unwrap(),
+                engine: Engine::default(),
+                entry: Entry::new("p", "p.wasm", digest),
+            }
+        }
+
+        fn cache(&self) -> Cache {
+            Cache::open(self.folder.path()).unwrap()
+        }
+
+        /// The cached file of a component that was just put there.
+        fn filled(&self) -> PathBuf {
+            let component = Component::new(&self.engine, "(component)").unwrap();
+            self.cache().put(&self.engine, &self.entry, &component, true);
+            let path = self.cache().path(&self.engine, &self.entry);
+            assert!(self.is_hit());
+            path
+        }
+
+        fn is_hit(&self) -> bool {
+            self.cache().get(&self.engine, &self.entry).is_some_and(|cached| cached.is_image)
+        }
+    }
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn what_was_put_is_got_by_another_process_with_the_same_settings() {
+        let mut place = Place::new();
+        place.filled();
+        place.engine = Engine::default();
+        assert!(place.is_hit());
+        place.engine = Engine::new(wasmtime::Config::new().consume_fuel(true)).unwrap();
+        assert!(!place.is_hit());
+    }
+
+    #[test]
+    fn another_digest_or_configuration_is_another_file() {
+        let mut place = Place::new();
+        place.filled();
+        place.entry.config.insert("a".into(), 1.into());
+        assert!(!place.is_hit());
+        place.entry.config.clear();
+        place.entry.digest = Digest::of_bytes(b"another");
+        assert!(!place.is_hit());
+    }
+
+    #[test]
+    fn a_changed_or_truncated_file_does_not_count() {
+        let place = Place::new();
+        let path = place.filled();
+        let whole = fs::read(&path).unwrap();
+        for at in [0, TAG, TAG + 1, whole.len() - 1] {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            fs::write(&path, changed).unwrap();
+            assert!(!place.is_hit(), "byte {at}");
+        }
+        for length in [0, TAG, TAG + 1, whole.len() - 1] {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert!(!place.is_hit(), "{length} bytes");
+        }
+        fs::write(&path, whole).unwrap();
+        assert!(place.is_hit());
+    }
+
+    #[test]
+    fn a_file_under_another_name_or_key_does_not_count() {
+        let mut place = Place::new();
+        let path = place.filled();
+        place.entry.digest = Digest::of_bytes(b"another");
+        fs::copy(&path, place.cache().path(&place.engine, &place.entry)).unwrap();
+        assert!(!place.is_hit());
+        let other = Place::new();
+        let target = other.cache().path(&other.engine, &other.entry);
+        fs::copy(&path, &target).unwrap();
+        assert!(!other.is_hit());
+    }
+
+    #[test]
+    fn a_file_or_folder_that_others_can_reach_does_not_count() {
+        let place = Place::new();
+        let path = place.filled();
+        mode(&path, 0o620);
+        assert!(!place.is_hit());
+        mode(&path, 0o600);
+        assert!(place.is_hit());
+        mode(place.folder.path(), 0o770);
+        assert!(Cache::open(place.folder.path()).is_err());
+    }
+}

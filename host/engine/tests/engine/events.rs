@@ -1,0 +1,218 @@
+//! Every verdict of every event, given by a real component, has its effect.
+
+use crate::support::{plugin, session};
+use hookhost::event::EventKind;
+use hookhost::session::DispatchOptions;
+use serde_json::{Value, json};
+
+fn call(command: &str) -> Value {
+    json!({"id": "1", "name": "bash", "arguments": {"command": command}, "origin": "builtin",
+           "action": {"shell": {"command": command, "cwd": "/work", "dialect": "posix"}}})
+}
+
+fn usage() -> Value {
+    json!({"provider": "p", "model": "m", "input-tokens": 1, "cached-input-tokens": 0, "output-tokens": 2,
+           "session-input-tokens": 3, "session-output-tokens": 4})
+}
+
+fn inference() -> Value {
+    json!({"provider": "p", "model": "m", "system-prompt": "s", "prompt": "hello", "tools": ["a", "b"], "input-tokens": 9})
+}
+
+fn plan() -> Value {
+    json!({"title": "t", "tasks": [{"prompt": "one", "title": null}], "clear-existing": false})
+}
+
+fn completion() -> Value {
+    json!({"status": "success", "turns": 1, "input-tokens": 1, "output-tokens": 1})
+}
+
+/// What `handle` of each event takes, `session` left out.
+fn payload(event: EventKind) -> Value {
+    match event {
+        EventKind::SessionStart => json!({}),
+        EventKind::SessionEnd | EventKind::TokenUsage => json!({ "usage": usage() }),
+        EventKind::PromptSubmit => json!({"prompt": "text"}),
+        EventKind::BeforeInference => json!({ "request": inference() }),
+        EventKind::StreamDelta => json!({"delta": "text"}),
+        EventKind::StreamEnd => json!({"text": "text"}),
+        EventKind::AfterInference => {
+            json!({"response": {"text": "t", "tool-calls": [call("ls")], "stop-reason": "end"}})
+        }
+        EventKind::FinalizeContent => json!({"content": "text"}),
+        EventKind::BeforeTools => json!({"calls": [call("ls")]}),
+        EventKind::BeforeToolCall => json!({"call": call("ls")}),
+        EventKind::AfterToolCall => {
+            json!({"call": call("ls"), "tool-result": {"text": "out", "is-error": false}, "source": "tool"})
+        }
+        EventKind::PlanSubmit => json!({ "plan": plan() }),
+        EventKind::TaskComplete => json!({ "completion": completion() }),
+        EventKind::AgentError => json!({"message": "text"}),
+        EventKind::CustomEvent => json!({"event": {"name": "n", "payload": {"a": 1}}}),
+        EventKind::AuditRecord => json!({"entry": {"a": 1}}),
+    }
+}
+
+/// The outcome of `event` before one plugin that answers so.
+async fn outcome(event: EventKind, behaviour: &Value) -> Value {
+    let session = session(vec![plugin("p", json!({ event.name(): behaviour }))]).await;
+    let settled = session.dispatch_event(event, payload(event), DispatchOptions::default()).await;
+    let settled = settled.unwrap_or_else(|error| panic!("{event}: {error}"));
+    assert_eq!(
+        settled.record.calls.len(),
+        settled.record.calls.last().map_or(0, |call| call.round as usize),
+        "{event}"
+    );
+    let failures: Vec<_> = settled.record.calls.iter().filter_map(|call| call.failure.as_ref()).collect();
+    assert!(failures.is_empty(), "{event} {behaviour}: {failures:?}");
+    settled.outcome
+}
+
+fn rejected(word: &str) -> Value {
+    json!({"kind": word, "by": ["p"], "cause": "verdict",
+           "refusal": {"reason": "no", "code": "c", "retryable": true, "stop": true}})
+}
+
+const REJECT: &str = r#"{"verdict": "reject", "reason": "no", "code": "c", "retryable": true, "stop": true}"#;
+
+fn reject() -> Value {
+    serde_json::from_str(REJECT).unwrap()
+}
+
+#[tokio::test]
+async fn every_event_reaches_a_plugin_that_has_no_objection() {
+    for &event in EventKind::ALL {
+        let expected = match event.name() {
+            "session-start" | "task-complete" | "agent-error" => json!([]),
+            "session-end" | "stream-end" | "after-inference" | "audit-record" => json!(null),
+            "prompt-submit" | "stream-delta" | "finalize-content" => json!({"kind": "passed", "value": "text"}),
+            "after-tool-call" => json!({"kind": "passed", "value": {"text": "out", "is-error": false}}),
+            _ => {
+                let payload = payload(event);
+                let value = payload.as_object().and_then(|payload| payload.values().next()).cloned();
+                json!({"kind": "allowed", "value": value})
+            }
+        };
+        assert_eq!(outcome(event, &json!({})).await, expected, "{event}");
+    }
+}
+
+#[tokio::test]
+async fn a_gate_rejects_with_the_whole_refusal() {
+    use EventKind::*;
+    for event in [BeforeInference, TokenUsage, BeforeTools, BeforeToolCall, PlanSubmit, CustomEvent] {
+        assert_eq!(outcome(event, &reject()).await, rejected("rejected"), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn a_transform_withholds_with_the_whole_refusal() {
+    use EventKind::*;
+    for event in [PromptSubmit, StreamDelta, FinalizeContent, AfterToolCall] {
+        assert_eq!(outcome(event, &reject()).await, rejected("withheld"), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn an_escalation_that_nobody_can_answer_is_rejected() {
+    use EventKind::*;
+    for event in [BeforeInference, BeforeTools, BeforeToolCall, PlanSubmit, CustomEvent] {
+        let outcome = outcome(event, &json!({"verdict": "escalate", "question": "sure?"})).await;
+        assert_eq!((&outcome["kind"], &outcome["cause"]), (&json!("rejected"), &json!("not-approved")), "{event}");
+        assert_eq!(outcome["refusal"]["reason"], "sure? (nobody is there to answer)", "{event}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_replaced() {
+    use EventKind::*;
+    for event in [PromptSubmit, StreamDelta, FinalizeContent] {
+        let replaced = outcome(event, &json!({"verdict": "replace", "value": "{value}!"})).await;
+        assert_eq!(replaced, json!({"kind": "passed", "value": "text!"}), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_result_is_replaced_with_its_raw_value() {
+    let result = json!({"text": "masked", "is-error": true, "raw": {"a": [1]}});
+    let replaced = outcome(EventKind::AfterToolCall, &json!({"verdict": "replace", "value": result})).await;
+    assert_eq!(replaced, json!({"kind": "passed", "value": result}));
+}
+
+#[tokio::test]
+async fn tasks_are_added() {
+    let tasks = json!([{"prompt": "more", "title": "m"}]);
+    let added = outcome(EventKind::SessionStart, &json!({ "value": tasks })).await;
+    assert_eq!(added, tasks);
+    for event in [EventKind::TaskComplete, EventKind::AgentError] {
+        assert_eq!(outcome(event, &json!({"verdict": "go-on", "value": tasks})).await, tasks, "{event}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_call_is_approved_modified_rewritten_or_answered() {
+    let event = EventKind::BeforeToolCall;
+    let allowed = |call| json!({"kind": "allowed", "value": call});
+    assert_eq!(outcome(event, &json!({"verdict": "approve", "reason": "known"})).await, allowed(call("ls")));
+    let modified = json!({"when": {"lacks": "-l"}, "verdict": "modify", "value": {"command": "ls -l"}});
+    assert_eq!(outcome(event, &modified).await, allowed(call("ls -l")));
+    let rewritten = json!({"when": {"lacks": "-a"}, "verdict": "rewrite",
+                           "value": {"shell": {"command": "ls -a", "cwd": "/work", "dialect": "posix"}}});
+    assert_eq!(outcome(event, &rewritten).await, allowed(call("ls -a")));
+    let answered = outcome(event, &json!({"verdict": "respond", "value": "instead"})).await;
+    let response = json!({"text": "instead", "is-error": false});
+    assert_eq!(answered, json!({"kind": "responded", "value": call("ls"), "response": response, "by": "p"}));
+}
+
+#[tokio::test]
+async fn a_request_is_modified_or_answered() {
+    let event = EventKind::BeforeInference;
+    let changes = json!({"system-prompt": "other", "tools": ["b"]});
+    let mut expected = inference();
+    expected["system-prompt"] = json!("other");
+    expected["tools"] = json!(["b"]);
+    let modified = outcome(event, &json!({"verdict": "modify", "value": changes})).await;
+    assert_eq!(modified, json!({"kind": "allowed", "value": expected}));
+    let answered = outcome(event, &json!({"verdict": "respond", "value": "cached"})).await;
+    assert_eq!(answered, json!({"kind": "responded", "value": inference(), "response": "cached", "by": "p"}));
+}
+
+#[tokio::test]
+async fn a_request_gets_no_more_tools_and_no_model_that_is_not_configured() {
+    for (field, value, why) in [
+        ("tools", json!(["a", "new"]), "tools can only become fewer"),
+        ("model", json!("other"), "not a configured model"),
+        ("provider", json!("other"), "not a configured model"),
+    ] {
+        let changes = json!({ field: value });
+        let behaviour = json!({"before-inference": {"verdict": "modify", "value": changes}});
+        let session = session(vec![plugin("p", behaviour)]).await;
+        let event = EventKind::BeforeInference;
+        let settled = session.dispatch_event(event, payload(event), DispatchOptions::default()).await.unwrap();
+        assert_eq!(settled.outcome["cause"], json!({"failed": "invalid-answer"}), "{field}");
+        assert!(settled.outcome["refusal"]["reason"].as_str().unwrap().contains(why), "{field}: {}", settled.outcome);
+    }
+}
+
+#[tokio::test]
+async fn a_plan_and_a_custom_payload_are_modified() {
+    let new = json!({"title": "u", "tasks": [], "clear-existing": true});
+    let modified = outcome(EventKind::PlanSubmit, &json!({"verdict": "modify", "value": new})).await;
+    assert_eq!(modified, json!({"kind": "allowed", "value": new}));
+    let modified = outcome(EventKind::CustomEvent, &json!({"verdict": "modify", "value": {"b": 2}})).await;
+    assert_eq!(modified, json!({"kind": "allowed", "value": {"name": "n", "payload": {"b": 2}}}));
+}
+
+#[tokio::test]
+async fn a_payload_of_another_shape_is_an_error_that_names_the_field() {
+    let session = session(vec![]).await;
+    for (event, payload, names) in [
+        (EventKind::PromptSubmit, json!({}), "prompt"),
+        (EventKind::PromptSubmit, json!({"prompt": "x", "other": 1}), "other"),
+        (EventKind::BeforeToolCall, json!({"call": {"id": "1"}}), "name"),
+        (EventKind::SessionStart, json!({"x": 1}), "x"),
+    ] {
+        let error = session.dispatch_event(event, payload, DispatchOptions::default()).await.unwrap_err().to_string();
+        assert!(error.contains(names), "{error}");
+    }
+}

@@ -1,0 +1,376 @@
+//! What a session promises across its events: pristine instances, effects once per event, order, approval.
+
+use crate::support::{bash, host, plugin, session, spec};
+use futures_util::future::BoxFuture;
+use hookhost::allowlist::{ActionKind, Entry, Mode};
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
+use hookhost::capability::{Model, ModelRequest, Transcript};
+use hookhost::contract::{ResultSource, ToolResult};
+use hookhost::session::{Cause, Settled};
+use hookhost::{Config, GateOutcome, Session, TransformOutcome};
+use serde_json::json;
+use std::sync::{Arc, Mutex};
+
+async fn text(session: &Session, prompt: &str) -> String {
+    match session.prompt_submit(prompt.into()).await.outcome {
+        TransformOutcome::Passed { value } => value,
+        TransformOutcome::Withheld(rejection) => panic!("{rejection}"),
+    }
+}
+
+fn command<R>(settled: &Settled<GateOutcome<hookhost::contract::ToolCall, R>>) -> String {
+    match &settled.outcome {
+        GateOutcome::Allowed { value } => {
+            let arguments: serde_json::Value = serde_json::from_str(&value.arguments).unwrap();
+            arguments["command"].as_str().unwrap().to_owned()
+        }
+        _ => panic!("not allowed: {:?}", settled.record),
+    }
+}
+
+#[tokio::test]
+async fn every_event_gets_a_pristine_instance() {
+    let session =
+        session(vec![plugin("p", json!({"prompt-submit": {"verdict": "replace", "value": "{calls}"}}))]).await;
+    for _ in 0..3 {
+        assert_eq!(text(&session, "how many calls has this instance seen?").await, "1");
+    }
+}
+
+#[tokio::test]
+async fn what_configure_left_is_in_every_instance() {
+    let host = host(vec![plugin("p", json!({"prompt-submit": {"verdict": "replace", "value": "configured"}}))]).await;
+    assert!(host.plugins()[0].is_preinitialised());
+    let session = host.open_session(spec()).unwrap();
+    assert_eq!(text(&session, "x").await, "configured");
+}
+
+#[tokio::test]
+async fn a_plugin_that_refuses_its_configuration_is_not_loaded() {
+    let config = Config::from_entries(
+        vec![plugin("p", json!({"configure": {"error": "I do not like it"}}))],
+        hookhost::allowlist::Settings::default(),
+    );
+    let error = crate::support::builder(config.unwrap()).build().await.unwrap_err();
+    assert_eq!(error.to_string(), "plugin `p` refuses its configuration: I do not like it");
+}
+
+#[tokio::test]
+async fn plugins_are_asked_by_priority_and_then_by_name() {
+    let says = |name: &str, priority: i32| {
+        let mut entry =
+            plugin(name, json!({"prompt-submit": {"verdict": "replace", "value": format!("{{value}}{name}")}}));
+        entry.priority = priority;
+        entry
+    };
+    let session = session(vec![says("c", 1), says("b", 100), says("a", 100), says("d", -5)]).await;
+    assert_eq!(text(&session, "").await, "dcab");
+}
+
+#[tokio::test]
+async fn a_plugin_is_asked_again_about_what_another_has_changed() {
+    let guard =
+        plugin("a", json!({"before-tool-call": {"when": {"contains": "evil"}, "verdict": "reject", "reason": "evil"}}));
+    let changer = plugin(
+        "b",
+        json!({"before-tool-call": {"when": {"lacks": "evil"}, "verdict": "modify", "value": {"command": "evil {command}"}}}),
+    );
+    let session = session(vec![guard, changer]).await;
+    let settled = session.before_tool_call(bash(&session, "ls")).await;
+    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("what nobody saw was let through") };
+    assert_eq!((rejection.by, rejection.cause), (vec!["a".to_owned()], Cause::Verdict));
+    let asked: Vec<_> = settled.record.calls.iter().map(|call| (call.plugin.as_str(), call.round)).collect();
+    assert_eq!(asked, [("a", 1), ("b", 1), ("a", 2)]);
+}
+
+#[tokio::test]
+async fn a_rewritten_command_reaches_the_tools_own_argument() {
+    let rewrite = json!({"before-tool-call": {"when": {"lacks": "timeout"}, "verdict": "rewrite",
+        "value": {"shell": {"command": "timeout 60 {command}", "cwd": "/work", "dialect": "posix"}}}});
+    let session = session(vec![plugin("p", rewrite)]).await;
+    let call =
+        session.tool_call("1", "run_shell", &json!({"cmd": "ls", "why": "x"}), hookhost::contract::ToolOrigin::Builtin);
+    assert!(matches!(call.action, hookhost::contract::Action::Other(_)));
+    let call =
+        session.tool_call("1", "shell", &json!({"cmd": "ls", "why": "x"}), hookhost::contract::ToolOrigin::Builtin);
+    let GateOutcome::Allowed { value } = session.before_tool_call(call).await.outcome else { panic!("not allowed") };
+    let arguments: serde_json::Value = serde_json::from_str(&value.arguments).unwrap();
+    assert_eq!(arguments, json!({"cmd": "timeout 60 ls", "why": "x"}));
+}
+
+#[tokio::test]
+async fn an_entry_narrows_a_plugin_to_some_calls() {
+    let mut entry = plugin("p", json!({"any": {"verdict": "reject", "reason": "no"}}));
+    entry.actions = Some([ActionKind::WriteFiles].into());
+    let session = session(vec![entry]).await;
+    let settled = session.before_tool_call(bash(&session, "ls")).await;
+    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+    assert_eq!((settled.record.calls.len(), settled.record.unconcerned), (0, vec!["p".to_owned()]));
+    let write = session.tool_call("2", "write_file", &json!({"path": "a"}), hookhost::contract::ToolOrigin::Builtin);
+    assert!(matches!(session.before_tool_call(write).await.outcome, GateOutcome::Rejected(_)));
+    // Events that are about no call are not narrowed.
+    assert!(matches!(session.prompt_submit("x".into()).await.outcome, TransformOutcome::Withheld(_)));
+}
+
+#[tokio::test]
+async fn an_entry_narrows_a_plugin_to_some_events() {
+    let mut entry = plugin("p", json!({"any": {"verdict": "reject", "reason": "no"}}));
+    entry.events = Some([hookhost::event::EventKind::FinalizeContent].into());
+    let session = session(vec![entry]).await;
+    assert_eq!(text(&session, "x").await, "x");
+    assert!(matches!(session.finalize_content("x".into()).await.outcome, TransformOutcome::Withheld(_)));
+}
+
+#[tokio::test]
+async fn a_plugin_in_audit_mode_is_recorded_and_changes_nothing() {
+    let mut entry = plugin(
+        "p",
+        json!({"before-tool-call": {"do": [{"remind": "x"}, {"report": "seen"}], "verdict": "reject", "reason": "no"}}),
+    );
+    entry.mode = Mode::Audit;
+    let session = session(vec![entry]).await;
+    let settled = session.before_tool_call(bash(&session, "ls")).await;
+    assert_eq!(command(&settled), "ls");
+    let call = &settled.record.calls[0];
+    assert!(call.verdict.as_ref().unwrap().get().contains("reject"));
+    assert_eq!(call.findings[0].code, "seen");
+    assert!(session.reminders().is_empty());
+}
+
+fn counting(extra: serde_json::Value) -> Entry {
+    let mut behaviour = json!({"do": [{"increment": ["session", "n", 1]}]});
+    behaviour.as_object_mut().unwrap().extend(extra.as_object().cloned().unwrap());
+    plugin(
+        "count",
+        json!({ "before-tool-call": behaviour, "prompt-submit": {
+        "do": [{"get": ["session", "n"]}], "verdict": "replace", "value": "{last}"} }),
+    )
+}
+
+#[tokio::test]
+async fn one_event_changes_a_plugins_state_once_however_often_it_is_asked() {
+    // It counts when asked; the other one changes the value, so it is asked twice about one event.
+    let changer = plugin(
+        "other",
+        json!({"before-tool-call": {"when": {"lacks": "-l"}, "verdict": "modify", "value": {"command": "ls -l"}}}),
+    );
+    let session = session(vec![counting(json!({})), changer]).await;
+    let settled = session.before_tool_call(bash(&session, "ls")).await;
+    assert_eq!(settled.record.calls.iter().filter(|call| call.plugin == "count").count(), 2);
+    assert_eq!(text(&session, "x").await, "1");
+}
+
+#[tokio::test]
+async fn effects_of_a_call_that_did_not_return_are_void() {
+    let failing = json!({"do": [{"increment": ["session", "n", 1]}, {"remind": "x"}, {"report": "y"}, {"log": "z"}], "misbehave": "trap"});
+    let session = session(vec![counting(failing)]).await;
+    let settled = session.before_tool_call(bash(&session, "ls")).await;
+    let call = &settled.record.calls[0];
+    assert!(call.findings.is_empty() && session.reminders().is_empty());
+    assert!(call.log.iter().any(|line| line.message == "z"), "what it logged before it failed is kept: {call:?}");
+    assert!(!text(&session, "x").await.contains('1'));
+}
+
+#[tokio::test]
+async fn state_of_a_session_is_not_seen_in_another() {
+    let host = host(vec![counting(json!({}))]).await;
+    let (one, two) = (host.open_session(spec()).unwrap(), host.open_session(spec()).unwrap());
+    let _ = one.before_tool_call(bash(&one, "ls")).await;
+    assert_eq!(text(&one, "x").await, "1");
+    assert_ne!(text(&two, "x").await, "1");
+}
+
+#[tokio::test]
+async fn a_reminder_lives_as_many_turns_as_it_says_and_a_newer_one_replaces_it() {
+    let remind = json!({"prompt-submit": {"do": [{"remind":
+        {"body": "{value}", "tags": [], "dedupe-key": "k", "ttl-turns": 2}}]}});
+    let session = session(vec![plugin("p", remind)]).await;
+    let bodies = || session.reminders().into_iter().map(|reminder| reminder.body).collect::<Vec<_>>();
+    text(&session, "first").await;
+    text(&session, "second").await;
+    assert_eq!(bodies(), ["second"]);
+    session.set_turn(1);
+    assert_eq!(bodies(), ["second"]);
+    session.set_turn(2);
+    assert!(bodies().is_empty());
+}
+
+#[tokio::test]
+async fn the_clock_and_the_random_numbers_of_a_guest_are_the_events() {
+    let ask = json!({"prompt-submit": {"do": ["clock"], "verdict": "replace", "value": "{last} {time}"},
+                     "finalize-content": {"do": ["random"], "verdict": "replace", "value": "{last}"}});
+    let random = async |id: &str| {
+        let mut spec = spec();
+        spec.id = Some(id.into());
+        let session = host(vec![plugin("p", ask.clone())]).await.open_session(spec).unwrap();
+        let TransformOutcome::Passed { value } = session.finalize_content("x".into()).await.outcome else { panic!() };
+        value
+    };
+    let session = session(vec![plugin("p", ask.clone())]).await;
+    let shown = text(&session, "x").await;
+    let (clock, time) = shown.split_once(' ').unwrap();
+    assert_eq!(clock, time);
+    let (one, again, other) = (random("one").await, random("one").await, random("other").await);
+    assert_eq!(one, again);
+    assert_ne!(one, other);
+}
+
+#[tokio::test]
+async fn the_same_event_gives_the_same_verdict_and_uses_the_same_fuel() {
+    let host =
+        host(vec![plugin("p", json!({"before-tool-call": {"verdict": "approve", "reason": "{command}"}}))]).await;
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..100 {
+        let mut spec = spec();
+        spec.id = Some("same".into());
+        let session = host.open_session(spec).unwrap();
+        let settled = session.before_tool_call(bash(&session, "ls")).await;
+        let call = &settled.record.calls[0];
+        seen.insert((call.fuel, call.verdict.as_ref().unwrap().get().to_owned()));
+    }
+    assert_eq!(seen.len(), 1, "{seen:?}");
+}
+
+#[derive(Default)]
+struct Person {
+    asked: Mutex<Vec<ApprovalRequest>>,
+    says: Mutex<Option<Approval>>,
+}
+
+impl Approver for Person {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        self.asked.lock().unwrap().push(request);
+        let answer = self.says.lock().unwrap().clone();
+        Box::pin(async move { answer.expect("an approver that panics") })
+    }
+}
+
+async fn asking(person: &Arc<Person>, entries: Vec<Entry>) -> Session {
+    let config = Config::from_entries(entries, hookhost::allowlist::Settings::default()).unwrap();
+    let host = crate::support::builder(config).approver(Arc::clone(person) as Arc<dyn Approver>).build().await.unwrap();
+    host.open_session(spec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_person_is_shown_what_would_run_and_by_whom_it_was_changed() {
+    let escalates = plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "run {command}?"}}));
+    let changes = plugin(
+        "b",
+        json!({"before-tool-call": {"when": {"lacks": "-l"}, "verdict": "modify", "value": {"command": "ls -l"}}}),
+    );
+    let person = Arc::new(Person { says: Mutex::new(Some(Approval::Approved)), ..Person::default() });
+    let session = asking(&person, vec![escalates, changes]).await;
+    assert_eq!(command(&session.before_tool_call(bash(&session, "ls")).await), "ls -l");
+    let asked = person.asked.lock().unwrap();
+    let request = &asked[0];
+    assert_eq!(asked.len(), 1);
+    assert!(
+        request.original.get().contains(r#""command":"ls""#) && request.value.get().contains(r#""command":"ls -l""#)
+    );
+    assert_eq!(request.changed_by, ["b"]);
+    assert_eq!(request.questions[0].escalation.question, "run ls -l?");
+}
+
+#[tokio::test]
+async fn a_no_and_an_approver_that_panics_are_both_a_no() {
+    let entry = || plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "sure?"}}));
+    for (says, why) in [
+        (Some(Approval::Denied(Some("not today".into()))), "sure? (not today)"),
+        (Some(Approval::Denied(None)), "sure? (the user said no)"),
+        (None, "sure? (the approver failed)"),
+    ] {
+        let person = Arc::new(Person { says: Mutex::new(says), ..Person::default() });
+        let session = asking(&person, vec![entry()]).await;
+        let GateOutcome::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
+            panic!("{why}")
+        };
+        assert_eq!((rejection.cause, rejection.refusal.reason.as_str()), (Cause::NotApproved, why));
+    }
+}
+
+struct Conversation;
+
+impl Transcript for Conversation {
+    fn length(&self) -> u32 {
+        2
+    }
+    fn message(&self, index: u32) -> Option<hookhost::capability::Message> {
+        let role = ["user", "assistant"].get(index as usize)?;
+        Some(hookhost::capability::Message { role: (*role).into(), content: format!("message {index}") })
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_with_the_grant_reads_the_conversation() {
+    let read = json!({"prompt-submit": {"do": [{"transcript": [0, 10]}], "verdict": "replace", "value": "{last}"}});
+    let session = session(vec![plugin("p", read)]).await;
+    session.set_transcript(Arc::new(Conversation));
+    assert_eq!(text(&session, "x").await, "2 of 2\nuser: message 0\nassistant: message 1");
+}
+
+struct Echo;
+
+impl Model for Echo {
+    fn complete<'a>(&'a self, name: &'a str, request: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            Ok(format!("{name}: {} / {}", request.instructions, request.input))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_with_the_grant_asks_the_model_within_its_budget() {
+    let ask = json!({"prompt-submit": {"do": [{"model": ["judge", "data"]}], "verdict": "replace", "value": "{last}"}});
+    let mut entry = plugin("p", ask);
+    entry.grants.model.as_mut().unwrap().max_calls = std::num::NonZeroU32::new(2).unwrap();
+    let config = Config::from_entries(vec![entry], hookhost::allowlist::Settings::default()).unwrap();
+    let host = crate::support::builder(config).model(Arc::new(Echo)).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(text(&session, "x").await, "small: judge / data");
+    }
+    assert!(text(&session, "x").await.contains("error"), "the third call is over the budget");
+}
+
+#[tokio::test]
+async fn what_a_guest_prints_goes_into_its_log_and_nowhere_else() {
+    let session = session(vec![plugin("p", json!({"after-tool-call": {"do": [{"log": "a line"}]}}))]).await;
+    let call = bash(&session, "ls");
+    let settled = session.after_tool_call(&call, ToolResult::text("out"), ResultSource::Tool).await;
+    assert_eq!(settled.record.calls[0].log[0].message, "a line");
+}
+
+#[tokio::test]
+async fn the_reason_that_a_model_reads_is_bounded_and_attributed() {
+    let long = "x".repeat(10_000);
+    let session = session(vec![plugin("p", json!({"before-tool-call": {"verdict": "reject", "reason": long}}))]).await;
+    let GateOutcome::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
+        panic!()
+    };
+    let text = rejection.to_string();
+    assert!(text.starts_with("Rejected by p: xxx") && text.len() < 2100, "{}", text.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_of_one_session_are_settled_in_call_order() {
+    let session = Arc::new(session(vec![plugin("p", json!({}))]).await);
+    let events = (0..50).map(|n| {
+        let session = Arc::clone(&session);
+        async move { session.prompt_submit(n.to_string()).await.record.id }
+    });
+    let ids = futures_util::future::join_all(events).await;
+    let numbers: Vec<u64> = ids.iter().map(|id| id.rsplit('.').next().unwrap().parse().unwrap()).collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+}
+
+#[tokio::test]
+async fn a_pattern_that_fits_no_tool_is_reported() {
+    let mut entry = plugin("p", json!({}));
+    entry.tools = Some(vec!["nosuch*".parse().unwrap(), "bash".parse().unwrap()]);
+    let host = host(vec![entry]).await;
+    let mut spec = spec();
+    spec.tools = vec![hookhost::session::ToolSpec { name: "bash".into(), input_schema: json!({"type": "object"}) }];
+    let notices = host.open_session(spec).unwrap().take_notices();
+    assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` fits no tool"]);
+}

@@ -1,0 +1,56 @@
+//! A host of `all-events` plugins, each of which does what its configuration says.
+
+use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// A component that `cargo xtask plugins` has built.
+pub(crate) fn component(name: &str) -> PathBuf {
+    let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
+    let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(name);
+    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
+    path
+}
+
+/// An entry of the allowlist for an `all-events` plugin that behaves so, with every grant that it imports.
+pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
+    // Two entries of one file are an error, so each name has a file of its own: a hard link, or else a copy.
+    let path = component("all_events.wasm").with_file_name(format!("all_events.{name}.wasm"));
+    if !path.exists() {
+        let linked = std::fs::hard_link(component("all_events.wasm"), &path);
+        assert!(linked.is_ok() || path.exists(), "{linked:?}");
+    }
+    let digest = Digest::of_file(&path).expect("a component");
+    let mut entry = Entry::new(name, path, digest);
+    entry.grants.state = Some(StateGrant::default());
+    entry.grants.transcript = true;
+    entry.grants.audit = true;
+    entry.grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    let Value::Object(config) = behaviour else { panic!("a behaviour is an object") };
+    entry.config = config;
+    entry
+}
+
+/// A builder that keeps compiled code between the tests, which load the same components over and over.
+pub(crate) fn builder(config: Config) -> HostBuilder {
+    Host::builder(config).cache(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
+}
+
+pub(crate) async fn host(entries: Vec<Entry>) -> Host {
+    let config = Config::from_entries(entries, Settings::default()).expect("a configuration");
+    builder(config).build().await.expect("a host")
+}
+
+pub(crate) fn spec() -> SessionSpec {
+    SessionSpec::new("test", Path::new("/work"))
+}
+
+pub(crate) async fn session(entries: Vec<Entry>) -> Session {
+    host(entries).await.open_session(spec()).expect("a session")
+}
+
+/// A `bash` call.
+pub(crate) fn bash(session: &Session, command: &str) -> hookhost::contract::ToolCall {
+    session.tool_call("1", "bash", &json!({ "command": command }), hookhost::contract::ToolOrigin::Builtin)
+}
