@@ -1,4 +1,62 @@
 //! Runs policies for LLM agents as sandboxed WebAssembly components.
+//!
+//! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method per event of an agent's
+//! life; each asks the plugins that hear it, in a fresh sandboxed instance under limits, and says what is to be done.
+//! The crate knows nothing of any agent: it reads no terminal and calls no model.
+//!
+//! ```
+//! use hookhost::allowlist::{Digest, Entry, Settings};
+//! use hookhost::contract::ToolOrigin;
+//! use hookhost::{Config, GateOutcome, Host, SessionSpec};
+//! use std::path::{Path, PathBuf};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! // An allowlist usually comes from `hookhost.toml` (`Config::discover`); a program can make one, too.
+//! # let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), PathBuf::from);
+//! let wasm = plugins.join("path_guard.wasm");
+//! let mut entry = Entry::new("path-guard", &wasm, Digest::of_file(&wasm)?);
+//! entry.config.insert("protected".into(), serde_json::json!(["infra/**"]));
+//! let config = Config::from_entries(vec![entry], Settings::default())?;
+//!
+//! let host = Host::builder(config).build().await?;
+//! let session = host.open_session(SessionSpec::new("my-agent", Path::new("/work")))?;
+//!
+//! let arguments = serde_json::json!({ "path": "src/../infra/main.tf", "content": "" });
+//! let call = session.tool_call("call-1", "write_file", &arguments, ToolOrigin::Builtin);
+//! match session.before_tool_call(call).await.outcome {
+//!     GateOutcome::Allowed { value: call } => panic!("run exactly this: {call:?}"),
+//!     GateOutcome::Responded { response, .. } => panic!("do not run it, this is its result: {response:?}"),
+//!     GateOutcome::Rejected(rejection) => {
+//!         assert!(rejection.to_string().starts_with("Rejected by path-guard: "));
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
+//!
+//! # Where things are
+//!
+//! Data flows down this list and never back up.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`contract`] | the WIT's types |
+//! | [`allowlist`] | from TOML to what may load |
+//! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
+//! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
+//! | [`action`] | what a tool call does, and back into the tool's arguments |
+//! | [`event`] | the typed events |
+//! | [`chain`] | composition, pure |
+//! | [`session`] | ask the chain, settle, commit effects |
+//! | [`audit`] | the record of it |
+//! | [`host`] | all of it together |
+//!
+//! It runs on tokio, with its timer enabled.
+
+#![deny(missing_docs)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot go on fails"))]
+
 pub mod action;
 pub mod allowlist;
 pub mod approval;

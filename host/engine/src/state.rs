@@ -60,8 +60,11 @@ pub(crate) struct View {
 /// All spaces of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    spaces: Mutex<HashMap<(String, Option<String>), Arc<Space>>>,
+    spaces: Mutex<HashMap<Owner, Arc<Space>>>,
 }
+
+/// A plugin, and the session where the space is of one.
+type Owner = (String, Option<String>);
 
 impl Space {
     fn live(&self, key: &str, now: u64) -> Option<&[u8]> {

@@ -134,7 +134,7 @@ impl session::Session {
     }
 
     /// Asks `stream-delta` about a piece of an answer. Hand over whole lines (or 4 KiB), so that no secret is cut in
-    /// two; [`crate::lines::LineBuffer`] does it.
+    /// two.
     pub async fn stream_delta(&self, delta: String) -> Settled<TransformOutcome<String>> {
         self.dispatch::<StreamDelta>(delta).await
     }

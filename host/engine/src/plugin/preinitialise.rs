@@ -116,7 +116,6 @@ impl Reader {
     ) -> T {
         // The instrumentation exports exactly what it then asks for; were it not so, the caller catches the panic and
         // goes on without an image.
-        #[expect(clippy::expect_used, clippy::unwrap_in_result, reason = "the trait has no way to return an error")]
         let value = {
             let interface = self.instance.get_export_index(&mut self.store, None, interface).expect("the accessors");
             let function =

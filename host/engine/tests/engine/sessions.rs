@@ -137,7 +137,7 @@ async fn a_plugin_in_audit_mode_is_recorded_and_changes_nothing() {
     assert!(session.reminders().is_empty());
 }
 
-fn counting(extra: serde_json::Value) -> Entry {
+fn counting(extra: &serde_json::Value) -> Entry {
     let mut behaviour = json!({"do": [{"increment": ["session", "n", 1]}]});
     behaviour.as_object_mut().unwrap().extend(extra.as_object().cloned().unwrap());
     plugin(
@@ -154,7 +154,7 @@ async fn one_event_changes_a_plugins_state_once_however_often_it_is_asked() {
         "other",
         json!({"before-tool-call": {"when": {"lacks": "-l"}, "verdict": "modify", "value": {"command": "ls -l"}}}),
     );
-    let session = session(vec![counting(json!({})), changer]).await;
+    let session = session(vec![counting(&json!({})), changer]).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
     assert_eq!(settled.record.calls.iter().filter(|call| call.plugin == "count").count(), 2);
     assert_eq!(text(&session, "x").await, "1");
@@ -163,7 +163,7 @@ async fn one_event_changes_a_plugins_state_once_however_often_it_is_asked() {
 #[tokio::test]
 async fn effects_of_a_call_that_did_not_return_are_void() {
     let failing = json!({"do": [{"increment": ["session", "n", 1]}, {"remind": "x"}, {"report": "y"}, {"log": "z"}], "misbehave": "trap"});
-    let session = session(vec![counting(failing)]).await;
+    let session = session(vec![counting(&failing)]).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
     let call = &settled.record.calls[0];
     assert!(call.findings.is_empty() && session.reminders().is_empty());
@@ -173,7 +173,7 @@ async fn effects_of_a_call_that_did_not_return_are_void() {
 
 #[tokio::test]
 async fn state_of_a_session_is_not_seen_in_another() {
-    let host = host(vec![counting(json!({}))]).await;
+    let host = host(vec![counting(&json!({}))]).await;
     let (one, two) = (host.open_session(spec()).unwrap(), host.open_session(spec()).unwrap());
     let _ = one.before_tool_call(bash(&one, "ls")).await;
     assert_eq!(text(&one, "x").await, "1");

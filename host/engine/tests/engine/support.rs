@@ -15,13 +15,14 @@ pub(crate) fn component(name: &str) -> PathBuf {
 
 /// An entry of the allowlist for an `all-events` plugin that behaves so, with every grant that it imports.
 pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
-    // Two entries of one file are an error, so each name has a file of its own: a hard link, or else a copy.
-    let path = component("all_events.wasm").with_file_name(format!("all_events.{name}.wasm"));
+    // Two entries of one file are an error, so each name has a file of its own.
+    let original = component("all_events.wasm");
+    let digest = Digest::of_file(&original).expect("a component");
+    let path = original.with_file_name(format!("all_events.{}.{name}.wasm", &digest.to_string()[..8]));
     if !path.exists() {
-        let linked = std::fs::hard_link(component("all_events.wasm"), &path);
+        let linked = std::fs::hard_link(&original, &path);
         assert!(linked.is_ok() || path.exists(), "{linked:?}");
     }
-    let digest = Digest::of_file(&path).expect("a component");
     let mut entry = Entry::new(name, path, digest);
     entry.grants.state = Some(StateGrant::default());
     entry.grants.transcript = true;

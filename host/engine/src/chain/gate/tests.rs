@@ -120,7 +120,9 @@ fn model(plugins: &[Plugin], first: u8) -> Decision<u8, &'static str> {
         approved_by: (0..plugins.len()).find(|&member| {
             enforcing(member)
                 && plugins[member].member.may_approve
-                && of(member).last().is_some_and(|(_, version, said)| *version == current && *said == Answer::Approve)
+                && of(member)
+                    .next_back()
+                    .is_some_and(|(_, version, said)| *version == current && *said == Answer::Approve)
         }),
     }
 }
@@ -262,7 +264,9 @@ fn last_value(plugins: &[Plugin], value: u8) -> u8 {
     }
 }
 
-fn stands(decision: Decision<u8, &'static str>) -> (u8, Option<(usize, &'static str)>, Vec<(usize, Escalation)>) {
+type Standing = (u8, Option<(usize, &'static str)>, Vec<(usize, Escalation)>);
+
+fn stands(decision: Decision<u8, &'static str>) -> Standing {
     match decision {
         Decision::Stands { value, response, questions, .. } => (value, response, questions),
         Decision::Rejected(objection) => panic!("rejected: {objection:?}"),
@@ -287,7 +291,7 @@ fn an_approval_of_an_old_value_is_not_one_of_the_new() {
         ..Plugin::of(|value, _| if value == 0 { Answer::Approve } else { Answer::Allow })
     };
     let changer = Plugin::of(|value, _| if value == 0 { Answer::Change(1) } else { Answer::Allow });
-    assert!(matches!(decide(&[approver.clone()], 0), Decision::Stands { approved_by: Some(0), .. }));
+    assert!(matches!(decide(std::slice::from_ref(&approver), 0), Decision::Stands { approved_by: Some(0), .. }));
     assert!(matches!(decide(&[approver, changer], 0), Decision::Stands { approved_by: None, value: 1, .. }));
 }
 
@@ -312,7 +316,7 @@ fn only_the_own_allow_about_a_newer_value_withdraws_an_escalation() {
 fn a_response_is_dropped_by_a_later_change() {
     let responds = Plugin::of(|value, _| if value == 0 { Answer::Respond("old") } else { Answer::Allow });
     let changer = Plugin::of(|value, _| if value == 0 { Answer::Change(1) } else { Answer::Allow });
-    assert_eq!(stands(decide(&[responds.clone()], 0)).1, Some((0, "old")));
+    assert_eq!(stands(decide(std::slice::from_ref(&responds), 0)).1, Some((0, "old")));
     assert_eq!(stands(decide(&[responds, changer], 0)).1, None);
 }
 

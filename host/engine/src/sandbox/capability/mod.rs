@@ -47,7 +47,11 @@ pub mod types {
     pub trait Host {}
     impl<D: ?Sized> Host for D {}
 
-    #[expect(clippy::unnecessary_wraps, clippy::missing_errors_doc, reason = "the generated code's signature")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        clippy::extra_unused_type_parameters,
+        reason = "the generated code's signature"
+    )]
     pub fn add_to_linker<T, D>(_: &mut wasmtime::component::Linker<T>, _: impl Sized) -> wasmtime::Result<()> {
         Ok(())
     }

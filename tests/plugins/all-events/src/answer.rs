@@ -1,0 +1,135 @@
+//! From a behaviour to the event's own verdict type, by way of the JSON that the type is spelt as.
+
+use crate::behaviour::Behaviour;
+use crate::facts::Facts;
+use hookhost_guest::prelude::*;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// What an event's answer looks like, as far as its JSON does not say so by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Observed: there is no answer.
+    Nothing,
+    /// A list of tasks, and no verdict.
+    Tasks,
+    /// A tool result, and no verdict.
+    CallTool,
+    /// `replace` carries a text.
+    Text,
+    /// `modify` carries JSON text, `respond` a tool result.
+    ToolCall,
+    /// `replace` carries a tool result.
+    ToolResult,
+    /// `modify` carries changes, `respond` a text.
+    Inference,
+    /// `modify` carries JSON text.
+    Custom,
+    /// `go-on` carries tasks.
+    Completion,
+    /// What each case carries is spelt as it is.
+    Plain,
+}
+
+/// What an event can be answered with.
+pub(crate) trait Answer: DeserializeOwned {
+    /// No objection.
+    fn none() -> Self;
+}
+
+macro_rules! verdicts {
+    ($($verdict:ty),*) => { $(impl Answer for $verdict { fn none() -> Self { Verdict::allow() } })* };
+}
+verdicts!(
+    TextVerdict,
+    InferenceVerdict,
+    UsageVerdict,
+    BatchVerdict,
+    ToolCallVerdict,
+    ToolResultVerdict,
+    PlanVerdict,
+    CompletionVerdict,
+    CustomVerdict
+);
+
+impl Answer for () {
+    fn none() -> Self {}
+}
+
+impl Answer for Vec<Task> {
+    fn none() -> Self {
+        Self::new()
+    }
+}
+
+impl Answer for ToolResult {
+    fn none() -> Self {
+        Self::new("")
+    }
+}
+
+/// The answer that a behaviour gives.
+///
+/// # Errors
+/// If it does not fit the event; the sentence says which case.
+pub(crate) fn build<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape) -> Result<A, String> {
+    let value = || fill(behaviour.value.clone().unwrap_or(Value::Null), facts);
+    let json = match (shape, behaviour.verdict.as_deref()) {
+        (Shape::Nothing, _) => return Ok(A::none()),
+        (Shape::Tasks | Shape::CallTool, Some(case)) => return Err(format!("there is no verdict `{case}` here")),
+        (Shape::Tasks, None) if behaviour.value.is_none() => return Ok(A::none()),
+        (Shape::Tasks, None) => value(),
+        (Shape::CallTool, None) => tool_result(value()),
+        // "any" stands for events of every kind.
+        (_, None) => return Ok(A::none()),
+        (_, Some(case)) => match payload(case, behaviour, facts, shape, value) {
+            Some(payload) => json!({ case: payload }),
+            None => json!(case),
+        },
+    };
+    let what = json.to_string();
+    serde_json::from_value(json).map_err(|error| format!("{what} is no answer here: {error}"))
+}
+
+fn payload(case: &str, behaviour: &Behaviour, facts: &Facts, shape: Shape, value: impl Fn() -> Value) -> Option<Value> {
+    Some(match (case, shape) {
+        ("allow" | "keep" | "finish", _) => return None,
+        ("reject", _) => json!({
+            "reason": facts.fill(&behaviour.reason),
+            "code": behaviour.code,
+            "retryable": behaviour.retryable,
+            "stop": behaviour.stop,
+        }),
+        ("escalate", _) => json!({ "question": facts.fill(&behaviour.question), "code": behaviour.code }),
+        ("approve", _) => json!(facts.fill(&behaviour.reason)),
+        ("modify", Shape::ToolCall | Shape::Custom) => json!(value().to_string()),
+        ("respond", Shape::ToolCall) | ("replace", Shape::ToolResult) => tool_result(value()),
+        _ => value(),
+    })
+}
+
+/// A tool result may be written as its text alone, and `raw` as the JSON that it holds.
+fn tool_result(value: Value) -> Value {
+    match value {
+        Value::Object(mut fields) => {
+            if let Some(raw) = fields.get_mut("raw")
+                && !raw.is_null()
+            {
+                *raw = json!(raw.to_string());
+            }
+            fields.entry("is-error").or_insert(json!(false));
+            Value::Object(fields)
+        }
+        Value::Null => json!({ "text": "", "is-error": false }),
+        text => json!({ "text": text, "is-error": false }),
+    }
+}
+
+fn fill(value: Value, facts: &Facts) -> Value {
+    match value {
+        Value::String(text) => Value::String(facts.fill(&text)),
+        Value::Array(values) => values.into_iter().map(|value| fill(value, facts)).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, fill(value, facts))).collect(),
+        other => other,
+    }
+}

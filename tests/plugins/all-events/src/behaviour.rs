@@ -1,0 +1,158 @@
+//! The configuration language: see the crate's documentation.
+
+use crate::answer::{self, Shape};
+use crate::facts::Facts;
+use hookhost_guest::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What to do on each event, by the event's name.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Config {
+    #[serde(default)]
+    tools: Vec<ToolEntry>,
+    #[serde(flatten)]
+    events: BTreeMap<String, Behaviours>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ToolEntry {
+    name: String,
+    #[serde(default)]
+    description: String,
+    input_schema: Value,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Behaviours {
+    Many(Vec<Behaviour>),
+    One(Box<Behaviour>),
+}
+
+/// What to do on one event.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Behaviour {
+    pub(crate) when: When,
+    #[serde(rename = "do")]
+    pub(crate) steps: Vec<Value>,
+    pub(crate) misbehave: Option<Misbehaviour>,
+    pub(crate) verdict: Option<String>,
+    pub(crate) value: Option<Value>,
+    pub(crate) reason: String,
+    pub(crate) question: String,
+    pub(crate) code: Option<String>,
+    pub(crate) retryable: bool,
+    pub(crate) stop: bool,
+    pub(crate) error: Option<String>,
+}
+
+/// All that is given must hold.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct When {
+    contains: Option<String>,
+    lacks: Option<String>,
+    round: Option<u32>,
+    session: Option<String>,
+}
+
+/// What a plugin can do wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Misbehaviour {
+    Loop,
+    Recurse,
+    Allocate,
+    BigAnswer,
+    Trap,
+    Exit,
+    Sleep,
+    Flood,
+    InvalidJson,
+}
+
+/// The keys that a configuration may have, with what each is answered with.
+const EVENTS: [(&str, Shape); 19] = [
+    ("configure", Shape::Nothing),
+    ("session-start", Shape::Tasks),
+    ("session-end", Shape::Nothing),
+    ("prompt-submit", Shape::Text),
+    ("before-inference", Shape::Inference),
+    ("stream-delta", Shape::Text),
+    ("stream-end", Shape::Nothing),
+    ("after-inference", Shape::Nothing),
+    ("token-usage", Shape::Plain),
+    ("finalize-content", Shape::Text),
+    ("before-tools", Shape::Plain),
+    ("before-tool-call", Shape::ToolCall),
+    ("after-tool-call", Shape::ToolResult),
+    ("plan-submit", Shape::Plain),
+    ("task-complete", Shape::Completion),
+    ("agent-error", Shape::Completion),
+    ("custom-event", Shape::Custom),
+    ("audit-record", Shape::Nothing),
+    ("call-tool", Shape::CallTool),
+];
+
+impl Config {
+    /// What there is for an event, or for any.
+    pub(crate) fn behaviours(&self, event: &str) -> &[Behaviour] {
+        let any = || if event == "configure" { None } else { self.events.get("any") };
+        match self.events.get(event).or_else(any) {
+            Some(Behaviours::Many(behaviours)) => behaviours,
+            Some(Behaviours::One(behaviour)) => std::slice::from_ref(behaviour),
+            None => &[],
+        }
+    }
+
+    /// # Errors
+    /// If a key is no event, or a verdict does not fit its event.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        // What "any" fits depends on the event that comes.
+        for name in self.events.keys().filter(|name| *name != "any") {
+            let Some((_, shape)) = EVENTS.iter().find(|(event, _)| event == name) else {
+                return Err(format!("all-events: `{name}` is no event"));
+            };
+            for behaviour in self.behaviours(name) {
+                check(behaviour, *shape).map_err(|error| format!("all-events: `{name}`: {error}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tools(&self) -> Vec<Tool> {
+        let tool = |tool: &ToolEntry| Tool::new(&tool.name, &tool.description, tool.input_schema.clone());
+        self.tools.iter().map(tool).collect()
+    }
+}
+
+fn check(behaviour: &Behaviour, shape: Shape) -> Result<(), String> {
+    let facts = &Facts::without_event();
+    match shape {
+        Shape::Nothing if behaviour.verdict.is_some() => Err("there is no verdict here".into()),
+        Shape::Nothing => Ok(()),
+        Shape::Tasks => answer::build::<Vec<Task>>(behaviour, facts, shape).map(drop),
+        Shape::Text => answer::build::<TextVerdict>(behaviour, facts, shape).map(drop),
+        Shape::Inference => answer::build::<InferenceVerdict>(behaviour, facts, shape).map(drop),
+        Shape::ToolCall => answer::build::<ToolCallVerdict>(behaviour, facts, shape).map(drop),
+        Shape::ToolResult => answer::build::<ToolResultVerdict>(behaviour, facts, shape).map(drop),
+        Shape::Completion => answer::build::<CompletionVerdict>(behaviour, facts, shape).map(drop),
+        Shape::Custom => answer::build::<CustomVerdict>(behaviour, facts, shape).map(drop),
+        Shape::CallTool => answer::build::<ToolResult>(behaviour, facts, shape).map(drop),
+        // Plans, batches and usage: what one of them can say, the plan's verdict can.
+        Shape::Plain => answer::build::<PlanVerdict>(behaviour, facts, shape).map(drop),
+    }
+}
+
+impl When {
+    pub(crate) fn holds(&self, facts: &Facts) -> bool {
+        self.contains.as_ref().is_none_or(|text| facts.value.contains(text))
+            && self.lacks.as_ref().is_none_or(|text| !facts.value.contains(text))
+            && self.round.is_none_or(|round| round == facts.round)
+            && self.session.as_ref().is_none_or(|session| *session == facts.session)
+    }
+}

@@ -1,0 +1,95 @@
+//! What a plugin can do wrong, each in the plainest way.
+
+use crate::answer::{Answer, Shape};
+use crate::behaviour::{Behaviour, Misbehaviour};
+use crate::facts::Facts;
+use hookhost_guest::prelude::*;
+use serde_json::Value;
+use std::hint::black_box;
+use std::time::Duration;
+
+/// Size of a `big-answer`, in bytes.
+pub(crate) const BIG: usize = 10 << 20;
+
+/// Misbehaves where the behaviour says so. What can be an answer at all is returned.
+pub(crate) fn run<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape) -> Option<A> {
+    match behaviour.misbehave? {
+        Misbehaviour::Loop => spin(),
+        Misbehaviour::Recurse => {
+            recurse(black_box(0));
+            None
+        }
+        Misbehaviour::Allocate => allocate(),
+        Misbehaviour::BigAnswer => answer(&big(shape)?),
+        Misbehaviour::Trap => trap(),
+        Misbehaviour::Exit => std::process::exit(0),
+        Misbehaviour::Sleep => {
+            std::thread::sleep(Duration::from_secs(3600));
+            None
+        }
+        Misbehaviour::Flood => loop {
+            log::info(format!("flood on {}", facts.session));
+        },
+        Misbehaviour::InvalidJson => answer(&invalid_json(shape)?),
+    }
+}
+
+fn answer<A: Answer>(json: &Value) -> Option<A> {
+    A::deserialize(json).ok()
+}
+
+fn spin() -> ! {
+    let mut n = 0_u64;
+    loop {
+        n = black_box(n.wrapping_add(1));
+    }
+}
+
+#[expect(unconditional_recursion, reason = "that is the misbehaviour")]
+fn recurse(depth: u64) -> u64 {
+    let frame = black_box([depth; 32]);
+    recurse(black_box(depth + 1)).wrapping_add(black_box(frame)[7])
+}
+
+fn allocate() -> ! {
+    let mut held = Vec::new();
+    loop {
+        held.push(black_box(vec![1_u8; 1 << 20]));
+    }
+}
+
+/// A panic would first write a message; this is the bare instruction.
+fn trap() -> ! {
+    #[cfg(target_arch = "wasm32")]
+    core::arch::wasm32::unreachable();
+    #[cfg(not(target_arch = "wasm32"))]
+    std::process::abort()
+}
+
+fn big(shape: Shape) -> Option<Value> {
+    let text = "x".repeat(BIG);
+    Some(match shape {
+        Shape::Nothing => {
+            log::info(text);
+            return None;
+        }
+        Shape::Tasks => json!([{ "prompt": text }]),
+        Shape::CallTool => json!({ "text": text, "is-error": false }),
+        Shape::Text => json!({ "replace": text }),
+        Shape::ToolResult => json!({ "replace": { "text": text, "is-error": false } }),
+        Shape::Completion => json!({ "go-on": [{ "prompt": text }] }),
+        Shape::ToolCall | Shape::Inference | Shape::Custom | Shape::Plain => {
+            json!({ "reject": { "reason": text, "code": null, "retryable": false, "stop": false } })
+        }
+    })
+}
+
+fn invalid_json(shape: Shape) -> Option<Value> {
+    let result = || json!({ "text": "", "is-error": false, "raw": "{" });
+    match shape {
+        Shape::ToolCall | Shape::Custom => Some(json!({ "modify": "{" })),
+        Shape::ToolResult => Some(json!({ "replace": result() })),
+        Shape::CallTool => Some(result()),
+        _ => None,
+    }
+}

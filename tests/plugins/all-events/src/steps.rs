@@ -1,0 +1,137 @@
+//! What a behaviour does before it answers: effects, and uses of the capabilities, whose results are logged.
+
+use crate::behaviour::Behaviour;
+use crate::facts::Facts;
+use hookhost_guest::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+use std::fmt::Display;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Step {
+    Log(String),
+    Remind(TextOr<Reminder>),
+    Report(TextOr<Finding>),
+    Get(state::Scope, String),
+    Set(state::Scope, String, String),
+    SetFor(state::Scope, String, String, u64),
+    Delete(state::Scope, String),
+    Increment(state::Scope, String, i64),
+    Transcript(u32, u32),
+    Model(String, String),
+    Env(String),
+    ReadFile(String),
+    WriteFile(String, String),
+    Clock,
+    Random,
+    Raw,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum TextOr<T> {
+    Text(String),
+    Record(T),
+}
+
+/// Runs every step, in order; one that fails does not end the others.
+pub(crate) fn run(behaviour: &Behaviour, facts: &mut Facts) {
+    for written in &behaviour.steps {
+        let filled = fill(written, facts);
+        let result = match serde_json::from_value::<Step>(filled.clone()) {
+            Ok(step) => perform(step),
+            Err(error) => Err(format!("no such step: {error}")),
+        };
+        match result {
+            Ok(None) => {}
+            Ok(Some(result)) => {
+                log::info(format!("{filled} = {result}"));
+                facts.last = result;
+            }
+            Err(error) => {
+                log::info(format!("{filled} = error: {error}"));
+                facts.last = format!("error: {error}");
+            }
+        }
+    }
+}
+
+fn fill(step: &Value, facts: &Facts) -> Value {
+    match step {
+        Value::String(text) => Value::String(facts.fill(text)),
+        Value::Array(values) => values.iter().map(|value| fill(value, facts)).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), fill(value, facts))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The result, where the step has one.
+fn perform(step: Step) -> Result<Option<String>, String> {
+    match step {
+        Step::Log(line) => log::info(line),
+        Step::Remind(TextOr::Text(body)) => effects::remind(&Reminder::new(body)),
+        Step::Remind(TextOr::Record(reminder)) => effects::remind(&reminder),
+        Step::Report(TextOr::Text(code)) => effects::report(&Finding::new(code, Severity::Info, "found by all-events")),
+        Step::Report(TextOr::Record(finding)) => effects::report(&finding),
+        Step::Env(name) => return std::env::var(name).map(Some).map_err(text),
+        Step::ReadFile(path) => return std::fs::read_to_string(path).map(Some).map_err(text),
+        Step::WriteFile(path, content) => std::fs::write(path, content).map_err(text)?,
+        Step::Clock => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(text)?;
+            return Ok(Some(now.as_millis().to_string()));
+        }
+        Step::Random => return Ok(Some(random().to_string())),
+        Step::Raw => return Ok(Some(event::raw().unwrap_or_else(|| "nothing".into()))),
+        // A branch that is never taken is not compiled, so its capability is not imported.
+        Step::Transcript(start, count) if cfg!(feature = "transcript") => return Ok(Some(transcript(start, count))),
+        Step::Model(instructions, input) if cfg!(feature = "model") => return model(instructions, input).map(Some),
+        Step::Transcript(..) | Step::Model(..) => return Err("all-events is built without that capability".into()),
+        state if cfg!(feature = "state") => return with_state(state).map(Some),
+        _ => return Err("all-events is built without that capability".into()),
+    }
+    Ok(None)
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
+}
+
+/// Straight from WASI: what the standard library draws once and keeps would be part of the pristine image.
+#[cfg(target_os = "wasi")]
+fn random() -> u64 {
+    wasip2::random::random::get_random_u64()
+}
+
+#[cfg(not(target_os = "wasi"))]
+fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0)
+}
+
+fn with_state(step: Step) -> Result<String, String> {
+    match step {
+        Step::Get(scope, key) => {
+            let value = state::get(scope, &key).map_err(text)?;
+            Ok(value.map_or_else(|| "nothing".into(), |value| String::from_utf8_lossy(&value).into_owned()))
+        }
+        Step::Set(scope, key, value) => state::set(scope, &key, value.as_bytes()).map(|()| "set".into()).map_err(text),
+        Step::SetFor(scope, key, value, seconds) => {
+            state::set_for(scope, &key, value.as_bytes(), seconds).map(|()| "set".into()).map_err(text)
+        }
+        Step::Delete(scope, key) => state::delete(scope, &key).map(|()| "deleted".into()).map_err(text),
+        Step::Increment(scope, key, by) => state::increment(scope, &key, by).map(|sum| sum.to_string()).map_err(text),
+        other => Err(format!("{other:?} is no use of state")),
+    }
+}
+
+fn transcript(start: u32, count: u32) -> String {
+    let messages = transcript::read(start, count);
+    let lines: Vec<_> = messages.iter().map(|message| format!("{}: {}", message.role, message.content)).collect();
+    format!("{} of {}\n{}", lines.len(), transcript::length(), lines.join("\n"))
+}
+
+fn model(instructions: String, input: String) -> Result<String, String> {
+    model::complete(&model::Request::new(instructions, input)).map_err(|error| format!("{error:?}"))
+}
