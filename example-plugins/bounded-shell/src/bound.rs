@@ -1,0 +1,56 @@
+//! A command under a time limit: how it is written, and how it is recognised.
+
+const LONGEST_LIMIT: u32 = 86_400;
+const LONGEST_KILL_AFTER: u32 = 3_600;
+
+/// The limit, as the start of every bounded command.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    /// `timeout -k 5 60 sh -c `. The short option and plain seconds are what coreutils, BusyBox and uutils all take.
+    prefix: String,
+}
+
+impl Bound {
+    /// # Errors
+    /// If a number is out of range, or a program's name would have to be quoted.
+    pub(crate) fn new(timeout: &str, limit: u32, kill_after: u32, shell: &str) -> Result<Self, String> {
+        for (name, seconds, longest) in
+            [("limit-seconds", limit, LONGEST_LIMIT), ("kill-after-seconds", kill_after, LONGEST_KILL_AFTER)]
+        {
+            if !(1..=longest).contains(&seconds) {
+                return Err(format!("`{name}` is {seconds}: it is between 1 and {longest}"));
+            }
+        }
+        for (name, program) in [("timeout", timeout), ("shell", shell)] {
+            if program.is_empty() || program.starts_with('-') || !program.chars().all(is_plain) {
+                return Err(format!("`{name}` is `{program}`: name a program, by letters, digits and `/._-` alone"));
+            }
+        }
+        Ok(Self { prefix: format!("{timeout} -k {kill_after} {limit} {shell} -c ") })
+    }
+
+    pub(crate) fn apply(&self, command: &str) -> String {
+        format!("{}{}", self.prefix, quote(command))
+    }
+
+    /// Whether the *whole* command is what [`apply`](Self::apply) writes: `timeout … 'a'; b` is not.
+    pub(crate) fn holds(&self, command: &str) -> bool {
+        let word = command.strip_prefix(&self.prefix);
+        word.and_then(unquote).is_some_and(|inner| self.apply(&inner) == command)
+    }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-')
+}
+
+/// One shell word that stands for exactly `text`: within single quotes nothing is special but the quote itself.
+pub(crate) fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// What [`quote`] was given, where the text is of its making.
+fn unquote(word: &str) -> Option<String> {
+    let inner = word.strip_prefix('\'')?.strip_suffix('\'')?;
+    Some(inner.replace(r"'\''", "'"))
+}

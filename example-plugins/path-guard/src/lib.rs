@@ -1,0 +1,174 @@
+//! Refuses writes to protected paths, whichever tool writes and however the path is spelt.
+//!
+//! ```toml
+//! [[plugin]]
+//! name = "path-guard"
+//! path = "plugins/path_guard.wasm"
+//! sha256 = "…"
+//!
+//! [plugin.config]
+//! protected = ["infra/**", ".env*", "/etc/**", "~/.ssh/**"]   # required
+//! allow = ["infra/README.md"]     # exceptions, one path or pattern each
+//! reason = "ask the platform team"                            # told to the model with each refusal
+//! ignore-case = true              # default: `INFRA/x` is `infra/x`, as on macOS and Windows
+//! ```
+//!
+//! # Patterns
+//!
+//! `*` and `?` stop at `/`, `**` does not, `[a-z]` is one character. A pattern protects what it names and all below it.
+//! Without a slash it is a name anywhere (`.env*`); with one it is a path from the workspace (`infra/*.tf`), from the
+//! root where it begins with a slash, or from anybody's home with `~/`. Exceptions are compared by case always.
+//!
+//! # What is seen
+//!
+//! - Every path that the host says a call writes, and what patches in the arguments name (`*** Update File: x` blocks and
+//!   unified diffs).
+//! - Of a tool that the host knows nothing about, the arguments that are called like paths, where the tool's name says
+//!   that it writes (`mcp__files__write_file`).
+//! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
+//!   `sed -i`, `git checkout`, `find -delete` and others), also within `sh -c`, `$(…)` and after `cd`. Removing a folder
+//!   above a protected path counts.
+//!
+//! A path may be relative, absolute, under `~` or `$HOME`, with `.`, `..`, doubled or back slashes. Where its root cannot
+//! be known (`$DIR/infra/x`) any of its ends may be what is meant, and it is refused if one of them is protected.
+//!
+//! # What is not seen
+//!
+//! Shell commands are read, not run: this is the best that can be done with text, and no wall. What a script, an
+//! interpreter (`python -c …`) or a program of its own writes is not seen, nor are symbolic links, another Unicode
+//! spelling of a name, or a command that hides what it does. Where it must hold against somebody who wants to get
+//! round it, let the agent run in a sandbox as well.
+
+mod patch;
+mod path;
+mod rules;
+mod shell;
+
+use hookhost_guest::prelude::*;
+use path::Places;
+use rules::{Rules, Target};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The `[plugin.config]` table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    protected: Vec<String>,
+    #[serde(default)]
+    allow: Vec<String>,
+    #[serde(default)]
+    reason: String,
+    #[serde(default = "yes")]
+    ignore_case: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug)]
+struct Guard {
+    rules: Rules,
+    reason: String,
+}
+
+static GUARD: Configured<Guard> = Configured::new();
+
+/// The plugin.
+#[derive(Debug)]
+pub struct PathGuard;
+
+#[plugin]
+impl Plugin for PathGuard {
+    fn configure(config: Config) -> Result<(), String> {
+        if config.protected.is_empty() {
+            return Err("`protected` is empty: name at least one pattern".into());
+        }
+        let rules = Rules::new(&config.protected, &config.allow, config.ignore_case)?;
+        GUARD.set(Guard { rules, reason: config.reason });
+        Ok(())
+    }
+
+    fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        let guard = GUARD.get();
+        let targets = match targets(session, call) {
+            Ok(targets) => targets,
+            Err(why) => return Refusal::new(guard.because(&why)).code("path-guard.unreadable").retryable().into(),
+        };
+        let workspace = workspace(session);
+        for (written, target) in targets {
+            if let Some(pattern) = guard.rules.protecting(&target, &workspace) {
+                let why = format!("`{written}` must not be written: it is protected by `{pattern}`");
+                return Refusal::new(guard.because(&why)).code("path-guard.protected").into();
+            }
+        }
+        Verdict::allow()
+    }
+}
+
+impl Guard {
+    fn because(&self, why: &str) -> String {
+        if self.reason.is_empty() { why.to_owned() } else { format!("{why}; {}", self.reason) }
+    }
+}
+
+fn workspace(session: &Session) -> String {
+    match Places::new(&session.workspace).cwd {
+        Some(workspace) => workspace,
+        None => path::clean(&session.workspace),
+    }
+}
+
+/// What a call writes, each as the agent spelt it and as it is compared.
+fn targets(session: &Session, call: &ToolCall) -> Result<Vec<(String, Target)>, String> {
+    let mut targets = Vec::new();
+    // Where the arguments are relative to is the tool's affair: the directory and the workspace both count.
+    let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
+    let mut add = |places: &Places, path: &str, whole, wild| {
+        targets.push((path.to_owned(), Target { path: places.normal(path), whole, wild }));
+    };
+    let mut named: Vec<String> = call.action.written_paths().to_vec();
+    // Arguments that are no JSON hold no member to look at; what the host made of them is in the action.
+    let arguments: Value = call.arguments().unwrap_or(Value::Null);
+    if !matches!(call.action, Action::ReadFile(_)) {
+        named.extend(patch::in_arguments(&arguments, !named.is_empty()));
+    }
+    if matches!(call.action, Action::Mcp(_) | Action::Other(_)) {
+        named.extend(path_arguments(&call.name, &arguments));
+    }
+    for path in &named {
+        places.iter().for_each(|places| add(places, path, false, false));
+    }
+    if let Some(shell) = call.action.shell() {
+        let start = if shell.cwd.is_empty() { places[0].clone() } else { places[0].within(&shell.cwd) };
+        for write in shell::writes(&shell.command, shell.dialect)? {
+            let from = write.directory.as_ref().map_or_else(|| start.clone(), |directory| start.within(directory));
+            add(&from, &write.path, write.whole, write.wild);
+        }
+    }
+    Ok(targets)
+}
+
+/// Of a tool whose action is unknown: the arguments called like paths, where its name says that it writes.
+fn path_arguments(tool: &str, arguments: &Value) -> Vec<String> {
+    const WRITING: [&str; 20] = [
+        "write", "edit", "create", "delete", "remove", "move", "rename", "patch", "replace", "insert", "append",
+        "update", "save", "put", "copy", "mkdir", "touch", "upload", "truncate", "modify",
+    ];
+    const PATHS: [&str; 8] = ["path", "file", "target", "destination", "dest", "source", "uri", "dir"];
+    let tool = tool.to_ascii_lowercase();
+    let mut paths = Vec::new();
+    if WRITING.iter().any(|word| tool.contains(word)) {
+        patch::visit(arguments, "", &mut |name, text| {
+            let name = name.to_ascii_lowercase();
+            if PATHS.iter().any(|word| name.contains(word)) && !text.contains('\n') {
+                paths.push(text.to_owned());
+            }
+        });
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests;

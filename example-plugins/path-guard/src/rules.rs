@@ -1,0 +1,237 @@
+//! The configured patterns, and whether a path falls under one.
+
+use crate::path::{self, Normal};
+use glob::{MatchOptions, Pattern};
+
+/// `*` and `?` stop at `/`; a dot at the start of a name is a character like any other. Case is dealt with before.
+const OPTIONS: MatchOptions =
+    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
+
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+/// More in one word of a shell command is refused.
+const MOST_WILDCARDS: usize = 32;
+
+/// One configured pattern, in every form that a path is compared with.
+#[derive(Debug)]
+struct Rule {
+    /// As it was configured.
+    written: String,
+    forms: Vec<Pattern>,
+    /// Its folders up to the first wildcard: whoever removes one of them removes what is protected.
+    stem: String,
+    ignore_case: bool,
+}
+
+/// What is protected, and what is excepted from that.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    protected: Vec<Rule>,
+    allowed: Vec<Rule>,
+}
+
+/// A path that a call would write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) path: Normal,
+    /// Whether everything below it goes with it, as with `rm -r` and `mv`.
+    pub(crate) whole: bool,
+    /// Whether it holds shell wildcards.
+    pub(crate) wild: bool,
+}
+
+impl Rules {
+    /// # Errors
+    /// If a pattern is no glob; the sentence names it.
+    pub(crate) fn new(protected: &[String], allowed: &[String], ignore_case: bool) -> Result<Self, String> {
+        // An exception is compared as it is written: on a system where case matters it names one file and no other.
+        Ok(Self { protected: compile(protected, ignore_case)?, allowed: compile(allowed, false)? })
+    }
+
+    /// The pattern that protects `target` from being written.
+    pub(crate) fn protecting(&self, target: &Target, workspace: &str) -> Option<&str> {
+        let spellings = spellings(&target.path, workspace);
+        let rule = self.protected.iter().find(|rule| {
+            spellings.iter().any(|path| rule.matches(path) || rule.stem_lies_in(path, target, workspace))
+        })?;
+        let excepted = !target.wild && self.is_allowed(&target.path, workspace);
+        (!excepted).then_some(rule.written.as_str())
+    }
+
+    /// Only a path that is known in full can be an exception.
+    fn is_allowed(&self, path: &Normal, workspace: &str) -> bool {
+        let Normal::Absolute(absolute) = path else { return false };
+        let relative = path::relative(absolute, workspace);
+        self.allowed.iter().any(|rule| rule.matches(absolute) || rule.matches(&relative))
+    }
+}
+
+impl Rule {
+    fn matches(&self, path: &str) -> bool {
+        let path = self.fold(path);
+        !path.is_empty() && self.forms.iter().any(|form| form.matches_with(&path, OPTIONS))
+    }
+
+    /// Whether the target takes the stem with it: as one of the folders above it, or by its wildcards.
+    fn stem_lies_in(&self, path: &str, target: &Target, workspace: &str) -> bool {
+        if self.stem.is_empty() {
+            return false;
+        }
+        let path = self.fold(path);
+        let stem = if path::is_absolute(&path) && !path::is_absolute(&self.stem) {
+            path::clean(&format!("{}/{}", self.fold(workspace), self.stem))
+        } else {
+            self.stem.clone()
+        };
+        let above = ancestors(&stem);
+        if !target.wild {
+            return target.whole && above.contains(&path.as_str());
+        }
+        // Removing `*` takes with it what is below; `in*/x` writes below `in*`.
+        let reached = if target.whole { &above[..] } else { &above[..1] };
+        let fits = |pattern: &str, stems: &[&str]| {
+            // So many wildcards are there to be slow, and stand for anything.
+            if pattern.matches(WILDCARDS).count() > MOST_WILDCARDS {
+                return true;
+            }
+            let pattern = Pattern::new(pattern);
+            pattern
+                .is_ok_and(|pattern| stems.iter().any(|stem| !stem.is_empty() && pattern.matches_with(stem, OPTIONS)))
+        };
+        let heads = ancestors(&path);
+        let below = heads.iter().skip(1).filter(|head| head.contains(WILDCARDS));
+        fits(&path, reached) || below.into_iter().any(|head| fits(head, &above[..1]))
+    }
+
+    fn fold(&self, path: &str) -> String {
+        if self.ignore_case { path.to_lowercase() } else { path.to_owned() }
+    }
+}
+
+/// A path and the folders that it lies in, itself first; the last is `/`, or nothing for a relative one.
+fn ancestors(path: &str) -> Vec<&str> {
+    let mut all = vec![path];
+    all.extend(path.rmatch_indices('/').map(|(at, _)| if at == 0 { "/" } else { &path[..at] }));
+    if !path.starts_with('/') {
+        all.push("");
+    }
+    all
+}
+
+/// All the texts that stand for a path: as it is, as seen from the workspace, and, where its root is not known, each of
+/// its ends, since any folder may be the workspace.
+fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
+    match path {
+        Normal::Absolute(absolute) => vec![absolute.clone(), path::relative(absolute, workspace)],
+        Normal::Below(path) => {
+            let ends = path.match_indices('/').map(|(at, _)| path[at + 1..].to_owned());
+            let mut all: Vec<String> = ends.collect();
+            if !path.is_empty() {
+                all.push(path.clone());
+            }
+            all
+        }
+    }
+}
+
+fn compile(patterns: &[String], ignore_case: bool) -> Result<Vec<Rule>, String> {
+    patterns.iter().map(|pattern| rule(pattern, ignore_case)).collect()
+}
+
+/// A pattern protects what it names and all below. Without a slash it is a name, anywhere; with one it is a path, from
+/// the workspace or, with a slash in front, from the root.
+fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
+    if written.contains(['{', '}']) {
+        return Err(format!("the pattern `{written}` has braces, which are not understood here: write two patterns"));
+    }
+    let folded = if ignore_case { written.to_lowercase() } else { written.to_owned() };
+    let trimmed = folded.trim_end_matches('/');
+    let is_name = !trimmed.contains('/');
+    let cleaned = path::clean(trimmed);
+    let base = cleaned.strip_suffix("/**").unwrap_or(&cleaned);
+    if base.is_empty() || base == "/" {
+        return Err(format!("the pattern `{written}` names nothing: `**` stands for everything"));
+    }
+    let mut forms = vec![base.to_owned(), format!("{base}/**")];
+    if is_name {
+        forms.extend([format!("**/{base}"), format!("**/{base}/**")]);
+    }
+    if let Some(rest) = base.strip_prefix("~/") {
+        for home in ["/home/*", "/Users/*", "/root", "?:/Users/*"] {
+            forms.extend([format!("{home}/{rest}"), format!("{home}/{rest}/**")]);
+        }
+    }
+    let compile =
+        |form: &String| Pattern::new(form).map_err(|error| format!("the pattern `{written}` is no glob: {error}"));
+    let compiled = forms.iter().map(compile).collect::<Result<_, _>>()?;
+    Ok(Rule { written: written.to_owned(), forms: compiled, stem: stem(base), ignore_case })
+}
+
+/// The folders before the first wildcard; of a single name, what stands before the wildcard.
+fn stem(base: &str) -> String {
+    let Some(wildcard) = base.find(WILDCARDS) else { return base.to_owned() };
+    let fixed = &base[..wildcard];
+    fixed.rsplit_once('/').map_or(fixed, |(folders, _)| folders).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rules, Target};
+    use crate::path::Normal;
+
+    fn guards(pattern: &str, path: &str) -> bool {
+        let rules = Rules::new(&[pattern.into()], &[], true).unwrap();
+        let target = Target { path: Normal::Absolute(path.into()), whole: false, wild: false };
+        rules.protecting(&target, "/w").is_some()
+    }
+
+    #[test]
+    fn a_name_is_protected_anywhere_and_a_path_in_its_place() {
+        for (pattern, path, expected) in [
+            ("infra/**", "/w/infra/a/b", true),
+            ("infra/**", "/w/infra", true),
+            ("infra/**", "/w/infrastructure/a", false),
+            ("infra/**", "/w/x/infra/a", false),
+            ("infra/", "/w/infra/a", true),
+            (".env*", "/w/.env.local", true),
+            (".env*", "/w/a/b/.env", true),
+            (".env*", "/w/a/env", false),
+            ("*.pem", "/w/keys/a.pem", true),
+            ("a/*.txt", "/w/a/b/c.txt", false),
+            ("a/**/c.txt", "/w/a/b/c.txt", true),
+            ("a/**/c.txt", "/w/a/c.txt", true),
+            ("./infra/../infra/*.tf", "/w/infra/a.tf", true),
+            ("/etc/**", "/etc/passwd", true),
+            ("../other/**", "/other/x", true),
+            ("~/.ssh/**", "/home/me/.ssh/id", true),
+            ("Infra/**", "/w/iNFRA/x", true),
+            ("**", "/w/x", true),
+        ] {
+            assert_eq!(guards(pattern, path), expected, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn whoever_removes_a_folder_removes_what_is_below() {
+        let rules = Rules::new(&["a/infra/*.tf".into()], &[], true).unwrap();
+        let falls = |path: &str, whole, wild| {
+            rules.protecting(&Target { path: Normal::Absolute(path.into()), whole, wild }, "/w").is_some()
+        };
+        for path in ["/w/a/infra", "/w/a", "/w", "/"] {
+            assert!(falls(path, true, false), "{path}");
+            assert!(!falls(path, false, false), "{path}");
+        }
+        assert!(falls("/w/a/inf*", false, true));
+        assert!(falls("/w/*", true, true));
+        assert!(!falls("/w/*", false, true));
+        assert!(!falls("/w/b*", true, true));
+        assert!(!falls("/w/b", true, false));
+    }
+
+    #[test]
+    fn a_pattern_that_is_no_glob_is_named() {
+        for pattern in ["a/[", "a**b", "{a,b}", "/", ""] {
+            let error = Rules::new(&[pattern.into()], &[], true).unwrap_err();
+            assert!(error.contains(&format!("`{pattern}`")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The commands that are known to write, by what of their words they write.
+
+/// How a command uses its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Every word that is no option is written.
+    All,
+    /// Every word that is no option is removed, with all below.
+    Remove,
+    /// The last word is written; before it stand the sources.
+    Copy,
+    /// The same, and the sources are removed.
+    Move,
+    /// Every word, but only with an option that says so.
+    InPlace(&'static [&'static str]),
+    /// The value of such an option is written.
+    Option(&'static [&'static str]),
+    /// The value of such a `key=value` word is written.
+    Assignment(&'static str),
+    /// The folders before the first option are written, where something is done to what is found.
+    Find,
+    /// By its subcommand.
+    Git,
+    /// The words that follow are a command.
+    Wrapper,
+    /// The word after `-c`, or the input, is a command line.
+    Shell,
+    /// All words together are a command line.
+    Eval,
+    /// The word is the directory from then on.
+    Directory,
+}
+
+/// What is known of a program, called by its file name in lower case.
+pub(super) fn kind(program: &str) -> Option<Kind> {
+    Some(match program {
+        "touch" | "mkdir" | "truncate" | "tee" | "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "mkfifo"
+        | "mknod" | "patch" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" | "tee-object" | "set-content"
+        | "add-content" | "out-file" | "new-item" | "ni" | "md" | "sponge" | "gzip" | "gunzip" | "bzip2" | "xz" => {
+            Kind::All
+        }
+        "rm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri" | "remove-item"
+        | "clear-content" | "rename-item" | "ren" | "rename" => Kind::Remove,
+        "cp" | "install" | "ln" | "rsync" | "scp" | "copy" | "xcopy" | "robocopy" | "copy-item" | "cpi" | "link" => {
+            Kind::Copy
+        }
+        "mv" | "move" | "move-item" | "mi" => Kind::Move,
+        "sed" | "gsed" | "perl" | "ruby" | "yq" => Kind::InPlace(&["-i", "--in-place", "--inplace", "-pi", "-ni"]),
+        "gawk" | "awk" => Kind::InPlace(&["inplace"]),
+        "prettier" | "rustfmt" | "black" => Kind::InPlace(&["--write", "-w"]),
+        "curl" => Kind::Option(&["-o", "--output"]),
+        "wget" => Kind::Option(&["-O", "--output-document", "-P", "--directory-prefix"]),
+        "sort" | "gcc" | "cc" | "clang" | "pandoc" => Kind::Option(&["-o", "--output"]),
+        "tar" | "bsdtar" => Kind::Option(&["-C", "--directory", "-f", "--file"]),
+        "unzip" => Kind::Option(&["-d"]),
+        "dd" => Kind::Assignment("of"),
+        "find" | "fd" => Kind::Find,
+        "git" => Kind::Git,
+        "sudo" | "doas" | "env" | "nohup" | "nice" | "ionice" | "time" | "timeout" | "gtimeout" | "command"
+        | "builtin" | "exec" | "stdbuf" | "xargs" | "busybox" | "setsid" | "parallel" | "watch" | "then" | "do"
+        | "else" | "if" | "while" | "until" | "!" | "{" | "chroot" | "flock" => Kind::Wrapper,
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "pwsh" | "powershell" | "cmd" => Kind::Shell,
+        "eval" | "iex" | "invoke-expression" => Kind::Eval,
+        "cd" | "pushd" | "chdir" | "set-location" | "sl" => Kind::Directory,
+        _ => return None,
+    })
+}
+
+/// The subcommands of git that write the files named to them.
+pub(super) const GIT: [&str; 7] = ["rm", "mv", "checkout", "restore", "clean", "apply", "am"];

@@ -1,0 +1,106 @@
+//! Masks keys and tokens before the model or the user sees them: in the results of tools (`after-tool-call`, the text
+//! and the JSON beside it), in the final text of a task (`finalize-content`), and in what streams (`stream-delta`).
+//!
+//! ```toml
+//! [[plugin]]
+//! name = "redact-secrets"
+//! path = "plugins/redact_secrets.wasm"
+//! sha256 = "…"
+//! on-failure = "reject"           # the default: what could not be redacted is withheld
+//!
+//! [plugin.config]                 # all of it is optional
+//! disable = ["url-password"]      # kinds that are not to be masked
+//! keep = ["AKIAIOSFODNN7EXAMPLE"] # values that are no secrets, exactly as they stand
+//! patterns = [                    # secrets of your own, as linear-time regular expressions
+//!   { name = "staff-id", regex = 'ACME-[0-9]{8}' },
+//!   { name = "build-key", regex = 'key is (?<secret>\S+)' },    # a group `secret` is masked alone
+//! ]
+//! ```
+//!
+//! A secret becomes `[redacted: github-token]`; where the format has a published prefix (`ghp_`), that stays before the
+//! mark. Nothing of the random part ever does. Each event with a masked secret reports a finding per kind, with the
+//! count and never the value.
+//!
+//! The kinds: `aws-access-key-id`, `aws-secret-key`, `github-token`, `gitlab-token`, `slack-token`, `slack-webhook`,
+//! `stripe-key`, `anthropic-key`, `openai-key`, `google-key`, `npm-token`, `pypi-token`, `hugging-face-token`,
+//! `sendgrid-key`, `jwt`, `private-key` (PEM and OpenPGP), `authorization` (headers), `url-password`, and
+//! `assigned-secret`: a value that is assigned to a name which ends like `password`, `secret`, `token` or `api_key`, and
+//! that is no placeholder, no path and random enough.
+//!
+//! What to know: a secret of an unknown format that stands alone is not recognised, nor is one that a tool has encoded
+//! or broken over lines. Streamed text comes line by line, so within it a private key's body is recognised by its looks.
+
+mod json;
+mod rules;
+mod scan;
+mod strength;
+mod value;
+
+use hookhost_guest::prelude::*;
+use scan::{Config, Counts, Scanner};
+
+static SCANNER: Configured<Scanner> = Configured::new();
+
+/// The plugin.
+#[derive(Debug)]
+pub struct RedactSecrets;
+
+#[plugin]
+impl Plugin for RedactSecrets {
+    fn configure(config: Config) -> Result<(), String> {
+        SCANNER.set(Scanner::new(config)?);
+        Ok(())
+    }
+
+    fn after_tool_call(
+        _session: &Session,
+        call: &ToolCall,
+        tool_result: &ToolResult,
+        _source: ResultSource,
+    ) -> ToolResultVerdict {
+        let scanner = SCANNER.get();
+        let mut counts = Counts::default();
+        let text = scanner.mask(&tool_result.text, &mut counts);
+        let raw = tool_result.raw.as_deref().and_then(|raw| json::mask(scanner, raw, &mut counts));
+        if text.is_none() && raw.is_none() {
+            return Verdict::keep();
+        }
+        report(&counts, &format!("the result of `{}`", call.name));
+        ToolResultVerdict::replace(ToolResult {
+            text: text.unwrap_or_else(|| tool_result.text.clone()),
+            raw: raw.or_else(|| tool_result.raw.clone()),
+            is_error: tool_result.is_error,
+        })
+    }
+
+    fn finalize_content(_session: &Session, content: &str) -> TextVerdict {
+        let mut counts = Counts::default();
+        match SCANNER.get().mask(content, &mut counts) {
+            Some(masked) => {
+                report(&counts, "the final text");
+                TextVerdict::replace(masked)
+            }
+            None => Verdict::keep(),
+        }
+    }
+
+    // No findings here: the same text comes again, whole, to `finalize_content`.
+    fn stream_delta(_session: &Session, delta: &str) -> TextVerdict {
+        let scanner = SCANNER.get();
+        let masked = scanner.mask(delta, &mut Counts::default());
+        let lines = scanner.mask_key_lines(masked.as_deref().unwrap_or(delta));
+        lines.or(masked).map_or_else(Verdict::keep, TextVerdict::replace)
+    }
+}
+
+fn report(counts: &Counts, place: &str) {
+    for (kind, count) in counts {
+        let (value, was) = if *count == 1 { ("value", "was") } else { ("values", "were") };
+        let explanation = format!("{count} {value} of the kind `{kind}` {was} masked in {place}");
+        let finding = Finding::new(format!("redact-secrets.{kind}"), Severity::Warning, explanation);
+        effects::report(&finding.action("masked").details(&json!({ "kind": kind, "count": count })));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Where a value that is assigned to a name ends, so that all of it is masked and nothing after it.
+
+use std::ops::Range;
+
+/// Shorter ones are no secrets worth the name.
+const SHORTEST: usize = 8;
+/// Bytes by which a value is judged. All of it is masked, but a text of many beginnings must not be read many times.
+const JUDGED: usize = 64;
+
+/// The value that begins at `start`, if it is one that `check` takes for a secret.
+pub(crate) fn place(text: &str, start: usize, check: fn(&str) -> bool) -> Option<Range<usize>> {
+    let before = &text[..start];
+    let quote = before.chars().next_back().filter(|c| matches!(c, '"' | '\'' | '`'));
+    let escaped = quote.is_some_and(|_| before[..start - 1].ends_with('\\'));
+    let rest = &text[start..];
+    let judged = &rest[..end(&rest[..boundary(rest, JUDGED)], quote, escaped)];
+    if judged.len() < SHORTEST || !check(judged) {
+        return None;
+    }
+    Some(start..start + end(rest, quote, escaped))
+}
+
+/// A quoted value ends at its quote, or at the end of the line; a bare one at white space and at what ends values in
+/// code, shells and YAML.
+fn end(text: &str, quote: Option<char>, escaped: bool) -> usize {
+    let end = match quote {
+        Some(quote) => text.find([quote, '\n']),
+        None => text.find(|c: char| c.is_whitespace() || "\"'`,;<>(){}[]".contains(c)),
+    };
+    let end = end.unwrap_or(text.len());
+    // Where the opening quote is escaped, so is the closing one.
+    if escaped { text[..end].trim_end_matches('\\').len() } else { end }
+}
+
+fn boundary(text: &str, at: usize) -> usize {
+    text.floor_char_boundary(at.min(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+        place(text, name.len(), |_| true).map(|place| &text[place])
+    }
+
+    #[test]
+    fn a_value_ends_where_its_kind_of_quote_says() {
+        assert_eq!(value("p=12345678 9", "p="), Some("12345678"));
+        assert_eq!(value("p='1234 5678' 9", "p='"), Some("1234 5678"));
+        assert_eq!(value("p=\"it's long\"", "p=\""), Some("it's long"));
+        assert_eq!(value(r#"\"p\": \"12345678\", 9"#, r#"\"p\": \""#), Some("12345678"));
+        assert_eq!(value("p=\"12345678\n9", "p=\""), Some("12345678"));
+        assert_eq!(value("p=1234567", "p="), None);
+    }
+
+    #[test]
+    fn it_is_judged_by_its_beginning_and_taken_whole() {
+        let text = format!("p={}é{}", "a".repeat(63), "b".repeat(1000));
+        assert_eq!(value(&text, "p=").map(str::len), Some(1065));
+    }
+}

@@ -1,0 +1,331 @@
+//! From an `impl Plugin for X` to the same impl, plus the component's exports where the target is wasm.
+
+use crate::contract::{Contract, Event};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::spanned::Spanned;
+use syn::{Error, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Type, parse_quote};
+
+/// The methods of `Plugin` that are no events, with the interface that each belongs to.
+const CONFIGURE: &str = "configure";
+const TOOLS: &str = "tools";
+const CALL_TOOL: &str = "call_tool";
+
+/// Expands `#[plugin]`; an error becomes a `compile_error!` beside the unchanged item, so that an editor keeps
+/// understanding the rest.
+pub(crate) fn plugin(attribute: &TokenStream, item: &TokenStream) -> TokenStream {
+    match expand(attribute, item.clone()) {
+        Ok(tokens) => tokens,
+        Err(error) => {
+            let error = error.into_compile_error();
+            quote!(#item #error)
+        }
+    }
+}
+
+fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
+    if !attribute.is_empty() {
+        return Err(Error::new(attribute.span(), "`#[plugin]` takes no arguments: the methods are the subscriptions"));
+    }
+    let span = item.span();
+    let mut item: ItemImpl = syn::parse2(item)
+        .map_err(|_| Error::new(span, "`#[plugin]` belongs on an `impl Plugin for YourType { … }` block"))?;
+    check_header(&item)?;
+    let contract = Contract::read()
+        .map_err(|error| Error::new(Span::call_site(), format!("the hookhost contract does not parse: {error}")))?;
+    let written = Written::of(&item, &contract)?;
+    add_config_type(&mut item, written.configure.as_ref());
+    let exports = exports(&item.self_ty, &contract, &written);
+    Ok(quote!(#item #exports))
+}
+
+fn check_header(item: &ItemImpl) -> Result<(), Error> {
+    let is_plugin = item.trait_.as_ref().and_then(|(path, _)| path.segments.last());
+    if is_plugin.is_none_or(|segment| segment.ident != "Plugin") {
+        let message = "`#[plugin]` belongs on an `impl Plugin for YourType { … }` block";
+        return Err(Error::new(item.self_ty.span(), message));
+    }
+    if !item.generics.params.is_empty() {
+        let message = "a plugin type cannot be generic: a component exports each event once";
+        return Err(Error::new(item.generics.span(), message));
+    }
+    Ok(())
+}
+
+/// What the author wrote.
+struct Written<'a> {
+    events: Vec<&'a Event>,
+    configure: Option<ImplItemFn>,
+    tools: bool,
+}
+
+impl<'a> Written<'a> {
+    fn of(item: &ItemImpl, contract: &'a Contract) -> Result<Self, Error> {
+        let mut written = Self { events: Vec::new(), configure: None, tools: false };
+        let (mut list, mut call) = (None, None);
+        for method in methods(item) {
+            check_method(method)?;
+            let name = method.sig.ident.to_string();
+            match name.as_str() {
+                CONFIGURE => written.configure = Some(method.clone()),
+                TOOLS => list = Some(&method.sig.ident),
+                CALL_TOOL => call = Some(&method.sig.ident),
+                _ => match contract.events.iter().find(|event| event.method() == name) {
+                    Some(event) => written.events.push(event),
+                    None => return Err(unknown_method(&method.sig.ident, contract)),
+                },
+            }
+        }
+        match (list, call) {
+            (Some(list), None) => {
+                return Err(Error::new(
+                    list.span(),
+                    "`tools` lists tools that nobody could call: write `call_tool` too",
+                ));
+            }
+            (None, Some(call)) => {
+                return Err(Error::new(
+                    call.span(),
+                    "`call_tool` is for tools that nobody has heard of: write `tools` too",
+                ));
+            }
+            (Some(_), Some(_)) => written.tools = true,
+            (None, None) => {}
+        }
+        if written.events.is_empty() && !written.tools {
+            let message = "this plugin hears of no event: write at least one method, such as `before_tool_call`";
+            return Err(Error::new(item.self_ty.span(), message));
+        }
+        Ok(written)
+    }
+}
+
+fn methods(item: &ItemImpl) -> impl Iterator<Item = &ImplItemFn> {
+    item.items.iter().filter_map(|item| match item {
+        ImplItem::Fn(method) => Some(method),
+        _ => None,
+    })
+}
+
+fn check_method(method: &ImplItemFn) -> Result<(), Error> {
+    if let Some(asyncness) = &method.sig.asyncness {
+        let message = "a plugin's methods cannot be `async`: each call is one instance of the component, and waits for \
+                       its capabilities by itself";
+        return Err(Error::new(asyncness.span(), message));
+    }
+    if let Some(cfg) = method.attrs.iter().find(|attribute| attribute.path().is_ident("cfg")) {
+        let message = "a plugin's methods cannot be conditional: `#[plugin]` exports an event for each method it sees";
+        return Err(Error::new(cfg.span(), message));
+    }
+    if let Some(FnArg::Receiver(receiver)) = method.sig.inputs.first() {
+        let message =
+            "a plugin's methods take no `self`: every event gets a fresh instance, so there is nothing to hold";
+        return Err(Error::new(receiver.span(), message));
+    }
+    Ok(())
+}
+
+fn unknown_method(name: &Ident, contract: &Contract) -> Error {
+    let mut known: Vec<String> = contract.events.iter().map(Event::method).collect();
+    known.extend([CONFIGURE, TOOLS, CALL_TOOL].map(str::to_owned));
+    let written = name.to_string();
+    let nearest = known
+        .iter()
+        .map(|known| (strsim::jaro_winkler(&written, known), known))
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, known)| format!("; the nearest is `{known}`"))
+        .unwrap_or_default();
+    let message = format!(
+        "`{written}` is no event of hookhost{nearest}. Put functions of your own into `impl YourType {{ … }}`. The events \
+         are: {}",
+        known.join(", ")
+    );
+    Error::new(name.span(), message)
+}
+
+/// `type Config` follows from the parameter of `configure`; who wrote it out is left alone.
+fn add_config_type(item: &mut ItemImpl, configure: Option<&ImplItemFn>) {
+    let is_written = item.items.iter().any(|item| matches!(item, ImplItem::Type(ty) if ty.ident == "Config"));
+    if is_written {
+        return;
+    }
+    let config: Type = match configure.map(|method| method.sig.inputs.first()) {
+        Some(Some(FnArg::Typed(parameter))) => (*parameter.ty).clone(),
+        // No parameter at all: rustc says what is missing better than we could, given some type.
+        Some(_) | None => parse_quote!(::hookhost_guest::NoConfig),
+    };
+    item.items.insert(0, parse_quote!(type Config = #config;));
+}
+
+/// The component's exports. Only on wasm: natively, a cdylib with such symbol names does not link.
+fn exports(plugin: &Type, contract: &Contract, written: &Written<'_>) -> TokenStream {
+    let mut interfaces: Vec<&str> = written.events.iter().map(|event| event.interface.as_str()).collect();
+    let mut glue: Vec<TokenStream> = written.events.iter().map(|event| event_glue(plugin, event)).collect();
+    if written.configure.is_some() {
+        interfaces.push("setup");
+        glue.push(setup_glue(plugin));
+    }
+    if written.tools {
+        interfaces.push("tools");
+        glue.push(tools_glue(plugin));
+    }
+    let world = contract.world("plugin", &interfaces);
+    let with = contract.imports.iter().map(|import| {
+        let interface = contract.qualified(import);
+        let module = module(import);
+        quote!(#interface: ::hookhost_guest::__bindings::#module)
+    });
+    quote! {
+        // Nobody constructs a plugin: its type is a name for the functions. This use keeps rustc from calling it dead.
+        const _: usize = ::core::mem::size_of::<#plugin>();
+        #[cfg(target_arch = "wasm32")]
+        #[doc(hidden)]
+        #[allow(warnings, unsafe_code, clippy::all, clippy::allow_attributes_without_reason)]
+        mod __hookhost_plugin {
+            ::hookhost_guest::wit_bindgen::generate!({
+                inline: #world,
+                path: [],
+                world: "plugin",
+                with: { #(#with),* },
+                runtime_path: "::hookhost_guest::wit_bindgen::rt",
+            });
+        }
+        #[cfg(target_arch = "wasm32")]
+        #[allow(warnings, unsafe_code, clippy::all, clippy::allow_attributes_without_reason)]
+        const _: () = {
+            #(#glue)*
+            __hookhost_plugin::export!(#plugin with_types_in __hookhost_plugin);
+        };
+    }
+}
+
+fn module(interface: &str) -> Ident {
+    Ident::new(&interface.replace('-', "_"), Span::call_site())
+}
+
+fn event_glue(plugin: &Type, event: &Event) -> TokenStream {
+    let interface = module(&event.interface);
+    let parameters = event.parameters.iter().map(|parameter| {
+        let (name, owned) = (&parameter.name, &parameter.owned);
+        quote!(#name: #owned)
+    });
+    let arguments = event.parameters.iter().map(|parameter| {
+        let name = &parameter.name;
+        if parameter.borrowed { quote!(&#name) } else { name.to_token_stream() }
+    });
+    let answer = event.answer.as_ref().map(|answer| quote!(-> #answer));
+    quote! {
+        impl __hookhost_plugin::exports::hookhost::hooks::#interface::Guest for #plugin {
+            fn handle(#(#parameters),*) #answer {
+                <#plugin as ::hookhost_guest::Plugin>::#interface(#(#arguments),*)
+            }
+        }
+    }
+}
+
+fn setup_glue(plugin: &Type) -> TokenStream {
+    quote! {
+        impl __hookhost_plugin::exports::hookhost::hooks::setup::Guest for #plugin {
+            fn configure(config: ::std::string::String) -> ::std::result::Result<(), ::std::string::String> {
+                <#plugin as ::hookhost_guest::Plugin>::configure(::hookhost_guest::parse_config(&config)?)
+            }
+        }
+    }
+}
+
+fn tools_glue(plugin: &Type) -> TokenStream {
+    quote! {
+        impl __hookhost_plugin::exports::hookhost::hooks::tools::Guest for #plugin {
+            fn list() -> ::std::vec::Vec<__hookhost_plugin::exports::hookhost::hooks::tools::Tool> {
+                <#plugin as ::hookhost_guest::Plugin>::tools()
+                    .into_iter()
+                    .map(|::hookhost_guest::Tool { name, description, input_schema }| {
+                        __hookhost_plugin::exports::hookhost::hooks::tools::Tool { name, description, input_schema }
+                    })
+                    .collect()
+            }
+            fn call(
+                session: ::hookhost_guest::types::Session,
+                name: ::std::string::String,
+                arguments: ::std::string::String,
+            ) -> ::hookhost_guest::types::ToolResult {
+                <#plugin as ::hookhost_guest::Plugin>::call_tool(&session, &name, &arguments)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{expand, plugin};
+    use proc_macro2::TokenStream;
+    use quote::quote;
+
+    fn error(item: TokenStream) -> String {
+        expand(&TokenStream::new(), item).expect_err("should not expand").to_string()
+    }
+
+    fn expansion(item: TokenStream) -> String {
+        expand(&TokenStream::new(), item).unwrap().to_string()
+    }
+
+    #[test]
+    fn an_unknown_event_is_answered_with_the_nearest_known_one() {
+        let error = error(quote! { impl Plugin for X { fn before_toolcall(session: &Session) {} } });
+        assert!(
+            error.starts_with("`before_toolcall` is no event of hookhost; the nearest is `before_tool_call`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_plugin_impl_is_told_where_the_attribute_belongs() {
+        for item in [quote! { struct X; }, quote! { impl X { fn f() {} } }, quote! { impl Clone for X {} }] {
+            let error = error(item);
+            assert!(error.contains("belongs on an `impl Plugin for YourType"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_method_that_cannot_be_an_export_is_refused_with_the_reason() {
+        for (method, reason) in [
+            (quote! { async fn stream_end(session: &Session, text: &str) {} }, "cannot be `async`"),
+            (quote! { fn stream_end(&self, text: &str) {} }, "take no `self`"),
+            (quote! { #[cfg(test)] fn stream_end(session: &Session, text: &str) {} }, "cannot be conditional"),
+            (quote! { fn tools() -> Vec<Tool> { vec![] } }, "write `call_tool` too"),
+            (quote! { fn configure(config: Config) -> Result<(), String> { Ok(()) } }, "hears of no event"),
+        ] {
+            let error = error(quote! { impl Plugin for X { #method } });
+            assert!(error.contains(reason), "{error}");
+        }
+        let error = error(quote! { impl<T> Plugin for X<T> { fn stream_end(session: &Session, text: &str) {} } });
+        assert!(error.contains("cannot be generic"), "{error}");
+    }
+
+    #[test]
+    fn the_item_stays_beside_the_error_so_that_an_editor_understands_it() {
+        let item = quote! { impl Plugin for X { fn nonsense() {} } };
+        let expansion = plugin(&TokenStream::new(), &item).to_string();
+        assert!(expansion.contains("fn nonsense") && expansion.contains("compile_error"), "{expansion}");
+    }
+
+    #[test]
+    fn only_the_methods_that_are_written_become_exports() {
+        let expansion = expansion(quote! { impl Plugin for X { fn stream_end(session: &Session, text: &str) {} } });
+        assert!(expansion.contains("export hookhost:hooks/stream-end@"), "{expansion}");
+        assert_eq!(expansion.matches("export hookhost:hooks/").count(), 1, "{expansion}");
+    }
+
+    #[test]
+    fn the_config_type_is_that_of_configure_and_a_written_one_stays() {
+        let event = quote! { fn stream_end(session: &Session, text: &str) {} };
+        let configure = quote! { fn configure(config: Mine) -> Result<(), String> { Ok(()) } };
+        let inferred = expansion(quote! { impl Plugin for X { #configure #event } });
+        assert!(inferred.contains("type Config = Mine ;"), "{inferred}");
+        let written = expansion(quote! { impl Plugin for X { type Config = Other; #configure #event } });
+        assert!(!written.contains("type Config = Mine"), "{written}");
+        let none = expansion(quote! { impl Plugin for X { #event } });
+        assert!(none.contains("type Config = :: hookhost_guest :: NoConfig ;"), "{none}");
+        assert!(!none.contains("export hookhost:hooks/setup"), "{none}");
+    }
+}

@@ -1,0 +1,33 @@
+//! Lines for the operator's log. Always granted, within quotas: what exceeds them is dropped, and the drop is counted.
+
+#[cfg(target_arch = "wasm32")]
+use crate::generated::hookhost::hooks::log as host;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::testing::host::log as host;
+
+pub use crate::generated::hookhost::hooks::log::Level;
+
+/// Writes one line.
+pub fn write(level: Level, message: impl AsRef<str>) {
+    host::write(level, message.as_ref());
+}
+
+/// Writes one line of level `debug`.
+pub fn debug(message: impl AsRef<str>) {
+    write(Level::Debug, message);
+}
+
+/// Writes one line of level `info`.
+pub fn info(message: impl AsRef<str>) {
+    write(Level::Info, message);
+}
+
+/// Writes one line of level `warn`.
+pub fn warn(message: impl AsRef<str>) {
+    write(Level::Warn, message);
+}
+
+/// Writes one line of level `error`.
+pub fn error(message: impl AsRef<str>) {
+    write(Level::Error, message);
+}

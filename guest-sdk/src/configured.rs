@@ -1,0 +1,137 @@
+//! Configuration: from the host's JSON to the author's struct, and from `configure` to the events.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+/// The configuration of a plugin that has none: an allowlist entry that holds settings for it is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoConfig {}
+
+/// Reads the `config` table that the host hands over as JSON.
+///
+/// # Errors
+/// If it does not fit the author's struct; the sentence names the key.
+#[doc(hidden)]
+pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    // By way of a value, so that the error speaks of keys and not of columns in a text that nobody has written.
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
+    T::deserialize(value).map_err(|error| format!("the plugin's config does not fit: {error}"))
+}
+
+/// What [`configure`](crate::Plugin::configure) has worked out, for the events that follow. Put it into a `static`.
+///
+/// On wasm the value is part of the plugin's pristine image: it is built once, and every event finds it. In native
+/// tests it belongs to the thread, so that tests with different configurations do not meet.
+///
+/// ```
+/// # use hookhost_guest::prelude::*;
+/// static LIMIT: Configured<u64> = Configured::new();
+///
+/// LIMIT.set(5);
+/// assert_eq!(*LIMIT.get(), 5);
+/// ```
+pub struct Configured<T> {
+    /// Makes the address of each `static` its own, whatever `T` is: the address is the key.
+    _address: u8,
+    value: PhantomData<fn() -> T>,
+}
+
+thread_local! {
+    static VALUES: RefCell<BTreeMap<usize, &'static dyn Any>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+impl<T: 'static> Configured<T> {
+    /// An empty one.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { _address: 0, value: PhantomData }
+    }
+
+    /// Keeps `value` until the next `set`. A value is never freed: there is one per plugin, or per test.
+    pub fn set(&'static self, value: T) {
+        let value: &'static T = Box::leak(Box::new(value));
+        VALUES.with_borrow_mut(|values| values.insert(self.key(), value));
+    }
+
+    /// The value, or nothing before [`set`](Self::set).
+    #[must_use]
+    pub fn try_get(&'static self) -> Option<&'static T> {
+        VALUES.with_borrow(|values| values.get(&self.key()).copied())?.downcast_ref()
+    }
+
+    /// The value.
+    ///
+    /// # Panics
+    /// Before [`set`](Self::set). The host calls `configure` before any event, so that only a test which forgot to can
+    /// see this.
+    #[must_use]
+    #[track_caller]
+    pub fn get(&'static self) -> &'static T {
+        match self.try_get() {
+            Some(value) => value,
+            None => panic!("nothing is configured yet: call `configure` of the plugin first"),
+        }
+    }
+
+    fn key(&'static self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+}
+
+impl<T: 'static> Default for Configured<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> std::fmt::Debug for Configured<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Configured").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Configured, NoConfig, parse_config};
+
+    #[test]
+    fn two_statics_of_one_type_hold_two_values() {
+        static ONE: Configured<u8> = Configured::new();
+        static OTHER: Configured<u8> = Configured::new();
+        ONE.set(1);
+        OTHER.set(2);
+        assert_eq!((ONE.get(), OTHER.get()), (&1, &2));
+    }
+
+    #[test]
+    fn another_thread_sees_nothing_of_it() {
+        static HERE: Configured<u8> = Configured::new();
+        HERE.set(1);
+        assert!(std::thread::spawn(|| HERE.try_get().is_none()).join().unwrap());
+    }
+
+    #[test]
+    fn an_error_names_the_key_and_no_column() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Config {
+            #[serde(rename = "limit")]
+            _limit: u8,
+        }
+        let error = parse_config::<Config>(r#"{"limits": 3}"#).unwrap_err();
+        assert_eq!(error, "the plugin's config does not fit: unknown field `limits`, expected `limit`");
+        assert!(parse_config::<Config>(r#"{"limit": 3}"#).is_ok());
+    }
+
+    #[test]
+    fn a_plugin_without_config_takes_an_empty_table_only() {
+        assert!(parse_config::<NoConfig>("{}").is_ok());
+        assert!(parse_config::<NoConfig>(r#"{"a": 1}"#).is_err());
+    }
+}

@@ -1,0 +1,273 @@
+//! The stand-in host: one per thread, with the functions of each capability exactly as the bindings spell them.
+
+use crate::capabilities::effects::{Finding, Reminder};
+use crate::capabilities::log::Level;
+use crate::capabilities::model::{Error as ModelError, Request};
+use crate::capabilities::state::{Error as StateError, Scope};
+use crate::capabilities::transcript::Message;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What the capabilities answer, and what was asked of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// The event's id.
+    pub event_id: String,
+    /// The event's time, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// 1, or more where the plugin is asked again.
+    pub round: u32,
+    /// The session's parent.
+    pub parent_session: Option<String>,
+    /// The agent's own message, as JSON.
+    pub raw: Option<String>,
+    /// The conversation.
+    pub transcript: Vec<Message>,
+    /// What the model answers, in order; none left is `failed`.
+    pub model_answers: VecDeque<Result<String, ModelError>>,
+    /// What every use of the state answers instead, where it is to fail.
+    pub state_error: Option<StateError>,
+    /// Values by scope and key, with the time (in milliseconds since the Unix epoch) at which they are gone.
+    pub state: BTreeMap<(Scope, String), (Vec<u8>, Option<u64>)>,
+    /// Lines written so far.
+    pub log: Vec<(Level, String)>,
+    /// Findings reported so far.
+    pub findings: Vec<Finding>,
+    /// Reminders given so far; a newer one has replaced an older one of the same key.
+    pub reminders: Vec<Reminder>,
+    /// What the model was asked so far.
+    pub model_requests: Vec<Request>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            event_id: "event-1".into(),
+            time: 1_700_000_000_000,
+            round: 1,
+            parent_session: None,
+            raw: None,
+            transcript: Vec::new(),
+            model_answers: VecDeque::new(),
+            state_error: None,
+            state: BTreeMap::new(),
+            log: Vec::new(),
+            findings: Vec::new(),
+            reminders: Vec::new(),
+            model_requests: Vec::new(),
+        }
+    }
+}
+
+thread_local! {
+    static HOST: RefCell<Host> = RefCell::default();
+}
+
+/// Puts a fresh stand-in in place for this thread, as `set` changes it. Begin a test with it: a test runner may run
+/// many tests on one thread.
+pub fn prime(set: impl FnOnce(&mut Host)) {
+    let mut host = Host::default();
+    set(&mut host);
+    HOST.set(host);
+}
+
+/// Looks into this thread's stand-in, or changes it between two events. Call no capability meanwhile.
+pub fn inspect<R>(look: impl FnOnce(&mut Host) -> R) -> R {
+    HOST.with_borrow_mut(look)
+}
+
+pub(crate) mod event {
+    use super::inspect;
+
+    pub(crate) fn id() -> String {
+        inspect(|host| host.event_id.clone())
+    }
+
+    pub(crate) fn time() -> u64 {
+        inspect(|host| host.time)
+    }
+
+    pub(crate) fn round() -> u32 {
+        inspect(|host| host.round)
+    }
+
+    pub(crate) fn parent_session() -> Option<String> {
+        inspect(|host| host.parent_session.clone())
+    }
+
+    pub(crate) fn raw() -> Option<String> {
+        inspect(|host| host.raw.clone())
+    }
+}
+
+pub(crate) mod log {
+    use super::{Level, inspect};
+
+    pub(crate) fn write(level: Level, message: &str) {
+        inspect(|host| host.log.push((level, message.to_owned())));
+    }
+}
+
+pub(crate) mod effects {
+    use super::{Finding, Reminder, inspect};
+
+    pub(crate) fn report(finding: &Finding) {
+        inspect(|host| host.findings.push(finding.clone()));
+    }
+
+    pub(crate) fn remind(reminder: &Reminder) {
+        inspect(|host| {
+            if reminder.dedupe_key.is_some() {
+                host.reminders.retain(|older| older.dedupe_key != reminder.dedupe_key);
+            }
+            host.reminders.push(reminder.clone());
+        });
+    }
+}
+
+pub(crate) mod state {
+    use super::{Host, Scope, StateError, inspect};
+
+    type Answer<T> = Result<T, StateError>;
+
+    fn with<T>(act: impl FnOnce(&mut Host) -> Answer<T>) -> Answer<T> {
+        inspect(|host| {
+            if let Some(error) = host.state_error.clone() {
+                return Err(error);
+            }
+            let now = host.time;
+            host.state.retain(|_, (_, gone)| gone.is_none_or(|gone| now < gone));
+            act(host)
+        })
+    }
+
+    pub(crate) fn get(scope: Scope, key: &str) -> Answer<Option<Vec<u8>>> {
+        with(|host| Ok(host.state.get(&(scope, key.to_owned())).map(|(value, _)| value.clone())))
+    }
+
+    pub(crate) fn set(scope: Scope, key: &str, value: &[u8], ttl_seconds: Option<u64>) -> Answer<()> {
+        with(|host| {
+            let gone = ttl_seconds.map(|seconds| host.time.saturating_add(seconds.saturating_mul(1000)));
+            host.state.insert((scope, key.to_owned()), (value.to_vec(), gone));
+            Ok(())
+        })
+    }
+
+    pub(crate) fn delete(scope: Scope, key: &str) -> Answer<()> {
+        with(|host| {
+            host.state.remove(&(scope, key.to_owned()));
+            Ok(())
+        })
+    }
+
+    pub(crate) fn increment(scope: Scope, key: &str, by: i64) -> Answer<i64> {
+        with(|host| {
+            let entry = host.state.entry((scope, key.to_owned())).or_insert_with(|| (b"0".to_vec(), None));
+            let number = std::str::from_utf8(&entry.0).ok().and_then(|text| text.parse::<i64>().ok());
+            let sum = number.map(|number| number.saturating_add(by));
+            let sum =
+                sum.ok_or_else(|| StateError::Unavailable(format!("the value of `{key}` is no number to add to")))?;
+            entry.0 = sum.to_string().into_bytes();
+            Ok(sum)
+        })
+    }
+}
+
+pub(crate) mod transcript {
+    use super::{Message, inspect};
+
+    pub(crate) fn length() -> u32 {
+        inspect(|host| host.transcript.len().try_into().unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn read(start: u32, count: u32) -> Vec<Message> {
+        let (start, count) = (start as usize, count as usize);
+        inspect(|host| host.transcript.iter().skip(start).take(count).cloned().collect())
+    }
+}
+
+pub(crate) mod model {
+    use super::{ModelError, Request, inspect};
+
+    pub(crate) fn complete(request: &Request) -> Result<String, ModelError> {
+        inspect(|host| {
+            host.model_requests.push(request.clone());
+            let unprimed = || Err(ModelError::Failed("the test has primed no further answer".into()));
+            host.model_answers.pop_front().unwrap_or_else(unprimed)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Host, Message, ModelError, inspect, prime};
+    use crate::capabilities::state::{Error, Scope};
+    use crate::capabilities::{effects, model, state, transcript};
+
+    #[test]
+    fn a_value_with_a_ttl_is_gone_when_its_time_has_passed() {
+        prime(|_| {});
+        state::set_for(Scope::Session, "key", b"value", 2).unwrap();
+        inspect(|host| host.time += 1_999);
+        assert_eq!(state::get(Scope::Session, "key"), Ok(Some(b"value".to_vec())));
+        inspect(|host| host.time += 1);
+        assert_eq!(state::get(Scope::Session, "key"), Ok(None));
+    }
+
+    #[test]
+    fn scopes_do_not_see_each_other() {
+        prime(|_| {});
+        state::set_json(Scope::Session, "key", &[1, 2]).unwrap();
+        assert_eq!(state::get_json::<Vec<u8>>(Scope::Plugin, "key"), Ok(None));
+        assert_eq!(state::get_json(Scope::Session, "key"), Ok(Some(vec![1, 2])));
+    }
+
+    #[test]
+    fn a_number_is_counted_on_and_anything_else_is_no_number() {
+        prime(|_| {});
+        assert_eq!(state::increment(Scope::Plugin, "n", 2), Ok(2));
+        assert_eq!(state::increment(Scope::Plugin, "n", -5), Ok(-3));
+        state::set(Scope::Plugin, "n", b"text").unwrap();
+        assert!(state::increment(Scope::Plugin, "n", 1).is_err());
+    }
+
+    #[test]
+    fn a_primed_failure_of_the_store_reaches_the_plugin() {
+        prime(|host| host.state_error = Some(Error::QuotaExceeded));
+        assert_eq!(state::set(Scope::Session, "key", b""), Err(Error::QuotaExceeded));
+    }
+
+    #[test]
+    fn a_newer_reminder_of_the_same_key_replaces_the_older_one() {
+        prime(|_| {});
+        for body in ["one", "two"] {
+            effects::remind(&effects::Reminder::new(body).dedupe_key("key"));
+            effects::remind(&effects::Reminder::new(body));
+        }
+        let bodies: Vec<_> = inspect(|host| host.reminders.iter().map(|reminder| reminder.body.clone()).collect());
+        assert_eq!(bodies, ["one", "two", "two"]);
+    }
+
+    #[test]
+    fn the_transcript_and_the_model_answer_what_was_primed() {
+        prime(|host| {
+            host.transcript =
+                ["a", "b", "c"].map(|content| Message { role: "user".into(), content: content.into() }).to_vec();
+            host.model_answers.push_back(Ok("yes".into()));
+        });
+        let contents: Vec<_> = transcript::last(2).into_iter().map(|message| message.content).collect();
+        assert_eq!(contents, ["b", "c"]);
+        assert!(transcript::read(7, 1).is_empty());
+        let request = model::Request::new("is it safe?", "rm");
+        assert_eq!(model::complete(&request).unwrap(), "yes");
+        assert!(matches!(model::complete(&request), Err(ModelError::Failed(_))));
+        assert_eq!(inspect(|host| host.model_requests.len()), 2);
+    }
+
+    #[test]
+    fn priming_begins_anew() {
+        prime(|host| host.round = 7);
+        prime(|_| {});
+        assert_eq!(inspect(|host| host.clone()), Host::default());
+    }
+}

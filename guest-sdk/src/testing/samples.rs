@@ -1,0 +1,78 @@
+//! Events to test with: plausible values, of which a test changes what it is about.
+
+use crate::types::{Action, Completion, Inference, Session, ShellCommand, ShellDialect, ToolCall, ToolOrigin, Usage};
+use serde_json::{Value, json};
+
+/// A session of the agent `hookhost`, in `/work/project`, with nobody there to be asked.
+#[must_use]
+pub fn session() -> Session {
+    Session {
+        id: "session-1".into(),
+        agent: "hookhost".into(),
+        turn: 1,
+        depth: 0,
+        cwd: "/work/project".into(),
+        workspace: "/work/project".into(),
+        interactive: false,
+    }
+}
+
+/// A call of the built-in tool `name`.
+#[must_use]
+#[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` stands there without a `&`")]
+pub fn call(name: &str, arguments: Value, action: Action) -> ToolCall {
+    ToolCall {
+        id: "call-1".into(),
+        name: name.into(),
+        arguments: arguments.to_string(),
+        action,
+        origin: ToolOrigin::Builtin,
+    }
+}
+
+/// A call of `bash` that runs `command` in the session's directory.
+#[must_use]
+pub fn shell(command: &str) -> ToolCall {
+    let shell = ShellCommand { command: command.into(), cwd: session().cwd, dialect: ShellDialect::Posix };
+    call("bash", json!({ "command": command }), Action::Shell(shell))
+}
+
+/// A call of `write_file` that writes `paths`, as the agent spelt them.
+#[must_use]
+pub fn write_files<'a>(paths: impl IntoIterator<Item = &'a str>) -> ToolCall {
+    let paths: Vec<String> = paths.into_iter().map(Into::into).collect();
+    call("write_file", json!({ "path": paths.first(), "content": "" }), Action::WriteFiles(paths))
+}
+
+/// What one model call used, in a session that has used so much, input and output, in all.
+#[must_use]
+pub fn usage(session_input_tokens: u64, session_output_tokens: u64) -> Usage {
+    Usage {
+        provider: "scripted".into(),
+        model: "scripted".into(),
+        input_tokens: session_input_tokens,
+        cached_input_tokens: 0,
+        output_tokens: session_output_tokens,
+        session_input_tokens,
+        session_output_tokens,
+    }
+}
+
+/// A request of about so many tokens.
+#[must_use]
+pub fn inference(prompt: &str, input_tokens: u64) -> Inference {
+    Inference {
+        provider: "scripted".into(),
+        model: "scripted".into(),
+        system_prompt: String::new(),
+        prompt: prompt.into(),
+        tools: vec!["bash".into(), "read_file".into()],
+        input_tokens,
+    }
+}
+
+/// A task that ended so, after one model call.
+#[must_use]
+pub fn completion(status: &str) -> Completion {
+    Completion { status: status.into(), turns: 1, input_tokens: 100, output_tokens: 10 }
+}

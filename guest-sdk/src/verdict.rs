@@ -1,0 +1,195 @@
+//! Short ways to write an answer: the same words for every event, as far as the event permits them.
+
+use crate::types::{
+    Action, CompletionVerdict, CustomVerdict, Escalation, InferenceChanges, InferenceVerdict, Refusal, Task,
+    TextVerdict, ToolCallVerdict, ToolResult, ToolResultVerdict,
+};
+use serde::Serialize;
+
+/// What every event's answer has in common: one that changes nothing.
+///
+/// `Verdict::allow()` takes its type from where it is returned, so that it fits every event. A [`Refusal`] turns into
+/// each verdict that can reject by `.into()`, an [`Escalation`] into each that can escalate.
+///
+/// ```
+/// # use hookhost_guest::prelude::*;
+/// let verdict: ToolCallVerdict = Verdict::allow();
+/// assert_eq!(verdict, ToolCallVerdict::Allow);
+/// let verdict: TextVerdict = Refusal::new("holds a key").into();
+/// assert!(matches!(verdict, TextVerdict::Reject(_)));
+/// ```
+pub trait Verdict: Sized {
+    /// No objection: `allow`, `keep` or `finish`, whichever word the event has for it.
+    #[must_use]
+    fn allow() -> Self;
+
+    /// The same as [`allow`](Verdict::allow), in the word of those events that hand over a value on its way.
+    #[must_use]
+    fn keep() -> Self {
+        Self::allow()
+    }
+}
+
+hookhost_guest_macros::verdicts!();
+
+impl Refusal {
+    /// "No", in one sentence that the model may read: what is wrong, and better still what to do instead. The host
+    /// cuts it at 2 KiB and puts the plugin's name before it.
+    ///
+    /// The model may go on with other things and should not try this one again; [`retryable`](Refusal::retryable) and
+    /// [`stop`](Refusal::stop) say otherwise.
+    #[must_use]
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), code: None, retryable: false, stop: false }
+    }
+
+    /// Names the rule for logs and tests, such as `shell.rm-rf-root`.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// Another attempt, differently made, may succeed.
+    #[must_use]
+    pub fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// The agent's loop ends here.
+    #[must_use]
+    pub fn stop(mut self) -> Self {
+        self.stop = true;
+        self
+    }
+}
+
+impl Escalation {
+    /// A question that a person must answer, in one sentence.
+    #[must_use]
+    pub fn new(question: impl Into<String>) -> Self {
+        Self { question: question.into(), code: None }
+    }
+
+    /// Names the rule that asks.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+}
+
+impl ToolCallVerdict {
+    /// Allow, and no person need be asked; `why` is for the log. Counts only with the grant `approve`.
+    #[must_use]
+    pub fn approve(why: impl Into<String>) -> Self {
+        Self::Approve(why.into())
+    }
+
+    /// Run with these arguments instead: the whole object, not a part of it.
+    ///
+    /// What cannot be written as JSON becomes a refusal that says so: the call as it was is not what you meant.
+    #[must_use]
+    pub fn modify(arguments: &impl Serialize) -> Self {
+        json(arguments).map_or_else(Self::Reject, Self::Modify)
+    }
+
+    /// Do this instead: the host writes it back into the tool's own arguments, whatever they are called.
+    #[must_use]
+    pub fn rewrite(action: impl Into<Action>) -> Self {
+        Self::Rewrite(action.into())
+    }
+
+    /// The tool does not run: this is its result.
+    #[must_use]
+    pub fn respond(result: ToolResult) -> Self {
+        Self::Respond(result)
+    }
+}
+
+impl TextVerdict {
+    /// The text goes on as this.
+    #[must_use]
+    pub fn replace(text: impl Into<String>) -> Self {
+        Self::Replace(text.into())
+    }
+}
+
+impl ToolResultVerdict {
+    /// The result goes on as this.
+    #[must_use]
+    pub fn replace(result: ToolResult) -> Self {
+        Self::Replace(result)
+    }
+}
+
+impl InferenceVerdict {
+    /// The request is not sent: this text is the model's answer.
+    #[must_use]
+    pub fn respond(text: impl Into<String>) -> Self {
+        Self::Respond(text.into())
+    }
+}
+
+impl From<InferenceChanges> for InferenceVerdict {
+    fn from(changes: InferenceChanges) -> Self {
+        Self::Modify(changes)
+    }
+}
+
+/// No changes: name those that you want, and end with `..Default::default()`.
+impl Default for InferenceChanges {
+    fn default() -> Self {
+        Self { provider: None, model: None, system_prompt: None, prompt: None, tools: None }
+    }
+}
+
+impl CustomVerdict {
+    /// Another payload, asked about again. What cannot be written as JSON becomes a refusal that says so.
+    #[must_use]
+    pub fn modify(payload: &impl Serialize) -> Self {
+        json(payload).map_or_else(Self::Reject, Self::Modify)
+    }
+}
+
+impl CompletionVerdict {
+    /// These tasks join the queue, up to the host's cap.
+    #[must_use]
+    pub fn go_on(tasks: impl IntoIterator<Item = Task>) -> Self {
+        Self::GoOn(tasks.into_iter().collect())
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String, Refusal> {
+    serde_json::to_string(value).map_err(|error| {
+        Refusal::new(format!("the plugin could not write its change as JSON: {error}")).code("hookhost.guest.json")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_change_that_is_no_json_is_refused_rather_than_dropped() {
+        let no_json = BTreeMap::from([((1, 2), 3)]);
+        assert!(matches!(ToolCallVerdict::modify(&no_json), ToolCallVerdict::Reject(_)));
+        assert!(matches!(CustomVerdict::modify(&no_json), CustomVerdict::Reject(_)));
+    }
+
+    #[test]
+    fn a_change_is_the_whole_object() {
+        let arguments = BTreeMap::from([("path", "a.txt")]);
+        assert_eq!(ToolCallVerdict::modify(&arguments), ToolCallVerdict::Modify(r#"{"path":"a.txt"}"#.into()));
+    }
+
+    #[test]
+    fn a_refusal_is_final_and_lets_the_loop_go_on_unless_it_says_otherwise() {
+        let refusal = Refusal::new("no");
+        assert!(!refusal.retryable && !refusal.stop);
+        let refusal = refusal.code("a.b").retryable().stop();
+        assert_eq!(refusal, Refusal { reason: "no".into(), code: Some("a.b".into()), retryable: true, stop: true });
+    }
+}

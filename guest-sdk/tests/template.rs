@@ -1,0 +1,118 @@
+//! The template, copied elsewhere and built as an author would: with plain cargo, and with `cargo component`.
+
+#![expect(clippy::unwrap_used, reason = "a test: what is not there fails it")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use wasmparser::{Operator, Parser, Payload};
+
+/// What a component says of itself, and how its first module's stack begins.
+#[derive(Debug, Default)]
+struct Facts {
+    imports: BTreeSet<String>,
+    exports: BTreeSet<String>,
+    stack: Option<i32>,
+}
+
+fn copy_of_the_template() -> tempfile::TempDir {
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let copy = tempfile::tempdir().unwrap();
+    for file in ["src/lib.rs", ".cargo/config.toml"] {
+        let to = copy.path().join(file);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(sdk.join("template").join(file), to).unwrap();
+    }
+    let manifest = fs::read_to_string(sdk.join("template/Cargo.toml")).unwrap();
+    let elsewhere = manifest.replace("path = \"..\"", &format!("path = {:?}", sdk.to_str().unwrap()));
+    assert_ne!(manifest, elsewhere, "the template names the SDK by another path");
+    fs::write(copy.path().join("Cargo.toml"), elsewhere).unwrap();
+    // The versions that the repository was tested with; cargo drops those that a plugin does not need.
+    fs::copy(sdk.join("../Cargo.lock"), copy.path().join("Cargo.lock")).unwrap();
+    copy
+}
+
+fn cargo(folder: &Path, arguments: &[&str]) {
+    let output = Command::new(env!("CARGO"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target())
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "cargo {}:\n{}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
+}
+
+/// Kept between runs, so that only the first is slow.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("template")
+}
+
+fn facts(component: &Path) -> Facts {
+    let bytes = fs::read(component).unwrap();
+    assert!(Parser::is_component(&bytes), "{} is no component", component.display());
+    let (mut facts, mut depth) = (Facts::default(), 0);
+    for payload in Parser::new(0).parse_all(&bytes) {
+        match payload.unwrap() {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth -= 1,
+            Payload::ComponentImportSection(imports) if depth == 0 => {
+                facts.imports.extend(imports.into_iter().map(|import| import.unwrap().name.name.to_owned()));
+            }
+            Payload::ComponentExportSection(exports) if depth == 0 => {
+                facts.exports.extend(exports.into_iter().map(|export| export.unwrap().name.name.to_owned()));
+            }
+            Payload::GlobalSection(globals) if facts.stack.is_none() => {
+                // The linker's first global is the stack pointer, which begins at the stack's upper end.
+                let first = globals.into_iter().next().unwrap().unwrap();
+                if let Ok(Operator::I32Const { value }) = first.init_expr.get_operators_reader().read() {
+                    facts.stack = Some(value);
+                }
+            }
+            _ => {}
+        }
+    }
+    facts
+}
+
+/// Exactly the methods that the template writes; and of the capabilities, which it does not use, none.
+fn check(component: &Path) {
+    let facts = facts(component);
+    let exports: Vec<_> = facts.exports.iter().map(String::as_str).collect();
+    assert_eq!(exports, ["hookhost:hooks/before-tool-call@0.1.0", "hookhost:hooks/setup@0.1.0"]);
+    let imports: Vec<_> = facts.imports.iter().filter(|name| name.starts_with("hookhost:")).collect();
+    assert_eq!(imports, ["hookhost:hooks/types@0.1.0"]);
+    assert_eq!(facts.stack, Some(65536), "the stack is not 64 KiB");
+}
+
+#[test]
+fn plain_cargo_builds_the_template_into_a_component() {
+    let copy = copy_of_the_template();
+    cargo(copy.path(), &["build", "--target", "wasm32-wasip2", "--release"]);
+    check(&target().join("wasm32-wasip2/release/my_plugin.wasm"));
+}
+
+#[test]
+fn cargo_component_builds_the_template_into_a_component() {
+    let installed = Command::new(env!("CARGO")).args(["component", "--version"]).output();
+    if !installed.is_ok_and(|output| output.status.success()) {
+        // Past the test harness, which would swallow it.
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"\nSKIPPED: cargo-component is not installed, so the template was not built with it.\n\
+              `cargo install cargo-component --locked` installs it.\n\n",
+        );
+        return;
+    }
+    let copy = copy_of_the_template();
+    cargo(copy.path(), &["component", "build", "--release"]);
+    check(&target().join("wasm32-wasip1/release/my_plugin.wasm"));
+}
+
+#[test]
+fn the_template_passes_its_own_tests_natively() {
+    let copy = copy_of_the_template();
+    cargo(copy.path(), &["test"]);
+}

@@ -1,0 +1,94 @@
+//! The messages of a session: in memory for requests and for plugins, and on disk before anything else happens.
+
+use crate::message::{Message, ToolUse, unanswered};
+use crate::transcript::{Ending, TranscriptError, TranscriptWriter};
+use hookhost::capability;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The messages of a session.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    messages: Arc<Messages>,
+    transcript: Option<TranscriptWriter>,
+    path: Option<PathBuf>,
+}
+
+/// The part that plugins may read.
+#[derive(Debug, Default)]
+struct Messages(Mutex<Vec<Message>>);
+
+impl Conversation {
+    pub(super) fn new(transcript: Option<TranscriptWriter>) -> Self {
+        let path = transcript.as_ref().map(|transcript| transcript.path().to_owned());
+        Self { messages: Arc::default(), transcript, path }
+    }
+
+    /// The file, where there is one.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        self.path.clone()
+    }
+
+    /// Writes no more: the file could not be written.
+    pub(super) fn abandon(&mut self) {
+        self.transcript = None;
+    }
+
+    pub(super) fn end(&mut self, ending: Ending) -> Result<(), TranscriptError> {
+        self.transcript.as_mut().map_or(Ok(()), |transcript| transcript.end(ending))
+    }
+
+    /// What the capability `transcript` reads.
+    pub(super) fn readable(&self) -> Arc<dyn capability::Transcript> {
+        Arc::clone(&self.messages) as _
+    }
+
+    pub(super) fn messages(&self) -> Vec<Message> {
+        self.messages.lock().clone()
+    }
+
+    pub(super) fn push(&mut self, message: Message) -> Result<(), TranscriptError> {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.append(&message)?;
+        }
+        self.messages.lock().push(message);
+        Ok(())
+    }
+
+    /// Gives every tool call that has no result this one, so that the conversation is valid for any provider; the calls.
+    pub(super) fn close_calls(&mut self, text: &str) -> Result<Vec<ToolUse>, TranscriptError> {
+        let open: Vec<ToolUse> = unanswered(&self.messages.lock()).into_iter().cloned().collect();
+        for call in &open {
+            let (call_id, name) = (call.id.clone(), call.name.clone());
+            self.push(Message::Tool { call_id, name, text: text.to_owned(), is_error: true })?;
+        }
+        Ok(open)
+    }
+}
+
+impl Messages {
+    fn lock(&self) -> MutexGuard<'_, Vec<Message>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl capability::Transcript for Messages {
+    fn length(&self) -> u32 {
+        u32::try_from(self.lock().len()).unwrap_or(u32::MAX)
+    }
+
+    fn message(&self, index: u32) -> Option<capability::Message> {
+        let messages = self.lock();
+        let message = messages.get(usize::try_from(index).ok()?)?;
+        let mut content = message.text().to_owned();
+        if let Message::Assistant { tool_calls, .. } = message {
+            for call in tool_calls {
+                if !content.is_empty() {
+                    content.push('\n');
+                }
+                content.push_str(&format!("[calls {} {}]", call.name, call.arguments));
+            }
+        }
+        Some(capability::Message { role: message.role().to_owned(), content })
+    }
+}

@@ -1,0 +1,233 @@
+//! The agent loop, the reference embedder of the engine: every transition is an event of the contract, and every
+//! verdict takes effect.
+//!
+//! [`Agent::run`] steps a plain state machine (`state`) until it is done; `infer` asks the model, `tool_calls` runs
+//! what it asks for, `task` begins and ends tasks, `output` shows what may be shown.
+
+mod conversation;
+mod infer;
+mod lines;
+mod models;
+mod output;
+mod report;
+mod state;
+mod task;
+mod tool_calls;
+
+pub use report::{AgentEvent, Recorded, Refused, Reporter};
+
+use crate::message::TokenUsage;
+use crate::provider::{Provider, RetryPolicy, anthropic, openai};
+use crate::tool::{Toolbox, Workspace, WorkspaceError};
+use crate::transcript::TranscriptError;
+use hookhost::Host;
+use hookhost::session::{Rejection, SessionError};
+use models::Models;
+use serde::Serialize;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What the model is told first, unless the configuration says otherwise.
+pub const SYSTEM_PROMPT: &str = "\
+You are an agent that works on the user's project with the tools you are given. Look before you change anything, make \
+the smallest change that does what is asked, and check the result. Policies watch your tool calls: where one refuses a \
+call, read its reason, do not repeat the same call, and find another way or say why there is none. When you are done, \
+answer with a short summary of what you did.";
+
+/// Most tasks of one run, the user's prompt included. Plugins can add tasks whenever one ends: this ends it.
+pub const MAX_TASKS: usize = 64;
+
+/// How often the model may repeat a refused call, all arguments the same, before the run ends.
+pub const MAX_REPEATED_REFUSALS: u32 = 5;
+
+/// How an agent runs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AgentConfig {
+    /// The project to work on; also the working directory.
+    pub workspace: PathBuf,
+    /// Name of the model.
+    pub model: String,
+    /// Default: [`SYSTEM_PROMPT`].
+    pub system_prompt: String,
+    /// Most model calls of one task. Default: 50.
+    pub max_turns: NonZeroU32,
+    /// Longest answer of the model, in tokens. Default: 8192.
+    pub max_output_tokens: NonZeroU32,
+    /// Whether text is shown while it streams in although a plugin wants to see the final text first. Default: no.
+    pub stream_unfinalised: bool,
+    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    pub depth: u32,
+    /// The session that started this one.
+    pub parent: Option<String>,
+    /// The session's id; default: a fresh one.
+    pub session: Option<String>,
+    /// Whether a person is there to be asked. Default: no.
+    pub interactive: bool,
+    /// Where transcripts are written, one file a session. Default: nowhere.
+    pub transcript_dir: Option<PathBuf>,
+    /// When a failed request is sent again.
+    pub retry: RetryPolicy,
+    /// Environment variables that commands do not inherit. Default: those of the known providers' keys.
+    pub hidden_variables: Vec<String>,
+}
+
+impl AgentConfig {
+    /// The defaults, in `workspace`, with `model`.
+    #[must_use]
+    pub fn new(workspace: impl Into<PathBuf>, model: impl Into<String>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            model: model.into(),
+            system_prompt: SYSTEM_PROMPT.into(),
+            max_turns: NonZeroU32::new(50).unwrap_or(NonZeroU32::MIN),
+            max_output_tokens: NonZeroU32::new(8192).unwrap_or(NonZeroU32::MIN),
+            stream_unfinalised: false,
+            depth: 0,
+            parent: None,
+            session: None,
+            interactive: false,
+            transcript_dir: None,
+            retry: RetryPolicy::default(),
+            hidden_variables: vec![anthropic::KEY_VARIABLE.into(), openai::KEY_VARIABLE.into()],
+        }
+    }
+}
+
+/// Why a run cannot begin, or its session cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// Two different providers of one name.
+    #[error("there are two providers named {name}: give one of them another name")]
+    DuplicateProvider {
+        /// The name.
+        name: String,
+    },
+    /// The workspace is none.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The engine does not open the session.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The transcript cannot be created.
+    #[error(transparent)]
+    Transcript(#[from] TranscriptError),
+}
+
+/// An agent, ready to run.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    host: Host,
+    models: Models,
+    tools: Toolbox,
+    config: AgentConfig,
+    workspace: Workspace,
+}
+
+/// What an agent is built from.
+#[derive(Debug)]
+pub struct AgentBuilder {
+    host: Host,
+    models: Models,
+    tools: Toolbox,
+    config: AgentConfig,
+}
+
+impl Agent {
+    /// An agent that asks `provider` for the model that `config` names, and `host`'s plugins about every step.
+    #[must_use]
+    pub fn builder(host: Host, provider: Arc<dyn Provider>, tools: Toolbox, config: AgentConfig) -> AgentBuilder {
+        AgentBuilder { host, models: Models::new(provider, config.model.clone()), tools, config }
+    }
+
+    /// Runs a prompt in a session of its own, and the tasks that plugins add. Cancelling `cancel` stops the model's
+    /// stream and kills what tools have started; the run then ends in order, as [`Status::Cancelled`].
+    ///
+    /// # Errors
+    /// If the session cannot be opened or its transcript cannot be created; nothing has run then.
+    pub async fn run(
+        &self,
+        prompt: &str,
+        reporter: &dyn Reporter,
+        cancel: &CancellationToken,
+    ) -> Result<RunOutcome, AgentError> {
+        Ok(state::Run::open(self, reporter, cancel.clone())?.finish(prompt).await)
+    }
+}
+
+impl AgentBuilder {
+    /// Further models that a plugin may move a request to.
+    ///
+    /// # Errors
+    /// If another provider of that name is there already.
+    pub fn models(mut self, provider: Arc<dyn Provider>, models: Vec<String>) -> Result<Self, AgentError> {
+        self.models.add(provider, models)?;
+        Ok(self)
+    }
+
+    /// The agent.
+    ///
+    /// # Errors
+    /// If the workspace cannot be opened.
+    pub fn build(self) -> Result<Agent, AgentError> {
+        let Self { host, models, tools, config } = self;
+        let workspace = Workspace::open(&config.workspace)?;
+        Ok(Agent { host, models, tools, config, workspace })
+    }
+}
+
+/// How a task, or a run, ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The model gave its final answer.
+    Success,
+    /// A plugin, or a person that one asked for, said no to the whole of it.
+    Rejected,
+    /// The model was called as often as it may be.
+    MaxTurns,
+    /// A provider failed for good, or the transcript could not be written.
+    Error,
+    /// The run was cancelled.
+    Cancelled,
+}
+
+impl Status {
+    /// The status as plugins are told it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Rejected => "rejected",
+            Self::MaxTurns => "max-turns",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RunOutcome {
+    /// The session's id.
+    pub session: String,
+    /// Success only if every task was one; else how the first that was none ended. A failure that a plugin answered
+    /// with new tasks does not count.
+    pub status: Status,
+    /// Why, where it is no success.
+    pub reason: Option<String>,
+    /// Who said no, where that ended it.
+    pub rejection: Option<Rejection>,
+    /// The final text of the last task that had one, as it may be shown.
+    pub text: String,
+    /// Model calls of the session.
+    pub turns: u32,
+    /// What they used.
+    pub usage: TokenUsage,
+    /// The session on disk.
+    pub transcript: Option<PathBuf>,
+}

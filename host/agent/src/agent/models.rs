@@ -1,0 +1,50 @@
+//! The providers and models of an agent: the one it uses, and those that a plugin may move a request to.
+
+use super::AgentError;
+use crate::provider::Provider;
+use hookhost::session::ModelRef;
+use std::sync::Arc;
+
+/// Configured providers, each with its models. The first model of the first provider is the agent's own.
+#[derive(Clone, Debug)]
+pub(super) struct Models {
+    providers: Vec<(Arc<dyn Provider>, Vec<String>)>,
+}
+
+impl Models {
+    pub(super) fn new(provider: Arc<dyn Provider>, model: String) -> Self {
+        Self { providers: vec![(provider, vec![model])] }
+    }
+
+    /// Models more; of a provider that is there already, or of another one.
+    pub(super) fn add(&mut self, provider: Arc<dyn Provider>, models: Vec<String>) -> Result<(), AgentError> {
+        match self.providers.iter_mut().find(|(known, _)| known.name() == provider.name()) {
+            Some((known, list)) if Arc::ptr_eq(known, &provider) => list.extend(models),
+            Some(_) => return Err(AgentError::DuplicateProvider { name: provider.name().to_owned() }),
+            None => self.providers.push((provider, models)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn own(&self) -> ModelRef {
+        let (provider, models) = &self.providers[0];
+        ModelRef { provider: provider.name().to_owned(), model: models[0].clone() }
+    }
+
+    pub(super) fn provider(&self, name: &str) -> Option<&Arc<dyn Provider>> {
+        self.providers.iter().map(|(provider, _)| provider).find(|provider| provider.name() == name)
+    }
+
+    /// All of them, for the engine to check a plugin's choice against.
+    pub(super) fn refs(&self) -> Vec<ModelRef> {
+        let refs = self.providers.iter().flat_map(|(provider, models)| {
+            models.iter().map(|model| ModelRef { provider: provider.name().to_owned(), model: model.clone() })
+        });
+        refs.collect()
+    }
+
+    /// What people should be told of the agent's own provider.
+    pub(super) fn notice(&self) -> Option<String> {
+        self.providers[0].0.notice()
+    }
+}

@@ -1,0 +1,76 @@
+//! What is shown of a text: each piece passes `stream-delta`, and a final text passes `finalize-content` before.
+
+use super::AgentEvent;
+use super::infer::Answer;
+use super::lines::Lines;
+use super::state::{Ended, Run, State, Step};
+use crate::message::Message;
+use hookhost::event::EventKind;
+use hookhost::session::{Rejection, TransformOutcome};
+
+impl Run<'_> {
+    /// Whether text waits until it is final.
+    pub(super) fn holds_text(&self) -> bool {
+        !self.agent.config.stream_unfinalised && self.agent.host.subscribed(EventKind::FinalizeContent)
+    }
+
+    /// Shows a text, line by line; what was shown.
+    pub(super) async fn show(&self, text: &str) -> String {
+        let mut lines = Lines::default();
+        let mut shown = String::new();
+        for piece in lines.push(text).into_iter().chain(lines.finish()).collect::<Vec<_>>() {
+            shown.push_str(&self.show_piece(piece).await);
+        }
+        shown
+    }
+
+    /// Shows a line, as plugins leave it; what was shown.
+    pub(super) async fn show_piece(&self, piece: String) -> String {
+        let newline = if piece.ends_with('\n') { "\n" } else { "" };
+        let settled = self.session.stream_delta(piece).await;
+        let text = match settled.outcome {
+            TransformOutcome::Passed { value } => value,
+            TransformOutcome::Withheld(rejection) => {
+                self.report_refusal(EventKind::StreamDelta, &rejection);
+                withheld(&rejection) + newline
+            }
+        };
+        if !text.is_empty() {
+            self.report(&AgentEvent::Text { text: text.clone() });
+        }
+        text
+    }
+
+    /// Makes an answer's text final, stores it, and shows what has not been shown yet.
+    pub(super) async fn finalize(&mut self, answer: Answer) -> Step {
+        let Some(settled) = self.unless_cancelled(self.session.finalize_content(answer.text.clone())).await else {
+            return Ok(State::Ended(Ended::cancelled()));
+        };
+        let (text, stop) = match settled.outcome {
+            TransformOutcome::Passed { value } => {
+                self.report_final_change(&settled.record.changed_by, &answer.text, &value);
+                (value, None)
+            }
+            TransformOutcome::Withheld(rejection) => {
+                self.report_refusal(EventKind::FinalizeContent, &rejection);
+                (withheld(&rejection), rejection.refusal.stop.then_some(rejection))
+            }
+        };
+        self.conversation.push(Message::Assistant { text: text.clone(), tool_calls: Vec::new() })?;
+        let as_streamed = text == answer.text && !self.holds_text();
+        self.text = if as_streamed { answer.shown } else { self.show(&text).await };
+        self.report(&AgentEvent::Answer { text: self.text.clone() });
+        Ok(State::Ended(stop.map_or_else(Ended::success, Ended::rejected)))
+    }
+
+    /// Text that was held back is not told: it may have been changed to hide it.
+    fn report_final_change(&self, by: &[String], before: &str, after: &str) {
+        let before = if self.holds_text() { "" } else { before };
+        self.report_change(EventKind::FinalizeContent, by, before, after);
+    }
+}
+
+/// The note in place of a text.
+fn withheld(rejection: &Rejection) -> String {
+    format!("[withheld: {rejection}]")
+}

@@ -1,0 +1,254 @@
+//! What a run tells while it runs: typed events, for a terminal, for NDJSON, for a test. No rendering here.
+
+use super::Status;
+use crate::message::TokenUsage;
+use hookhost::contract::{Refusal, ToolOrigin};
+use hookhost::event::EventKind;
+use hookhost::session::Rejection;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Hears what happens in a run, in order. Called on the run's own task: it should not block.
+pub trait Reporter: Send + Sync {
+    /// Something happened.
+    fn report(&self, event: &AgentEvent);
+}
+
+impl<F: Fn(&AgentEvent) + Send + Sync> Reporter for F {
+    fn report(&self, event: &AgentEvent) {
+        self(event);
+    }
+}
+
+/// Keeps every event, for tests and for embedders that look afterwards.
+#[derive(Debug, Default)]
+pub struct Recorded(Mutex<Vec<AgentEvent>>);
+
+impl Recorded {
+    /// The events so far.
+    #[must_use]
+    pub fn events(&self) -> Vec<AgentEvent> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}
+
+impl Reporter for Recorded {
+    fn report(&self, event: &AgentEvent) {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(event.clone());
+    }
+}
+
+/// Something that happened in a run. As JSON: an object whose `type` is the variant's name in kebab-case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+#[non_exhaustive]
+pub enum AgentEvent {
+    /// The session is open.
+    SessionStarted {
+        /// Its id.
+        session: String,
+        /// Name of the provider.
+        provider: String,
+        /// Name of the model.
+        model: String,
+        /// Where the transcript is written.
+        transcript: Option<PathBuf>,
+    },
+    /// Something that the user should be told once.
+    Notice {
+        /// A sentence.
+        text: String,
+    },
+    /// A task begins. The first one is the user's prompt.
+    TaskStarted {
+        /// What the model is asked, as plugins left it.
+        prompt: String,
+        /// A short name, where a plugin gave one.
+        title: Option<String>,
+    },
+    /// Plugins changed a prompt, a request or a final text.
+    Changed {
+        /// Which event they changed it on.
+        event: EventKind,
+        /// The plugins, in the order of their changes.
+        by: Vec<String>,
+        /// What it was.
+        before: Value,
+        /// What it is.
+        after: Value,
+    },
+    /// A plugin said no to something other than a tool call or its result.
+    Refused {
+        /// On which event.
+        event: EventKind,
+        /// By whom and why.
+        #[serde(flatten)]
+        refusal: Refused,
+    },
+    /// A request is sent to a model.
+    TurnStarted {
+        /// Model calls of the session, this one included.
+        turn: u32,
+        /// Name of the provider.
+        provider: String,
+        /// Name of the model.
+        model: String,
+    },
+    /// A request failed and is sent again after a wait.
+    Retrying {
+        /// Why it failed.
+        error: String,
+        /// How long is waited.
+        #[serde(rename = "wait-ms", serialize_with = "milliseconds")]
+        wait: Duration,
+    },
+    /// More of an answer's text, as it may be shown.
+    Text {
+        /// The text; pieces follow each other without anything between.
+        text: String,
+    },
+    /// Text beside tool calls was not shown, since plugins want to see the final text first.
+    TextHeld {
+        /// How many bytes.
+        bytes: usize,
+    },
+    /// A plugin answered in the model's place.
+    Answered {
+        /// The plugin.
+        by: String,
+    },
+    /// Plugins changed a tool call before it ran.
+    ToolChanged {
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The plugins, in the order of their changes.
+        by: Vec<String>,
+        /// The arguments that the model gave.
+        before: Value,
+        /// The arguments that count.
+        after: Value,
+    },
+    /// A tool call does not run.
+    ToolRefused {
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The arguments that the model gave.
+        arguments: Value,
+        /// By whom and why.
+        #[serde(flatten)]
+        refusal: Refused,
+    },
+    /// A plugin gave a tool call's result; the tool does not run.
+    ToolAnswered {
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The plugin.
+        by: String,
+    },
+    /// A tool starts.
+    ToolStarted {
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// Who brought it.
+        origin: ToolOrigin,
+        /// The arguments it is given.
+        arguments: Value,
+    },
+    /// Plugins changed a result before the model saw it. What it was is not told: it may have been changed to hide it.
+    ResultChanged {
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The plugins, in the order of their changes.
+        by: Vec<String>,
+    },
+    /// The model does not see a result.
+    ResultWithheld {
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// By whom and why.
+        #[serde(flatten)]
+        refusal: Refused,
+    },
+    /// A tool call has its result.
+    ToolFinished {
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// What the model reads.
+        text: String,
+        /// Whether it failed, was refused or was not run.
+        is_error: bool,
+    },
+    /// What a model call used.
+    Usage {
+        /// Name of the provider.
+        provider: String,
+        /// Name of the model.
+        model: String,
+        /// The call's tokens.
+        call: TokenUsage,
+        /// The session's tokens so far.
+        session: TokenUsage,
+    },
+    /// A task's final text, as it may be shown. Its pieces came as [`Self::Text`] before.
+    Answer {
+        /// All of it.
+        text: String,
+    },
+    /// A task has ended.
+    TaskEnded {
+        /// How.
+        status: Status,
+        /// Why, where it is no success.
+        reason: Option<String>,
+        /// Model calls of the task.
+        turns: u32,
+    },
+    /// The session has ended.
+    SessionEnded {
+        /// How the run ended.
+        status: Status,
+        /// What it used.
+        usage: TokenUsage,
+    },
+}
+
+/// Who said no, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The plugins.
+    pub by: Vec<String>,
+    /// `rejected`, `failed`, `timed out`, `disagreed` or `not approved`.
+    pub cause: &'static str,
+    /// The plugin's words.
+    pub reason: String,
+    /// The rule's identifier, where it has one.
+    pub code: Option<String>,
+}
+
+impl From<&Rejection> for Refused {
+    fn from(rejection: &Rejection) -> Self {
+        let Refusal { reason, code, .. } = rejection.refusal.clone();
+        Self { by: rejection.by.clone(), cause: rejection.word(), reason, code }
+    }
+}
+
+fn milliseconds<S: serde::Serializer>(wait: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,51 @@
+//! An agent loop in which every step is an event that hookhost plugins answer.
+//!
+//! An [`Agent`](agent::Agent) asks a [`Provider`](provider::Provider) for a model's answers and runs its tool calls
+//! with a [`Toolbox`](tool::Toolbox). Each transition, from the session's start to its end, is an event of the
+//! contract, and each verdict takes effect: a refusal becomes the call's result, a change is what runs, a mask is what
+//! the model and the user see. The crate writes to no terminal: a [`Reporter`](agent::Reporter) hears what happens. It runs
+//! on Unix, since tools are killed as process groups, and on tokio with all of its drivers.
+//!
+//! ```
+//! use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Status};
+//! use hookhost_agent::provider::scripted::{Script, Scripted};
+//! use hookhost_agent::tool::Toolbox;
+//! use std::sync::Arc;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! # let folder = tempfile::tempdir()?;
+//! # let workspace = folder.path();
+//! let script = r#"
+//!     [[turn]]
+//!     text = "I write it down."
+//!     call = [{ tool = "write_file", arguments = { path = "note.txt", content = "done" } }]
+//!
+//!     [[turn]]
+//!     text = "It is written."
+//! "#;
+//! let provider = Arc::new(Scripted::new(Script::parse(script, "demo.toml".as_ref())?));
+//! let host = hookhost::Host::builder(hookhost::Config::empty()).build().await?;
+//! let config = AgentConfig::new(workspace, "scripted");
+//! let agent = Agent::builder(host, provider, Toolbox::builtin()?, config).build()?;
+//!
+//! let reporter = |event: &AgentEvent| {
+//!     if let AgentEvent::Text { text } = event {
+//!         print!("{text}");
+//!     }
+//! };
+//! let outcome = agent.run("Write a note.", &reporter, &Default::default()).await?;
+//! assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "It is written."));
+//! assert_eq!(std::fs::read_to_string(workspace.join("note.txt"))?, "done");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![deny(missing_docs)]
+
+pub mod agent;
+pub mod config;
+pub mod message;
+pub mod provider;
+pub mod tool;
+pub mod transcript;

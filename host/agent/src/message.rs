@@ -1,0 +1,178 @@
+//! The conversation in no provider's dialect: what the loop keeps, the transcript stores and a provider translates.
+//!
+//! A conversation is valid for every provider if each tool call of an assistant message has exactly one result before
+//! the next assistant message; [`unanswered`] finds the calls that have none.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum Message {
+    /// What the user, or a task of a plugin, asks for.
+    User {
+        /// The text.
+        text: String,
+    },
+    /// One answer of the model.
+    Assistant {
+        /// Its text; may be empty where it only calls tools.
+        text: String,
+        /// The tools it calls, in the order in which it named them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolUse>,
+    },
+    /// The result of one tool call.
+    Tool {
+        /// The [`ToolUse::id`] that this answers.
+        call_id: String,
+        /// The tool's name.
+        name: String,
+        /// What the model reads.
+        text: String,
+        /// Whether the tool failed, was refused or was aborted.
+        is_error: bool,
+    },
+}
+
+impl Message {
+    /// "user", "assistant" or "tool".
+    #[must_use]
+    pub fn role(&self) -> &'static str {
+        match self {
+            Self::User { .. } => "user",
+            Self::Assistant { .. } => "assistant",
+            Self::Tool { .. } => "tool",
+        }
+    }
+
+    /// The message's text, without its tool calls.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::User { text } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text,
+        }
+    }
+}
+
+/// A tool call as the model asked for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ToolUse {
+    /// Unique in its conversation; the provider's own identifier.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// A JSON object, or, where the model did not write one, its text as a JSON string.
+    pub arguments: Value,
+}
+
+impl ToolUse {
+    /// A call from the text of its arguments: no text at all is the empty object, text that is no JSON object is kept
+    /// as it is, so that the model can be told.
+    #[must_use]
+    pub fn parse(id: String, name: String, arguments: String) -> Self {
+        let arguments = match serde_json::from_str::<Value>(&arguments) {
+            Ok(value @ Value::Object(_)) => value,
+            _ if arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
+            _ => Value::String(arguments),
+        };
+        Self { id, name, arguments }
+    }
+}
+
+/// What a model call used, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TokenUsage {
+    /// All tokens of the request, those read from and written to the provider's cache included.
+    pub input_tokens: u64,
+    /// The part of `input_tokens` that the provider read from its cache.
+    pub cached_input_tokens: u64,
+    /// Tokens of the answer.
+    pub output_tokens: u64,
+}
+
+impl TokenUsage {
+    /// Adds what another model call used; stops at [`u64::MAX`].
+    pub fn add(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_input_tokens = self.cached_input_tokens.saturating_add(other.cached_input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+    }
+}
+
+/// Why an answer ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// The model had said what it wanted to say.
+    EndTurn,
+    /// It waits for the results of its tool calls.
+    ToolCalls,
+    /// The limit on output tokens cut it.
+    MaxTokens,
+    /// The provider's own filter stopped it, or the model declined.
+    Refused,
+    /// Another reason, in the provider's words.
+    Other(String),
+}
+
+impl StopReason {
+    /// The reason as plugins are told it: `end-turn`, `tool-calls`, `max-tokens`, `refused`, or the provider's word.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::EndTurn => "end-turn",
+            Self::ToolCalls => "tool-calls",
+            Self::MaxTokens => "max-tokens",
+            Self::Refused => "refused",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+/// The calls of the last assistant message that have no result yet, in call order.
+#[must_use]
+pub fn unanswered(messages: &[Message]) -> Vec<&ToolUse> {
+    let Some(last) = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. })) else {
+        return Vec::new();
+    };
+    let Message::Assistant { tool_calls, .. } = &messages[last] else { return Vec::new() };
+    let answered = |id: &str| {
+        messages[last + 1..].iter().any(|message| matches!(message, Message::Tool { call_id, .. } if call_id == id))
+    };
+    tool_calls.iter().filter(|call| !answered(&call.id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn calls_without_a_result_are_found_in_call_order() {
+        let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
+        let result =
+            |id: &str| Message::Tool { call_id: id.into(), name: "bash".into(), text: String::new(), is_error: false };
+        let mut messages = vec![
+            Message::User { text: "go".into() },
+            Message::Assistant { text: String::new(), tool_calls: vec![call("a"), call("b"), call("c")] },
+            result("b"),
+        ];
+        let ids = |messages: &[Message]| unanswered(messages).iter().map(|call| call.id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&messages), ["a", "c"]);
+        messages.extend([result("a"), result("c")]);
+        assert!(ids(&messages).is_empty());
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_kept_as_text() {
+        let parsed = |text: &str| ToolUse::parse("1".into(), "bash".into(), text.into()).arguments;
+        assert_eq!(parsed(""), json!({}));
+        assert_eq!(parsed(r#"{"a":1}"#), json!({"a": 1}));
+        assert_eq!(parsed(r#"{"a":"#), json!(r#"{"a":"#));
+        assert_eq!(parsed("[1]"), json!("[1]"));
+    }
+}

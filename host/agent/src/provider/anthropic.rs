@@ -1,0 +1,368 @@
+//! The Anthropic Messages API, streaming: <https://docs.anthropic.com/en/api/messages-streaming>.
+//!
+//! Results of one answer's tool calls go back in one user message, as the API asks; reminders follow as text blocks.
+
+use super::http::{Decoder, Endpoint, said};
+use super::{Delta, DeltaStream, Provider, ProviderError, Request, Timeouts};
+use crate::message::{Message, StopReason, TokenUsage, ToolUse};
+use async_trait::async_trait;
+use reqwest::header::HeaderName;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Where the API is, unless `base-url` says otherwise.
+pub const BASE_URL: &str = "https://api.anthropic.com/v1";
+/// The environment variable that holds the key, unless `key-variable` or `base-url` say otherwise.
+pub const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
+const VERSION: &str = "2023-06-01";
+
+/// A server that speaks the Anthropic Messages API.
+#[derive(Clone, Debug)]
+pub struct Anthropic {
+    endpoint: Endpoint,
+}
+
+impl Anthropic {
+    /// A provider at `endpoint`.
+    #[must_use]
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
+
+    /// Anthropic's own servers, with the key from [`KEY_VARIABLE`].
+    ///
+    /// # Errors
+    /// If the variable is absent or empty.
+    pub fn from_env() -> Result<Self, ProviderError> {
+        Ok(Self::new(Endpoint::new("anthropic", BASE_URL, Some(KEY_VARIABLE), Timeouts::default())?))
+    }
+}
+
+#[async_trait]
+impl Provider for Anthropic {
+    fn name(&self) -> &str {
+        self.endpoint.provider()
+    }
+
+    async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
+        let mut headers = vec![(HeaderName::from_static("anthropic-version"), VERSION)];
+        if let Some(key) = self.endpoint.key() {
+            headers.push((HeaderName::from_static("x-api-key"), key));
+        }
+        self.endpoint.post("messages", &headers, &body(&request), Events::new(self.endpoint.clone())).await
+    }
+}
+
+fn body(request: &Request) -> Value {
+    let mut body = json!({
+        "model": request.model,
+        "max_tokens": request.max_output_tokens,
+        "stream": true,
+        "messages": messages(request),
+    });
+    if !request.system_prompt.is_empty() {
+        body["system"] = json!(request.system_prompt);
+    }
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(
+            |tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema }),
+        );
+        body["tools"] = tools.collect();
+    }
+    body
+}
+
+/// The conversation with neighbours of one role joined, and no empty text, which the API refuses.
+fn messages(request: &Request) -> Vec<Value> {
+    let mut joined: Vec<(&str, Vec<Value>)> = Vec::new();
+    let mut push = |role: &'static str, blocks: Vec<Value>| match joined.last_mut() {
+        _ if blocks.is_empty() => {}
+        Some((last, content)) if *last == role => content.extend(blocks),
+        _ => joined.push((role, blocks)),
+    };
+    for message in &request.messages {
+        match message {
+            Message::User { text } => push("user", text_block(text)),
+            Message::Assistant { text, tool_calls } => {
+                let calls = tool_calls.iter().map(|call| {
+                    let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
+                    json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
+                });
+                push("assistant", text_block(text).into_iter().chain(calls).collect());
+            }
+            Message::Tool { call_id, text, is_error, .. } => push(
+                "user",
+                vec![json!({ "type": "tool_result", "tool_use_id": call_id, "content": text, "is_error": is_error })],
+            ),
+        }
+    }
+    for reminder in &request.reminders {
+        push("user", text_block(reminder));
+    }
+    joined.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
+}
+
+fn text_block(text: &str) -> Vec<Value> {
+    if text.trim().is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] }
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: Start,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Block,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: BlockDelta,
+    },
+    ContentBlockStop {
+        index: u64,
+    },
+    MessageDelta {
+        delta: End,
+        #[serde(default)]
+        usage: Usage,
+    },
+    MessageStop,
+    Error {
+        error: ErrorBody,
+    },
+    /// `ping`, and what later versions of the API add.
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    #[serde(default)]
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        #[serde(default)]
+        input: Value,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum BlockDelta {
+    TextDelta {
+        text: String,
+    },
+    InputJsonDelta {
+        partial_json: String,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Deserialize)]
+struct End {
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    #[serde(rename = "type", default)]
+    kind: String,
+}
+
+/// Running totals; `message_delta` repeats those that it knows better.
+#[derive(Default, Deserialize)]
+struct Usage {
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+impl Usage {
+    fn update(&mut self, newer: &Self) {
+        self.input_tokens = newer.input_tokens.or(self.input_tokens);
+        self.cache_creation_input_tokens = newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.output_tokens = newer.output_tokens.or(self.output_tokens);
+    }
+
+    /// The API counts cached tokens beside `input_tokens`; here they are part of it.
+    fn total(&self) -> TokenUsage {
+        let cached = self.cache_read_input_tokens.unwrap_or(0);
+        let written = self.cache_creation_input_tokens.unwrap_or(0);
+        TokenUsage {
+            input_tokens: self.input_tokens.unwrap_or(0).saturating_add(cached).saturating_add(written),
+            cached_input_tokens: cached,
+            output_tokens: self.output_tokens.unwrap_or(0),
+        }
+    }
+}
+
+struct OpenCall {
+    id: String,
+    name: String,
+    input: Value,
+    json: String,
+}
+
+impl OpenCall {
+    /// The input comes in fragments; a server that does not stream puts all of it at the start.
+    fn finish(self) -> Delta {
+        let arguments = if self.json.is_empty() && self.input.is_object() { self.input.to_string() } else { self.json };
+        Delta::ToolCall(ToolUse::parse(self.id, self.name, arguments))
+    }
+}
+
+struct Events {
+    endpoint: Endpoint,
+    usage: Usage,
+    open: BTreeMap<u64, OpenCall>,
+    stop: Option<StopReason>,
+}
+
+impl Events {
+    fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, usage: Usage::default(), open: BTreeMap::new(), stop: None }
+    }
+
+    fn failure(&self, error: &ErrorBody, data: &str) -> ProviderError {
+        let provider = self.endpoint.provider().to_owned();
+        match error.kind.as_str() {
+            "overloaded_error" => ProviderError::Server { provider, status: 529, retry_after: None },
+            "api_error" => ProviderError::Server { provider, status: 500, retry_after: None },
+            "rate_limit_error" => ProviderError::RateLimited { provider, retry_after: None },
+            kind => {
+                let said = serde_json::from_str(data).ok().and_then(|body| said(&body)).unwrap_or_default();
+                let reason = self.endpoint.quoted(&format!("{kind}: {said}"));
+                ProviderError::BrokenStream { provider, reason }
+            }
+        }
+    }
+}
+
+impl Decoder for Events {
+    fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError> {
+        let event: Event = serde_json::from_str(data).map_err(|error| ProviderError::BadAnswer {
+            provider: self.endpoint.provider().to_owned(),
+            reason: format!("an event that cannot be read, {error}"),
+        })?;
+        Ok(match event {
+            Event::MessageStart { message } => {
+                self.usage.update(&message.usage);
+                vec![Delta::Usage(self.usage.total())]
+            }
+            Event::ContentBlockStart { index, content_block: Block::ToolUse { id, name, input } } => {
+                self.open.insert(index, OpenCall { id, name, input, json: String::new() });
+                Vec::new()
+            }
+            Event::ContentBlockStart { content_block: Block::Text { text }, .. }
+            | Event::ContentBlockDelta { delta: BlockDelta::TextDelta { text }, .. } => {
+                if text.is_empty() {
+                    Vec::new()
+                } else {
+                    vec![Delta::Text(text)]
+                }
+            }
+            Event::ContentBlockDelta { index, delta: BlockDelta::InputJsonDelta { partial_json } } => {
+                if let Some(call) = self.open.get_mut(&index) {
+                    call.json.push_str(&partial_json);
+                }
+                Vec::new()
+            }
+            Event::ContentBlockStop { index } => self.open.remove(&index).map(OpenCall::finish).into_iter().collect(),
+            Event::MessageDelta { delta, usage } => {
+                self.usage.update(&usage);
+                self.stop = delta.stop_reason.map(stop_reason).or(self.stop.take());
+                vec![Delta::Usage(self.usage.total())]
+            }
+            Event::MessageStop => {
+                // A call whose block was never closed was cut by the limit on output tokens: it is kept as it is, so
+                // that the model learns what became of it.
+                let cut = std::mem::take(&mut self.open).into_values().map(OpenCall::finish);
+                cut.chain([Delta::Stop(self.stop.take().unwrap_or(StopReason::EndTurn))]).collect()
+            }
+            Event::Error { error } => return Err(self.failure(&error, data)),
+            Event::ContentBlockStart { .. } | Event::ContentBlockDelta { .. } | Event::Unknown => Vec::new(),
+        })
+    }
+
+    /// The protocol always says when an answer is complete.
+    fn end(&mut self) -> Option<Vec<Delta>> {
+        None
+    }
+}
+
+fn stop_reason(word: String) -> StopReason {
+    match word.as_str() {
+        "end_turn" | "stop_sequence" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolCalls,
+        "max_tokens" => StopReason::MaxTokens,
+        "refusal" => StopReason::Refused,
+        _ => StopReason::Other(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(messages: Vec<Message>) -> Request {
+        Request {
+            model: "m".into(),
+            system_prompt: String::new(),
+            messages,
+            reminders: vec!["be brief".into()],
+            tools: Vec::new(),
+            max_output_tokens: 10,
+        }
+    }
+
+    fn result(id: &str) -> Message {
+        Message::Tool { call_id: id.into(), name: "bash".into(), text: "ok".into(), is_error: id == "b" }
+    }
+
+    #[test]
+    fn results_and_reminders_share_one_user_message_behind_the_calls() {
+        let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
+        let assistant = Message::Assistant { text: String::new(), tool_calls: vec![call("a"), call("b")] };
+        let sent = messages(&request(vec![Message::User { text: "go".into() }, assistant, result("a"), result("b")]));
+        assert_eq!(
+            sent,
+            [
+                json!({ "role": "user", "content": [{ "type": "text", "text": "go" }] }),
+                json!({ "role": "assistant", "content": [
+                    { "type": "tool_use", "id": "a", "name": "bash", "input": {} },
+                    { "type": "tool_use", "id": "b", "name": "bash", "input": {} },
+                ]}),
+                json!({ "role": "user", "content": [
+                    { "type": "tool_result", "tool_use_id": "a", "content": "ok", "is_error": false },
+                    { "type": "tool_result", "tool_use_id": "b", "content": "ok", "is_error": true },
+                    { "type": "text", "text": "be brief" },
+                ]}),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_answer_without_text_and_calls_is_left_out() {
+        let silent = Message::Assistant { text: " ".into(), tool_calls: Vec::new() };
+        let sent = messages(&request(vec![Message::User { text: "go".into() }, silent]));
+        assert_eq!(sent.len(), 1);
+    }
+}

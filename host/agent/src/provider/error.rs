@@ -1,0 +1,122 @@
+//! Why a provider did not answer. Each message is one sentence that names the provider and the next step; none holds
+//! a key.
+
+use super::scripted::ScriptError;
+use std::time::Duration;
+
+/// Why a provider did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProviderError {
+    /// The environment variable that should hold the key is not there, or empty.
+    #[error("the provider {provider} needs an API key: set the environment variable {variable}")]
+    NoKey {
+        /// The provider's name.
+        provider: String,
+        /// The environment variable.
+        variable: String,
+    },
+    /// Status 401 or 403.
+    #[error("the provider {provider} refused the API key (HTTP {status}): {}", key_advice(.variable.as_deref()))]
+    Unauthorized {
+        /// The provider's name.
+        provider: String,
+        /// 401 or 403.
+        status: u16,
+        /// The environment variable that the key came from, if one was sent.
+        variable: Option<String>,
+    },
+    /// Status 429, or the provider said the same in its stream.
+    #[error("the provider {provider} limits the rate of requests (HTTP 429): {}", wait_advice(*.retry_after))]
+    RateLimited {
+        /// The provider's name.
+        provider: String,
+        /// How long the server asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// Status 500 to 599, or the provider said the same in its stream.
+    #[error("the provider {provider} failed on its side (HTTP {status}): try again later, or choose another provider")]
+    Server {
+        /// The provider's name.
+        provider: String,
+        /// The status, 500 to 599.
+        status: u16,
+        /// How long the server asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// Any other status that is no success.
+    #[error("the provider {provider} did not accept the request (HTTP {status}): {reason}")]
+    Refused {
+        /// The provider's name.
+        provider: String,
+        /// The status.
+        status: u16,
+        /// What the provider said, at most 300 characters, or what to check.
+        reason: String,
+    },
+    /// No connection, or no answer in time.
+    #[error("the provider {provider} cannot be reached at {url}: {reason}; check base-url and whether the server runs")]
+    Unreachable {
+        /// The provider's name.
+        provider: String,
+        /// Where it was looked for, without credentials.
+        url: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The answer's stream ended before the answer did.
+    #[error("the answer of the provider {provider} broke off in the middle ({reason}): run the prompt again")]
+    BrokenStream {
+        /// The provider's name.
+        provider: String,
+        /// How it broke off.
+        reason: String,
+    },
+    /// The answer is not what the provider's protocol says.
+    #[error(
+        "the provider {provider} answered something that is not its protocol ({reason}): check base-url and the provider's kind"
+    )]
+    BadAnswer {
+        /// The provider's name.
+        provider: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A `scripted` provider cannot play its script.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+}
+
+impl ProviderError {
+    /// Whether the same request may succeed a little later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited { .. } | Self::Server { .. } | Self::Unreachable { .. } | Self::BrokenStream { .. }
+        )
+    }
+
+    /// How long the server asks to wait before the next try.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } | Self::Server { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+fn key_advice(variable: Option<&str>) -> String {
+    match variable {
+        Some(variable) => format!("check the value of the environment variable {variable}"),
+        None => "none was sent; name the environment variable that holds one with key-variable".into(),
+    }
+}
+
+fn wait_advice(retry_after: Option<Duration>) -> String {
+    match retry_after {
+        Some(wait) => format!("try again in {} s", wait.as_secs_f64().ceil()),
+        None => "try again later".into(),
+    }
+}

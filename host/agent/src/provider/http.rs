@@ -1,0 +1,332 @@
+//! What the HTTP providers share: one request, answered by a stream of server-sent events.
+//!
+//! Failures become [`ProviderError`]s here. The key is sent to the endpoint it belongs to and shown nowhere:
+//! redirects are not followed, and what a server says of it is masked.
+
+use super::{Delta, DeltaStream, ProviderError};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use reqwest::{Client, Response, StatusCode, Url, header::HeaderMap, header::HeaderName, redirect};
+use serde_json::Value;
+use sse_stream::{Sse, SseByteStream};
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+/// Longest answer that is read, in bytes on the wire.
+const ANSWER_LIMIT: usize = 32 * 1024 * 1024;
+/// Longest part of an error's body that is read, in bytes.
+const ERROR_BODY_LIMIT: usize = 64 * 1024;
+/// Longest part of a server's own words in a message, in characters.
+const REASON_LIMIT: usize = 300;
+
+/// How long a silent server is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// Between two pieces of an answer, and before the first.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    /// 10 seconds to connect, 5 minutes of silence.
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), idle: Duration::from_secs(300) }
+    }
+}
+
+/// An API key. It has no `Display`, and its `Debug` does not show it.
+#[derive(Clone)]
+struct Key {
+    variable: String,
+    value: String,
+}
+
+/// Where a provider is, and the key that opens it.
+#[derive(Clone)]
+pub struct Endpoint {
+    provider: String,
+    base: Url,
+    key: Option<Key>,
+    client: Client,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("provider", &self.provider)
+            .field("base", &shown(&self.base))
+            .finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// An endpoint below `base_url`, such as `https://api.openai.com/v1`. Where `key_variable` is given, the key is read
+    /// from that environment variable now; else none is sent.
+    ///
+    /// # Errors
+    /// If the variable is absent or empty, or `base_url` is no http(s) URL.
+    pub fn new(
+        provider: &str,
+        base_url: &str,
+        key_variable: Option<&str>,
+        timeouts: Timeouts,
+    ) -> Result<Self, ProviderError> {
+        let unusable = |reason: String| ProviderError::Unreachable {
+            provider: provider.to_owned(),
+            url: Url::parse(base_url).map_or_else(|_| "base-url".to_owned(), |url| shown(&url)),
+            reason,
+        };
+        let base = Url::parse(base_url).map_err(|error| unusable(format!("base-url is not a URL, {error}")))?;
+        if !matches!(base.scheme(), "http" | "https") || base.cannot_be_a_base() {
+            return Err(unusable("base-url is not an http or https URL".into()));
+        }
+        let key = match key_variable {
+            None => None,
+            Some(variable) => match std::env::var(variable) {
+                Ok(value) if !value.trim().is_empty() => {
+                    Some(Key { variable: variable.to_owned(), value: value.trim().to_owned() })
+                }
+                _ => {
+                    return Err(ProviderError::NoKey { provider: provider.to_owned(), variable: variable.to_owned() });
+                }
+            },
+        };
+        let client = client(&base, timeouts).map_err(|error| unusable(root_cause(&error)))?;
+        Ok(Self { provider: provider.to_owned(), base, key, client })
+    }
+
+    pub(super) fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    pub(super) fn key(&self) -> Option<&str> {
+        self.key.as_ref().map(|key| key.value.as_str())
+    }
+
+    pub(super) fn host(&self) -> Option<&str> {
+        self.base.host_str()
+    }
+
+    /// Posts `body` to `path` below the base URL; the answer's events.
+    pub(super) async fn post<D: Decoder>(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, &str)],
+        body: &Value,
+        decoder: D,
+    ) -> Result<DeltaStream, ProviderError> {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
+        let mut request = self.client.post(url).header("content-type", "application/json").body(body.to_string());
+        for (name, value) in headers {
+            request = request.header(name, *value);
+        }
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = self.accepted(response).await?;
+        Ok(self.deltas(response, decoder))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ProviderError {
+        let reason = if error.is_builder() {
+            // A header value that cannot be sent is the key: the reason must not repeat it.
+            "the request cannot be written; the API key may hold characters that no header can".to_owned()
+        } else if error.is_timeout() {
+            "no answer in time".to_owned()
+        } else {
+            root_cause(error)
+        };
+        ProviderError::Unreachable { provider: self.provider.clone(), url: shown(&self.base), reason }
+    }
+
+    /// The response, if it is a success and a stream of events.
+    async fn accepted(&self, response: Response) -> Result<Response, ProviderError> {
+        let status = response.status();
+        let provider = || self.provider.clone();
+        if status.is_success() {
+            let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+            return match kind.split(';').next().unwrap_or_default().trim() {
+                "text/html" | "application/json" => Err(ProviderError::BadAnswer {
+                    provider: provider(),
+                    reason: format!("`{kind}` instead of a stream of events"),
+                }),
+                _ => Ok(response),
+            };
+        }
+        let retry_after = retry_after(response.headers());
+        let number = status.as_u16();
+        Err(match number {
+            401 | 403 => ProviderError::Unauthorized {
+                provider: provider(),
+                status: number,
+                variable: self.key.as_ref().map(|key| key.variable.clone()),
+            },
+            429 => ProviderError::RateLimited { provider: provider(), retry_after },
+            500..=599 => ProviderError::Server { provider: provider(), status: number, retry_after },
+            _ => ProviderError::Refused { provider: provider(), status: number, reason: self.reason(response).await },
+        })
+    }
+
+    /// What the server says about a request that it did not accept.
+    async fn reason(&self, response: Response) -> String {
+        let status = response.status();
+        if status.is_redirection() {
+            return "it redirects elsewhere; set base-url to where it really is".into();
+        }
+        let mut body = Vec::new();
+        let mut chunks = response.bytes_stream();
+        while let Some(Ok(chunk)) = chunks.next().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > ERROR_BODY_LIMIT {
+                body.truncate(ERROR_BODY_LIMIT);
+                break;
+            }
+        }
+        let said = serde_json::from_slice::<Value>(&body).ok().and_then(|body| said(&body));
+        match said {
+            Some(said) => self.quoted(&said),
+            None if status == StatusCode::NOT_FOUND => {
+                "there is no such address or model; check base-url and model".into()
+            }
+            None => "it gave no reason".into(),
+        }
+    }
+
+    /// A server's words, short, on one line, and without the key.
+    pub(super) fn quoted(&self, said: &str) -> String {
+        let masked = match &self.key {
+            Some(key) => said.replace(&key.value, "[key]"),
+            None => said.to_owned(),
+        };
+        let line: String = masked.split_whitespace().collect::<Vec<_>>().join(" ");
+        line.chars().filter(|character| !character.is_control()).take(REASON_LIMIT).collect()
+    }
+
+    fn deltas<D: Decoder>(&self, response: Response, decoder: D) -> DeltaStream {
+        let mut left = ANSWER_LIMIT;
+        let bytes = response.bytes_stream().map_err(std::io::Error::other).and_then(move |chunk| {
+            let fits = left.checked_sub(chunk.len());
+            left = fits.unwrap_or(0);
+            std::future::ready(match fits {
+                Some(_) => Ok(chunk),
+                None => Err(std::io::Error::other(format!("it is longer than {ANSWER_LIMIT} bytes"))),
+            })
+        });
+        let reading = Reading {
+            events: SseByteStream::new(bytes.boxed()),
+            decoder,
+            ready: VecDeque::new(),
+            finished: false,
+            provider: self.provider.clone(),
+        };
+        stream::try_unfold(
+            reading,
+            |mut reading| async move { Ok(reading.next().await?.map(|delta| (delta, reading))) },
+        )
+        .boxed()
+    }
+}
+
+/// Turns a protocol's events into deltas.
+pub(super) trait Decoder: Send + 'static {
+    /// One event's data. [`Delta::Stop`] among the answers ends the stream.
+    fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError>;
+
+    /// The connection has ended without a [`Delta::Stop`]: the last deltas, if the answer was complete all the same.
+    fn end(&mut self) -> Option<Vec<Delta>>;
+}
+
+struct Reading<D, B: futures_util::TryStream> {
+    events: SseByteStream<B>,
+    decoder: D,
+    ready: VecDeque<Delta>,
+    finished: bool,
+    provider: String,
+}
+
+impl<D, B> Reading<D, B>
+where
+    D: Decoder,
+    SseByteStream<B>: futures_util::Stream<Item = Result<Sse, sse_stream::Error>> + Unpin,
+    B: futures_util::TryStream,
+{
+    async fn next(&mut self) -> Result<Option<Delta>, ProviderError> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                if matches!(delta, Delta::Stop(_)) {
+                    self.finished = true;
+                    self.ready.clear();
+                }
+                return Ok(Some(delta));
+            }
+            if self.finished {
+                return Ok(None);
+            }
+            match self.events.next().await {
+                Some(Ok(event)) => {
+                    if let Some(data) = event.data {
+                        self.ready.extend(self.decoder.event(&data)?);
+                    }
+                }
+                Some(Err(sse_stream::Error::Body(error))) => return Err(self.broken(root_cause(error.as_ref()))),
+                Some(Err(_)) => {
+                    let reason = "its stream is not UTF-8 text".into();
+                    return Err(ProviderError::BadAnswer { provider: self.provider.clone(), reason });
+                }
+                None => match self.decoder.end() {
+                    Some(deltas) => self.ready.extend(deltas),
+                    None => return Err(self.broken("the connection was closed".into())),
+                },
+            }
+        }
+    }
+
+    fn broken(&self, reason: String) -> ProviderError {
+        ProviderError::BrokenStream { provider: self.provider.clone(), reason }
+    }
+}
+
+/// The message of an error body as both protocols write it: `{"error": {"message": "…"}}`, or `{"error": "…"}`.
+pub(super) fn said(body: &Value) -> Option<String> {
+    let error = body.get("error")?;
+    error.get("message").unwrap_or(error).as_str().map(str::to_owned)
+}
+
+fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
+    // reqwest is built without a TLS provider of its own. One that the program installed first stays.
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    let builder = Client::builder()
+        .user_agent(concat!("hookhost/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(timeouts.connect)
+        .read_timeout(timeouts.idle)
+        .redirect(redirect::Policy::none());
+    let loopback = matches!(base.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    if loopback { builder.no_proxy() } else { builder }.build()
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let seconds =
+        number("retry-after-ms").map(|milliseconds| milliseconds / 1000.0).or_else(|| number("retry-after"))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// A URL without user, password and query.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.to_string()
+}
+
+/// The innermost cause: "Connection refused" rather than "error sending request".
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}

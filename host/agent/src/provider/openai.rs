@@ -1,0 +1,263 @@
+//! Chat completions as OpenAI defined them, streaming, and as Ollama, llama.cpp, vLLM and many hosted services offer
+//! them: <https://platform.openai.com/docs/api-reference/chat-streaming>.
+//!
+//! Where servers differ (no `index`, no call id, no `[DONE]`, usage in the last chunk or behind it), all are read.
+
+use super::http::{Decoder, Endpoint, said};
+use super::{Delta, DeltaStream, Provider, ProviderError, Request, Timeouts};
+use crate::message::{Message, StopReason, TokenUsage, ToolUse};
+use async_trait::async_trait;
+use reqwest::header::AUTHORIZATION;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Where OpenAI's API is, unless `base-url` says otherwise.
+pub const BASE_URL: &str = "https://api.openai.com/v1";
+/// The environment variable that holds the key, unless `key-variable` or `base-url` say otherwise.
+pub const KEY_VARIABLE: &str = "OPENAI_API_KEY";
+
+/// A server that speaks OpenAI's chat completions.
+#[derive(Clone, Debug)]
+pub struct OpenAi {
+    endpoint: Endpoint,
+}
+
+impl OpenAi {
+    /// A provider at `endpoint`.
+    #[must_use]
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
+
+    /// OpenAI's own servers, with the key from [`KEY_VARIABLE`].
+    ///
+    /// # Errors
+    /// If the variable is absent or empty.
+    pub fn from_env() -> Result<Self, ProviderError> {
+        Ok(Self::new(Endpoint::new("openai", BASE_URL, Some(KEY_VARIABLE), Timeouts::default())?))
+    }
+}
+
+#[async_trait]
+impl Provider for OpenAi {
+    fn name(&self) -> &str {
+        self.endpoint.provider()
+    }
+
+    async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
+        let bearer = self.endpoint.key().map(|key| format!("Bearer {key}"));
+        let headers: Vec<_> = bearer.iter().map(|value| (AUTHORIZATION, value.as_str())).collect();
+        // OpenAI's newer models refuse the older name, and other servers often know no newer one.
+        let official = self.endpoint.host() == Some("api.openai.com");
+        let limit = if official { "max_completion_tokens" } else { "max_tokens" };
+        let chunks = Chunks::new(self.endpoint.clone(), request.messages.len());
+        self.endpoint.post("chat/completions", &headers, &body(&request, limit), chunks).await
+    }
+}
+
+fn body(request: &Request, limit: &str) -> Value {
+    let mut body = json!({
+        "model": request.model,
+        "stream": true,
+        "stream_options": { "include_usage": true },
+        "messages": messages(request),
+    });
+    body[limit] = json!(request.max_output_tokens);
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
+            let function =
+                json!({ "name": tool.name, "description": tool.description, "parameters": tool.input_schema });
+            json!({ "type": "function", "function": function })
+        });
+        body["tools"] = tools.collect();
+    }
+    body
+}
+
+fn messages(request: &Request) -> Vec<Value> {
+    let system =
+        (!request.system_prompt.is_empty()).then(|| json!({ "role": "system", "content": request.system_prompt }));
+    let conversation = request.messages.iter().map(|message| match message {
+        Message::User { text } => json!({ "role": "user", "content": text }),
+        Message::Assistant { text, tool_calls } if tool_calls.is_empty() => {
+            json!({ "role": "assistant", "content": text })
+        }
+        Message::Assistant { text, tool_calls } => {
+            let calls = tool_calls.iter().map(|call| {
+                // Servers that render the arguments into a prompt refuse what is no JSON object.
+                let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".into() };
+                let function = json!({ "name": call.name, "arguments": arguments });
+                json!({ "id": call.id, "type": "function", "function": function })
+            });
+            let text = if text.is_empty() { Value::Null } else { json!(text) };
+            json!({ "role": "assistant", "content": text, "tool_calls": calls.collect::<Vec<_>>() })
+        }
+        Message::Tool { call_id, text, .. } => json!({ "role": "tool", "tool_call_id": call_id, "content": text }),
+    });
+    let reminders = request.reminders.iter().map(|reminder| json!({ "role": "user", "content": reminder }));
+    system.into_iter().chain(conversation).chain(reminders).collect()
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    choices: Option<Vec<Choice>>,
+    usage: Option<Usage>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Option<Piece>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Piece {
+    content: Option<String>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<CallPiece>>,
+}
+
+#[derive(Deserialize)]
+struct CallPiece {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<FunctionPiece>,
+}
+
+#[derive(Deserialize)]
+struct FunctionPiece {
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+}
+
+impl Usage {
+    fn total(&self) -> TokenUsage {
+        TokenUsage {
+            input_tokens: self.prompt_tokens.unwrap_or(0),
+            cached_input_tokens: self
+                .prompt_tokens_details
+                .as_ref()
+                .and_then(|details| details.cached_tokens)
+                .unwrap_or(0),
+            output_tokens: self.completion_tokens.unwrap_or(0),
+        }
+    }
+}
+
+#[derive(Default)]
+struct OpenCall {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+struct Chunks {
+    endpoint: Endpoint,
+    /// Makes ids unique in the conversation where the server sends none.
+    salt: usize,
+    calls: Vec<OpenCall>,
+    finish: Option<StopReason>,
+}
+
+impl Chunks {
+    fn new(endpoint: Endpoint, salt: usize) -> Self {
+        Self { endpoint, salt, calls: Vec::new(), finish: None }
+    }
+
+    /// A piece continues the last call of its index, unless it brings another id.
+    fn call(&mut self, piece: CallPiece) {
+        let id = piece.id.filter(|id| !id.is_empty());
+        let continues = |call: &OpenCall| match (&id, piece.index) {
+            (Some(id), index) => call.id == *id && (index.is_none() || call.index == index),
+            (None, Some(index)) => call.index == Some(index),
+            (None, None) => true,
+        };
+        let place = self.calls.iter().rposition(continues).unwrap_or_else(|| {
+            let id = id.clone().unwrap_or_else(|| format!("call_{}_{}", self.salt, self.calls.len()));
+            self.calls.push(OpenCall { index: piece.index, id, ..OpenCall::default() });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[place];
+        if let Some(function) = piece.function {
+            if let Some(name) = function.name.filter(|name| !name.is_empty()) {
+                call.name = name;
+            }
+            call.arguments.push_str(&function.arguments.unwrap_or_default());
+        }
+    }
+
+    fn stop(&mut self, reason: StopReason) -> Vec<Delta> {
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let calls = calls.map(|call| Delta::ToolCall(ToolUse::parse(call.id, call.name, call.arguments)));
+        calls.chain([Delta::Stop(reason)]).collect()
+    }
+
+    fn failure(&self, body: &Value) -> ProviderError {
+        let said = said(body).unwrap_or_else(|| "it reported an error".into());
+        ProviderError::BrokenStream {
+            provider: self.endpoint.provider().to_owned(),
+            reason: self.endpoint.quoted(&said),
+        }
+    }
+}
+
+impl Decoder for Chunks {
+    fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError> {
+        if data.trim() == "[DONE]" {
+            let reason = self.finish.take().unwrap_or(StopReason::EndTurn);
+            return Ok(self.stop(reason));
+        }
+        let chunk: Chunk = serde_json::from_str(data).map_err(|error| ProviderError::BadAnswer {
+            provider: self.endpoint.provider().to_owned(),
+            reason: format!("a chunk that cannot be read, {error}"),
+        })?;
+        if let Some(error) = chunk.error {
+            return Err(self.failure(&json!({ "error": error })));
+        }
+        let mut deltas = Vec::new();
+        // Only one choice is ever asked for.
+        if let Some(choice) = chunk.choices.into_iter().flatten().next() {
+            let piece = choice.delta.unwrap_or_default();
+            let texts = [piece.content, piece.refusal].into_iter().flatten();
+            deltas.extend(texts.filter(|text| !text.is_empty()).map(Delta::Text));
+            for call in piece.tool_calls.into_iter().flatten() {
+                self.call(call);
+            }
+            if let Some(word) = choice.finish_reason {
+                self.finish = Some(stop_reason(word));
+            }
+        }
+        deltas.extend(chunk.usage.map(|usage| Delta::Usage(usage.total())));
+        Ok(deltas)
+    }
+
+    /// Some servers close the connection behind the finish reason without a `[DONE]`.
+    fn end(&mut self) -> Option<Vec<Delta>> {
+        let reason = self.finish.take()?;
+        Some(self.stop(reason))
+    }
+}
+
+fn stop_reason(word: String) -> StopReason {
+    match word.as_str() {
+        "stop" => StopReason::EndTurn,
+        "tool_calls" | "function_call" => StopReason::ToolCalls,
+        "length" => StopReason::MaxTokens,
+        "content_filter" => StopReason::Refused,
+        _ => StopReason::Other(word),
+    }
+}

@@ -1,0 +1,177 @@
+//! `bash`: a command line, under a time limit, with its output capped.
+//!
+//! The command and all it starts form one process group, which dies as a whole: at the time limit, when the run is
+//! cancelled, when the call is dropped, and when the shell has ended with something still running behind it.
+
+use super::capped_output::CappedOutput;
+use super::process_group::ProcessGroup;
+use super::{Tool, ToolContext, ToolError, ToolOutput};
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::Command;
+use tokio::time::{sleep, timeout};
+
+/// How long output is waited for once the shell has ended, where something still holds the pipe.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// Runs command lines.
+#[derive(Clone, Copy, Debug)]
+pub struct Bash {
+    /// Time limit where a call does not ask for another one.
+    pub timeout: Duration,
+    /// The longest time limit that a call can ask for.
+    pub longest_timeout: Duration,
+    /// Output that is kept, in bytes: half from the beginning, half from the end.
+    pub output_cap: usize,
+}
+
+impl Default for Bash {
+    /// 2 minutes, at most 10; 64 KiB.
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(120), longest_timeout: Duration::from_secs(600), output_cap: 64 * 1024 }
+    }
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    timeout_ms: Option<u64>,
+}
+
+enum End {
+    Exited(ExitStatus),
+    TimedOut(Duration),
+}
+
+#[async_trait]
+impl Tool for Bash {
+    fn name(&self) -> &'static str {
+        "bash"
+    }
+
+    fn description(&self) -> &'static str {
+        "Runs a bash command line in the workspace and answers with its output (stdout and stderr as they came) and exit \
+         code. There is no terminal and no input. Processes left in the background are killed when the command ends."
+    }
+
+    fn input_schema(&self) -> Value {
+        let longest = u64::try_from(self.longest_timeout.as_millis()).unwrap_or(u64::MAX);
+        json!({
+            "type": "object",
+            "properties": {
+                "command": { "type": "string", "minLength": 1, "description": "The command line" },
+                "timeout_ms": { "type": "integer", "minimum": 1, "maximum": longest, "description": "Time limit in milliseconds" },
+            },
+            "required": ["command"],
+            "additionalProperties": false,
+        })
+    }
+
+    async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Arguments { command, timeout_ms } = super::parsed(self.name(), arguments)?;
+        let limit = timeout_ms.map_or(self.timeout, Duration::from_millis).min(self.longest_timeout);
+        if context.cancel.is_cancelled() {
+            return Err(ToolError::Aborted);
+        }
+        let failed = |error: io::Error| ToolError::Start { reason: error.to_string() };
+        let (mut group, mut pipe) = start(&command, context).map_err(failed)?;
+        let mut output = CappedOutput::new(self.output_cap);
+        let end = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => {
+                group.kill();
+                return Err(ToolError::Aborted);
+            }
+            end = run(&mut group, &mut pipe, &mut output, limit) => end.map_err(failed)?,
+        };
+        group.kill();
+        Ok(answer(output, &end))
+    }
+}
+
+/// Both output streams share one pipe, so that their order stays.
+fn start(command: &str, context: &ToolContext) -> io::Result<(ProcessGroup, Receiver)> {
+    let (reader, writer) = io::pipe()?;
+    let mut bash = Command::new("bash");
+    bash.arg("-c").arg(command);
+    bash.current_dir(context.workspace.root());
+    bash.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    for variable in context.hidden_variables.iter() {
+        bash.env_remove(variable);
+    }
+    let group = ProcessGroup::start(&mut bash)?;
+    // `bash` holds the pipe's other end until here.
+    drop(bash);
+    Ok((group, Receiver::from_owned_fd(OwnedFd::from(reader))?))
+}
+
+async fn run(
+    group: &mut ProcessGroup,
+    pipe: &mut Receiver,
+    output: &mut CappedOutput,
+    limit: Duration,
+) -> io::Result<End> {
+    let deadline = sleep(limit);
+    tokio::pin!(deadline);
+    let mut open = true;
+    let mut chunk = vec![0; 16 * 1024];
+    let status = loop {
+        tokio::select! {
+            () = &mut deadline => {
+                group.kill();
+                // What the command had written by then is still in the pipe.
+                let _ = timeout(GRACE, drain(pipe, output, &mut chunk)).await;
+                return Ok(End::TimedOut(limit));
+            }
+            read = pipe.read(&mut chunk), if open => match read? {
+                0 => open = false,
+                length => output.push(&chunk[..length]),
+            },
+            status = group.wait() => break status?,
+        }
+    };
+    if open {
+        let _ = timeout(GRACE, drain(pipe, output, &mut chunk)).await;
+    }
+    Ok(End::Exited(status))
+}
+
+async fn drain(pipe: &mut Receiver, output: &mut CappedOutput, chunk: &mut [u8]) -> io::Result<()> {
+    loop {
+        match pipe.read(chunk).await? {
+            0 => return Ok(()),
+            length => output.push(&chunk[..length]),
+        }
+    }
+}
+
+fn answer(output: CappedOutput, end: &End) -> ToolOutput {
+    let mut text = output.into_text();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let is_error = match end {
+        End::Exited(status) => {
+            let _ = match (status.code(), status.signal()) {
+                (Some(code), _) => write!(text, "[exit code {code}]"),
+                (None, Some(signal)) => write!(text, "[killed by signal {signal}]"),
+                (None, None) => write!(text, "[{status}]"),
+            };
+            !status.success()
+        }
+        End::TimedOut(limit) => {
+            let _ = write!(text, "[timed out after {limit:?}: the command and all it had started were killed]");
+            true
+        }
+    };
+    ToolOutput { text, is_error }
+}

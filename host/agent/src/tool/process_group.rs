@@ -1,0 +1,41 @@
+//! A child process with everything it starts: one process group, killed as a whole.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io;
+use std::process::ExitStatus;
+use tokio::process::{Child, Command};
+
+/// A running process group. Dropping it kills every process of it.
+#[derive(Debug)]
+pub(super) struct ProcessGroup {
+    leader: Child,
+    group: Option<Pid>,
+}
+
+impl ProcessGroup {
+    /// Starts `command` as the leader of a group of its own.
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        let leader = command.process_group(0).spawn()?;
+        let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        Ok(Self { leader, group })
+    }
+
+    /// Waits for the leader; what it left running goes on.
+    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.leader.wait().await
+    }
+
+    /// Kills all that is left of the group (SIGKILL). A process that left the group is out of reach.
+    pub(super) fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
+            // The only failure is that nothing is left of it.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

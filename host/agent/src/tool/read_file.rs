@@ -1,0 +1,136 @@
+//! `read_file`: lines of a text file of the workspace.
+
+use super::workspace::{Workspace, file_error};
+use super::{Tool, ToolContext, ToolError, ToolOutput};
+use async_trait::async_trait;
+use cap_std::fs::OpenOptions;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Read as _;
+
+/// Largest file that is read, in bytes.
+const FILE_LIMIT: u64 = 10 * 1024 * 1024;
+/// Largest answer, in bytes.
+const ANSWER_LIMIT: usize = 128 * 1024;
+/// Lines of an answer where the call does not say.
+const LINES: usize = 2000;
+
+/// Reads a text file.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadFile;
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    fn name(&self) -> &'static str {
+        "read_file"
+    }
+
+    fn description(&self) -> &'static str {
+        "Reads a UTF-8 text file of the workspace, at most 2000 lines at a time. `offset` is the first line (from 1), \
+         `limit` the number of lines."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace, or absolute inside of it" },
+                "offset": { "type": "integer", "minimum": 1, "description": "First line, from 1" },
+                "limit": { "type": "integer", "minimum": 1, "description": "Number of lines" },
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        })
+    }
+
+    fn only_reads(&self) -> bool {
+        true
+    }
+
+    async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Arguments { path, offset, limit } = super::parsed(self.name(), arguments)?;
+        super::blocking(context, move |workspace| {
+            let text = read_text(workspace, &path, "read")?;
+            Ok(ToolOutput::success(lines(&text, offset.unwrap_or(1).max(1), limit.unwrap_or(LINES))))
+        })
+        .await
+    }
+}
+
+/// A whole text file. `doing` is what the caller is about, for the error.
+pub(super) fn read_text(workspace: &Workspace, path: &str, doing: &'static str) -> Result<String, ToolError> {
+    let refused = |reason: &str| ToolError::File { path: path.to_owned(), doing, reason: reason.to_owned() };
+    let relative = workspace.relative(path)?;
+    let file = workspace
+        .open_file(&relative, OpenOptions::new().read(true))
+        .map_err(|error| file_error(path, doing, &error))?;
+    let mut bytes = Vec::new();
+    file.take(FILE_LIMIT + 1).read_to_end(&mut bytes).map_err(|error| file_error(path, doing, &error))?;
+    if bytes.contains(&0) {
+        return Err(refused("it is a binary file"));
+    }
+    if u64::try_from(bytes.len()).is_ok_and(|size| size > FILE_LIMIT) {
+        return Err(refused("it is larger than 10 MiB; look at parts of it with bash, such as with sed or tail"));
+    }
+    String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8 text"))
+}
+
+/// `limit` lines from line `offset` (from 1), and what to ask for next where there are more.
+fn lines(text: &str, offset: usize, limit: usize) -> String {
+    let total = text.lines().count();
+    if offset > total && total > 0 {
+        return format!("[the file has only {total} lines]");
+    }
+    let mut answer = String::new();
+    let mut last = offset - 1;
+    for line in text.split_inclusive('\n').skip(offset - 1).take(limit) {
+        if !answer.is_empty() && answer.len() + line.len() > ANSWER_LIMIT {
+            break;
+        }
+        answer.push_str(line);
+        last += 1;
+    }
+    if answer.len() > ANSWER_LIMIT {
+        let whole = answer.len();
+        answer.truncate(answer.floor_char_boundary(ANSWER_LIMIT));
+        let _ = write!(answer, "\n[{} bytes of this line were cut]", whole - answer.len());
+    }
+    if last < total {
+        let newline = if answer.ends_with('\n') { "" } else { "\n" };
+        let _ = write!(answer, "{newline}[lines {offset} to {last} of {total}; go on with offset {}]", last + 1);
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_says_where_to_go_on() {
+        let text = "one\ntwo\nthree\nfour\n";
+        assert_eq!(lines(text, 1, 2000), text);
+        assert_eq!(lines(text, 2, 2), "two\nthree\n[lines 2 to 3 of 4; go on with offset 4]");
+        assert_eq!(lines(text, 4, 9), "four\n");
+        assert_eq!(lines(text, 5, 1), "[the file has only 4 lines]");
+        assert_eq!(lines("", 1, 10), "");
+    }
+
+    #[test]
+    fn an_answer_is_capped_and_says_so() {
+        let long = "ä".repeat(ANSWER_LIMIT);
+        let answer = lines(&long, 1, 1);
+        assert!(answer.len() < ANSWER_LIMIT + 100 && answer.ends_with(" bytes of this line were cut]"));
+        let many = "line\n".repeat(ANSWER_LIMIT);
+        let answer = lines(&many, 1, usize::MAX);
+        assert!(answer.len() < ANSWER_LIMIT + 100 && answer.contains("go on with offset"));
+    }
+}

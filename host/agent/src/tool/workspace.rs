@@ -1,0 +1,95 @@
+//! The folder that file tools work in, as a capability: a handle from which every path is resolved, so that neither
+//! `..` nor a symbolic link, not even one made in the meantime, leads out of it.
+
+use super::ToolError;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The project that an agent works on.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    given: PathBuf,
+    root: PathBuf,
+    dir: Arc<Dir>,
+}
+
+/// Why a folder cannot be a workspace.
+#[derive(Debug, thiserror::Error)]
+#[error("the workspace {} cannot be opened: {source}", .path.display())]
+pub struct WorkspaceError {
+    /// The folder.
+    pub path: PathBuf,
+    /// What the system says.
+    #[source]
+    pub source: io::Error,
+}
+
+impl Workspace {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// If it is not there, is no folder, or must not be read.
+    pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
+        let error = |source| WorkspaceError { path: path.to_owned(), source };
+        let root = path.canonicalize().map_err(error)?;
+        let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(error)?;
+        let given = std::path::absolute(path).map_err(error)?;
+        Ok(Self { given, root, dir: Arc::new(dir) })
+    }
+
+    /// The folder's canonical path.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// `path` relative to the workspace. Only absolute paths are looked at: what a relative one reaches is decided when
+    /// it is opened.
+    pub(super) fn relative(&self, path: &str) -> Result<PathBuf, ToolError> {
+        let asked = Path::new(path);
+        let relative = if asked.is_absolute() {
+            let inside = asked.strip_prefix(&self.root).or_else(|_| asked.strip_prefix(&self.given));
+            inside.map_err(|_| ToolError::Outside { path: path.to_owned() })?
+        } else {
+            asked
+        };
+        let empty = relative.as_os_str().is_empty();
+        Ok(if empty { PathBuf::from(".") } else { relative.to_owned() })
+    }
+
+    /// Opens a regular file. Never waits, not even for the writer of a pipe.
+    pub(super) fn open_file(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+        let file = self.dir.open_with(path, options.custom_flags(nonblocking))?;
+        let kind = file.metadata()?;
+        if kind.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        if !kind.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        Ok(file)
+    }
+}
+
+/// The tool's error for a system's. cap-std reports a path that leads out as a permission problem of its own.
+pub(super) fn file_error(path: &str, doing: &'static str, error: &io::Error) -> ToolError {
+    let escaped = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
+    if escaped {
+        return ToolError::Outside { path: path.to_owned() };
+    }
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or folder".into(),
+        io::ErrorKind::IsADirectory => "it is a folder".into(),
+        io::ErrorKind::NotADirectory => "a part of the path is no folder".into(),
+        _ => error.to_string(),
+    };
+    ToolError::File { path: path.to_owned(), doing, reason }
+}

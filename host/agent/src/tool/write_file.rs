@@ -1,0 +1,68 @@
+//! `write_file`: a file of the workspace, new or replaced, with the folders that lead to it.
+
+use super::workspace::{Workspace, file_error};
+use super::{Tool, ToolContext, ToolError, ToolOutput};
+use async_trait::async_trait;
+use cap_std::fs::OpenOptions;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+/// Writes a whole file.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteFile;
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    content: String,
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    fn name(&self) -> &'static str {
+        "write_file"
+    }
+
+    fn description(&self) -> &'static str {
+        "Writes a file of the workspace: creates it, with the folders that lead to it, or replaces all of it. To change \
+         a part of a file use edit_file."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace, or absolute inside of it" },
+                "content": { "type": "string", "description": "The whole new content" },
+            },
+            "required": ["path", "content"],
+            "additionalProperties": false,
+        })
+    }
+
+    async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Arguments { path, content } = super::parsed(self.name(), arguments)?;
+        super::blocking(context, move |workspace| {
+            let relative = workspace.relative(&path)?;
+            let mut written = write(workspace, &relative, &content);
+            if let (Err(error), Some(parent)) = (&written, relative.parent()) {
+                // Only now: where the path leads out, nothing must be made on the way.
+                if error.kind() == ErrorKind::NotFound {
+                    written =
+                        workspace.dir().create_dir_all(parent).and_then(|()| write(workspace, &relative, &content));
+                }
+            }
+            written.map_err(|error| file_error(&path, "written", &error))?;
+            Ok(ToolOutput::success(format!("wrote {} bytes to {path}", content.len())))
+        })
+        .await
+    }
+}
+
+/// Replaces a file's content; its permissions stay.
+pub(super) fn write(workspace: &Workspace, relative: &Path, content: &str) -> std::io::Result<()> {
+    let mut file = workspace.open_file(relative, OpenOptions::new().write(true).create(true).truncate(true))?;
+    file.write_all(content.as_bytes())
+}

@@ -1,0 +1,84 @@
+//! Ctrl-C: what runs dies, the transcript is whole, the session ends in order.
+
+use crate::support::{Harness, Prepared, Shared, calls, on, results, says, stored};
+use hookhost_agent::agent::{AgentEvent, Status};
+use hookhost_agent::provider::Delta;
+use serde_json::json;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Waits for a condition that another task or process brings about.
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn number(path: &Path) -> Option<i32> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Gone, or a zombie that nobody has looked at yet.
+fn is_dead(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !status.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['R', 'S', 'D', 'T']))
+}
+
+/// What plugins do in each test; all tests of this file share their host.
+static HOST: Shared = Shared::new(|| {
+    vec![on(
+        "no_further_task_begins",
+        "starter",
+        json!({
+            "session-start": { "value": [{ "prompt": "more" }] },
+            "task-complete": { "verdict": "go-on", "value": [{ "prompt": "still more" }] },
+        }),
+    )]
+});
+
+#[tokio::test]
+async fn in_the_middle_of_a_tool_its_processes_die_and_every_call_has_a_result() {
+    let sleeper = "bash -c 'sleep 600 & echo $! > pid; wait'";
+    let harness = Harness::bare([calls([
+        ("bash", json!({ "command": "echo first" })),
+        ("bash", json!({ "command": sleeper })),
+        ("bash", json!({ "command": "touch later" })),
+    ])])
+    .await;
+    let pid_file = harness.path("pid");
+    let (outcome, ()) = tokio::join!(harness.run(), async {
+        until("the tool starts", || number(&pid_file).is_some()).await;
+        harness.cancel.cancel();
+    });
+    assert_eq!(outcome.status, Status::Cancelled);
+    let pid = number(&pid_file).unwrap();
+    until("the grandchild dies", || is_dead(pid)).await;
+    assert!(!harness.path("later").exists());
+    let aborted = ("aborted: the run was cancelled", true);
+    assert_eq!(results(&stored(&outcome)), [("first\n[exit code 0]", false), aborted, aborted]);
+    assert!(matches!(harness.events().last(), Some(AgentEvent::SessionEnded { status: Status::Cancelled, .. })));
+}
+
+#[tokio::test]
+async fn in_the_middle_of_an_answer_the_stream_is_dropped() {
+    // The fake's stream never ends by itself.
+    let endless: Prepared = Ok(vec![Ok(Delta::Text("Once upon\na time".into()))]);
+    let harness = Harness::bare([endless]).await;
+    let (outcome, ()) = tokio::join!(harness.run(), async {
+        until("text is shown", || !harness.shown().is_empty()).await;
+        harness.cancel.cancel();
+    });
+    assert_eq!(outcome.status, Status::Cancelled);
+    assert_eq!(stored(&outcome).len(), 1);
+}
+
+#[tokio::test]
+async fn no_further_task_begins() {
+    let harness = Harness::on(&HOST, "no_further_task_begins", [says("never")]).await;
+    harness.cancel.cancel();
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.turns), (Status::Cancelled, 0));
+    assert!(stored(&outcome).is_empty());
+}

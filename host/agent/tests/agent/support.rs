@@ -1,0 +1,280 @@
+//! An agent in a folder of its own: a provider that plays answers and keeps requests, and `all-events` plugins that do
+//! what their configuration says.
+
+use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _};
+use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::event::EventKind;
+use hookhost::{Config, Host};
+use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Recorded, RunOutcome};
+use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
+use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request, RetryPolicy};
+use hookhost_agent::tool::{Tool, Toolbox};
+use hookhost_agent::transcript::StoredSession;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+/// A component that `cargo xtask plugins` has built.
+fn component(name: &str) -> PathBuf {
+    let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
+    let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(name);
+    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
+    path
+}
+
+/// A copy of `all-events` under the plugin's name, since no two entries can be of one file. Written beside and renamed:
+/// other tests may be using it.
+fn copy_named(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent_loop");
+    std::fs::create_dir_all(&folder).unwrap();
+    let fresh = tempfile::NamedTempFile::new_in(&folder).unwrap();
+    std::fs::copy(component("all_events.wasm"), fresh.path()).unwrap();
+    let path = folder.join(format!("{name}.wasm"));
+    fresh.persist(&path).unwrap();
+    path
+}
+
+/// An `all-events` plugin that hears the events it has a behaviour for, and no others.
+pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
+    let path = copy_named(name);
+    let mut entry = Entry::new(name, path.clone(), Digest::of_file(&path).unwrap());
+    entry.grants.audit = true;
+    entry.grants.state = Some(StateGrant::default());
+    entry.grants.transcript = true;
+    entry.grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    let Value::Object(config) = behaviour else { panic!("a behaviour is an object") };
+    entry.events = Some(config.keys().filter_map(|event| EventKind::from_name(event)).collect());
+    entry.config = config;
+    entry
+}
+
+/// What a plugin does in the session of this name, which is that of the test.
+pub(crate) fn on(session: &'static str, plugin: &'static str, behaviour: Value) -> Scenario {
+    Scenario { session, plugin, behaviour }
+}
+
+/// See [`on`].
+pub(crate) struct Scenario {
+    session: &'static str,
+    plugin: &'static str,
+    behaviour: Value,
+}
+
+/// A host that tests share, since it takes a second to make one: each plugin behaves by the session's name.
+pub(crate) struct Shared {
+    scenarios: fn() -> Vec<Scenario>,
+    host: OnceCell<Host>,
+}
+
+impl Shared {
+    pub(crate) const fn new(scenarios: fn() -> Vec<Scenario>) -> Self {
+        Self { scenarios, host: OnceCell::const_new() }
+    }
+
+    async fn host(&self) -> Host {
+        let host = self.host.get_or_init(async || {
+            let mut plugins = BTreeMap::<&str, Map<String, Value>>::new();
+            for Scenario { session, plugin, behaviour } in (self.scenarios)() {
+                let Value::Object(events) = behaviour else { panic!("a behaviour is an object") };
+                let merged = plugins.entry(plugin).or_default();
+                for (event, behaviour) in events {
+                    let behaviours = if let Value::Array(many) = behaviour { many } else { vec![behaviour] };
+                    let list = merged.entry(event).or_insert_with(|| json!([])).as_array_mut().unwrap();
+                    list.extend(behaviours.into_iter().map(|mut behaviour| {
+                        behaviour["when"]["session"] = json!(session);
+                        behaviour
+                    }));
+                }
+            }
+            let plugins = plugins.into_iter().map(|(name, behaviour)| plugin(name, Value::Object(behaviour)));
+            let config = Config::from_entries(plugins.collect(), Settings::default()).unwrap();
+            Host::builder(config).build().await.unwrap()
+        });
+        host.await.clone()
+    }
+}
+
+/// One prepared answer of [`Fake`].
+pub(crate) type Prepared = Result<Vec<Result<Delta, ProviderError>>, ProviderError>;
+
+pub(crate) const USED: TokenUsage = TokenUsage { input_tokens: 100, cached_input_tokens: 60, output_tokens: 10 };
+
+/// The model says this and is done.
+pub(crate) fn says(text: &str) -> Prepared {
+    answer(text, Vec::new())
+}
+
+/// The model calls these tools; the calls are named c1, c2, ….
+pub(crate) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Prepared {
+    says_and_calls("", calls)
+}
+
+pub(crate) fn says_and_calls<const N: usize>(text: &str, calls: [(&str, Value); N]) -> Prepared {
+    let call = |(place, (name, arguments)): (usize, (&str, Value))| ToolUse {
+        id: format!("c{}", place + 1),
+        name: name.into(),
+        arguments,
+    };
+    answer(text, calls.into_iter().enumerate().map(call).collect())
+}
+
+fn answer(text: &str, calls: Vec<ToolUse>) -> Prepared {
+    let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolCalls };
+    // Pieces that are no lines, as models send them.
+    let pieces = text.as_bytes().chunks(5).map(|piece| Delta::Text(String::from_utf8(piece.to_vec()).unwrap()));
+    let calls = calls.into_iter().map(Delta::ToolCall);
+    Ok(pieces.chain(calls).chain([Delta::Usage(USED), Delta::Stop(stop)]).map(Ok).collect())
+}
+
+/// A provider that plays prepared answers and keeps what it was asked.
+#[derive(Debug)]
+pub(crate) struct Fake {
+    name: &'static str,
+    answers: Mutex<VecDeque<Prepared>>,
+    requests: Mutex<Vec<Request>>,
+}
+
+impl Fake {
+    pub(crate) fn new(name: &'static str, answers: impl IntoIterator<Item = Prepared>) -> Arc<Self> {
+        let answers = Mutex::new(answers.into_iter().collect());
+        Arc::new(Self { name, answers, requests: Mutex::default() })
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Provider for Fake {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
+        self.requests.lock().unwrap().push(request);
+        let answer = self.answers.lock().unwrap().pop_front();
+        let none = || Err(ProviderError::BadAnswer { provider: self.name.into(), reason: "no answer is left".into() });
+        Ok(stream::iter(answer.unwrap_or_else(none)?).chain(stream::pending()).boxed())
+    }
+}
+
+/// An agent that has not run yet.
+pub(crate) struct Harness {
+    /// Holds the workspace and the transcripts until the test has ended.
+    _folder: TempDir,
+    pub(crate) fake: Arc<Fake>,
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) others: Vec<(Arc<dyn Provider>, Vec<String>)>,
+    pub(crate) config: AgentConfig,
+    pub(crate) tools: Toolbox,
+    pub(crate) host: Host,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) recorded: Recorded,
+}
+
+impl Harness {
+    /// Without plugins.
+    pub(crate) async fn bare<const N: usize>(answers: [Prepared; N]) -> Self {
+        Self::with_host(Host::builder(Config::empty()).build().await.unwrap(), answers)
+    }
+
+    /// With the plugins of `shared`, as they behave in the session `name`.
+    pub(crate) async fn on<const N: usize>(shared: &Shared, name: &str, answers: [Prepared; N]) -> Self {
+        let mut harness = Self::with_host(shared.host().await, answers);
+        harness.config.session = Some(name.to_owned());
+        harness
+    }
+
+    pub(crate) fn with_host<const N: usize>(host: Host, answers: [Prepared; N]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("work")).unwrap();
+        let mut config = AgentConfig::new(folder.path().join("work"), "model-1");
+        config.transcript_dir = Some(folder.path().join("sessions"));
+        let wait = Duration::from_millis(1);
+        config.retry = RetryPolicy { retries: 2, first_wait: wait, longest_wait: wait };
+        let fake = Fake::new("fake", answers);
+        Self {
+            _folder: folder,
+            provider: Arc::clone(&fake) as _,
+            fake,
+            others: Vec::new(),
+            config,
+            tools: Toolbox::builtin().unwrap(),
+            host,
+            cancel: CancellationToken::new(),
+            recorded: Recorded::default(),
+        }
+    }
+
+    pub(crate) fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools = self.tools.with(Arc::new(tool)).unwrap();
+        self
+    }
+
+    pub(crate) async fn run(&self) -> RunOutcome {
+        let builder =
+            Agent::builder(self.host.clone(), Arc::clone(&self.provider), self.tools.clone(), self.config.clone());
+        let builder = self
+            .others
+            .iter()
+            .fold(builder, |builder, (provider, models)| builder.models(Arc::clone(provider), models.clone()).unwrap());
+        builder.build().unwrap().run("do it", &self.recorded, &self.cancel).await.unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.config.workspace.join(name)
+    }
+
+    pub(crate) fn events(&self) -> Vec<AgentEvent> {
+        self.recorded.events()
+    }
+
+    /// All text that was shown.
+    pub(crate) fn shown(&self) -> String {
+        let text = |event: AgentEvent| if let AgentEvent::Text { text } = event { text } else { String::new() };
+        self.events().into_iter().map(text).collect()
+    }
+}
+
+/// The session on disk, whole: no cut line, an end, and one result for each call, before the next answer.
+pub(crate) fn stored(outcome: &RunOutcome) -> Vec<Message> {
+    let stored = StoredSession::read(outcome.transcript.as_ref().unwrap()).unwrap();
+    assert_eq!(stored.cut_bytes, 0);
+    let ending = stored.ending.unwrap();
+    assert_eq!(
+        (ending.status.as_str(), &ending.reason, ending.usage),
+        (outcome.status.name(), &outcome.reason, outcome.usage)
+    );
+    let mut open: Vec<String> = Vec::new();
+    for message in &stored.messages {
+        match message {
+            Message::Tool { call_id, .. } => {
+                let place = open.iter().position(|id| id == call_id);
+                open.remove(place.unwrap_or_else(|| panic!("a second result, or one of no call: {message:?}")));
+            }
+            Message::User { .. } => assert!(open.is_empty(), "calls without a result: {open:?}"),
+            Message::Assistant { tool_calls, .. } => {
+                assert!(open.is_empty(), "calls without a result: {open:?}");
+                open = tool_calls.iter().map(|call| call.id.clone()).collect();
+            }
+        }
+    }
+    assert!(open.is_empty(), "calls without a result: {open:?}");
+    stored.messages
+}
+
+/// The results in a conversation: text and whether it is an error.
+pub(crate) fn results<'a>(messages: &'a [Message]) -> Vec<(&'a str, bool)> {
+    let result = |message: &'a Message| match message {
+        Message::Tool { text, is_error, .. } => Some((text.as_str(), *is_error)),
+        Message::User { .. } | Message::Assistant { .. } => None,
+    };
+    messages.iter().filter_map(result).collect()
+}

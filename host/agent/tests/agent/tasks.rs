@@ -1,0 +1,174 @@
+//! Tasks and ends: `session-start`, `task-complete`, `agent-error`, `session-end`, and the limits.
+
+use crate::support::{Harness, Shared, calls, on, plugin, says, stored};
+use hookhost::allowlist::Settings;
+use hookhost::capability::{Model, ModelRequest};
+use hookhost::{Config, Host};
+use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
+use hookhost_agent::message::Message;
+use hookhost_agent::provider::ProviderError;
+use serde_json::json;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+
+fn prompts(messages: &[Message]) -> Vec<&str> {
+    messages.iter().filter(|message| matches!(message, Message::User { .. })).map(Message::text).collect()
+}
+
+fn broken() -> ProviderError {
+    ProviderError::Unauthorized { provider: "fake".into(), status: 401, variable: Some("KEY".into()) }
+}
+
+/// What plugins do in each test; all tests of this file share their host.
+static HOST: Shared = Shared::new(|| {
+    vec![
+        on(
+            "tasks_of_session_start_come_behind_the_users_prompt",
+            "starter",
+            json!({ "session-start": { "value": [{ "prompt": "then this", "title": "More" }] } }),
+        ),
+        on(
+            "task_complete_hears_how_it_went_and_can_go_on",
+            "starter",
+            json!({ "task-complete": { "when": { "contains": "\"turns\":2" }, "verdict": "go-on", "value": [{ "prompt": "{value}" }] } }),
+        ),
+        on(
+            "recovered",
+            "starter",
+            json!({ "agent-error": { "verdict": "go-on", "value": [{ "prompt": "{value}" }] } }),
+        ),
+        on("not_recovered", "starter", json!({ "agent-error": { "verdict": "finish" } })),
+        on(
+            "tasks_without_end_are_ended",
+            "starter",
+            json!({ "task-complete": { "verdict": "go-on", "value": [{ "prompt": "again" }] } }),
+        ),
+        on(
+            "tasks_without_end_are_ended",
+            "guard",
+            json!({ "before-inference": { "verdict": "respond", "value": "." } }),
+        ),
+        on(
+            "the_first_end_that_is_no_success_is_the_runs",
+            "starter",
+            json!({ "session-start": { "value": [{ "prompt": "fine" }] } }),
+        ),
+        on(
+            "the_first_end_that_is_no_success_is_the_runs",
+            "guard",
+            json!({ "prompt-submit": { "when": { "contains": "do it" }, "verdict": "reject", "reason": "no" } }),
+        ),
+    ]
+});
+
+#[tokio::test]
+async fn tasks_of_session_start_come_behind_the_users_prompt() {
+    let harness =
+        Harness::on(&HOST, "tasks_of_session_start_come_behind_the_users_prompt", [says("One."), says("Two.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Two."));
+    assert_eq!(prompts(&stored(&outcome)), ["do it", "then this"]);
+    let started = AgentEvent::TaskStarted { prompt: "then this".into(), title: Some("More".into()) };
+    assert!(harness.events().contains(&started));
+}
+
+#[tokio::test]
+async fn task_complete_hears_how_it_went_and_can_go_on() {
+    let harness = Harness::on(
+        &HOST,
+        "task_complete_hears_how_it_went_and_can_go_on",
+        [calls([("bash", json!({ "command": "true" }))]), says("One."), says("Two.")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    let told: serde_json::Value = serde_json::from_str(prompts(&messages)[1]).unwrap();
+    assert_eq!(told, json!({ "status": "success", "turns": 2, "input-tokens": 200, "output-tokens": 20 }));
+}
+
+#[tokio::test]
+async fn tasks_without_end_are_ended() {
+    let harness = Harness::on(&HOST, "tasks_without_end_are_ended", []).await;
+    let outcome = harness.run().await;
+    assert_eq!(prompts(&stored(&outcome)).len(), MAX_TASKS);
+    let told = harness
+        .events()
+        .into_iter()
+        .filter(|event| matches!(event, AgentEvent::Notice { text } if text.contains("at most 64 tasks")));
+    assert_eq!(told.count(), 1);
+}
+
+#[tokio::test]
+async fn the_last_turn_that_is_allowed_is_the_last() {
+    let bash = || calls([("bash", json!({ "command": "true" }))]);
+    let mut harness = Harness::bare([bash(), bash(), says("never")]).await;
+    harness.config.max_turns = NonZeroU32::new(2).unwrap();
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.turns), (Status::MaxTurns, 2));
+    assert_eq!(outcome.reason.as_deref(), Some("the task has used all of its 2 model calls"));
+    stored(&outcome);
+}
+
+#[tokio::test]
+async fn an_error_that_a_plugin_answers_with_a_task_does_not_stand() {
+    let harness = Harness::on(&HOST, "recovered", [Err(broken()), says("Recovered.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Recovered."));
+    let expected = "the provider fake refused the API key (HTTP 401): check the value of the environment variable KEY";
+    assert_eq!(prompts(&stored(&outcome)), ["do it", expected]);
+
+    let outcome = Harness::on(&HOST, "not_recovered", [Err(broken())]).await.run().await;
+    assert_eq!((outcome.status, outcome.reason.as_deref()), (Status::Error, Some(expected)));
+}
+
+#[tokio::test]
+async fn the_first_end_that_is_no_success_is_the_runs() {
+    let harness = Harness::on(&HOST, "the_first_end_that_is_no_success_is_the_runs", [says("Fine.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Rejected, "Fine."));
+}
+
+/// A model of the capability `model` that keeps what plugins tell it.
+#[derive(Default)]
+struct Ear(Mutex<Vec<String>>);
+
+impl Model for Ear {
+    fn complete<'a>(
+        &'a self,
+        _: &'a str,
+        request: ModelRequest,
+    ) -> futures_util::future::BoxFuture<'a, Result<String, String>> {
+        self.0.lock().unwrap().push(format!("{}: {}", request.instructions, request.input));
+        Box::pin(std::future::ready(Ok(String::new())))
+    }
+}
+
+#[tokio::test]
+async fn every_run_ends_with_session_end_and_its_totals() {
+    let listener = || plugin("listener", json!({ "session-end": { "do": [{ "model": ["end", "{value}"] }] } }));
+    for (answer, input) in [(says("Done."), 100), (Err(broken()), 0)] {
+        let ear = Arc::new(Ear::default());
+        let config = Config::from_entries(vec![listener()], Settings::default()).unwrap();
+        let host = Host::builder(config).model(ear.clone()).build().await.unwrap();
+        Harness::with_host(host, [answer]).run().await;
+        let heard = ear.0.lock().unwrap().clone();
+        assert_eq!(heard.len(), 1);
+        assert!(heard[0].contains(&format!("\"session-input-tokens\":{input}")), "{heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_transcript_that_cannot_be_created_is_an_error_before_anything_runs() {
+    let mut harness = Harness::bare([says("never")]).await;
+    std::fs::write(harness.path("file"), "").unwrap();
+    harness.config.transcript_dir = Some(harness.path("file"));
+    let agent = hookhost_agent::agent::Agent::builder(
+        harness.host.clone(),
+        harness.provider.clone(),
+        harness.tools.clone(),
+        harness.config.clone(),
+    );
+    let error = agent.build().unwrap().run("x", &harness.recorded, &harness.cancel).await.unwrap_err();
+    assert!(error.to_string().starts_with("the transcript "), "{error}");
+    assert!(harness.fake.requests().is_empty() && harness.events().is_empty());
+}

@@ -1,0 +1,188 @@
+//! Text on its way: `prompt-submit`, `stream-delta`, `stream-end`, `finalize-content`.
+
+use crate::support::{Harness, Shared, calls, on, says, says_and_calls, stored};
+use hookhost::event::EventKind;
+use hookhost_agent::agent::{AgentEvent, Status};
+use hookhost_agent::message::Message;
+use serde_json::json;
+
+/// What plugins do in each test; all tests of this file share their host.
+static HOST: Shared = Shared::new(|| {
+    vec![
+        on(
+            "a_replaced_prompt_is_what_the_model_and_the_transcript_get",
+            "guard",
+            json!({ "prompt-submit": { "verdict": "replace", "value": "{value}, please" } }),
+        ),
+        on(
+            "a_rejected_prompt_never_reaches_the_model",
+            "guard",
+            json!({ "prompt-submit": { "verdict": "reject", "reason": "not here" } }),
+        ),
+        on(
+            "what_is_shown_passes_stream_delta_in_whole_lines",
+            "guard",
+            json!({ "stream-delta": { "verdict": "replace", "value": "<{value}>" } }),
+        ),
+        on(
+            "a_rejected_line_is_replaced_by_a_note",
+            "guard",
+            json!({ "stream-delta": { "when": { "contains": "secret" }, "verdict": "reject", "reason": "hush" } }),
+        ),
+    ]
+});
+
+/// The same where somebody hears `finalize-content`: with [`HOST`], nobody does.
+static FINAL: Shared = Shared::new(|| {
+    vec![
+        on("withheld", "guard", json!({ "finalize-content": { "verdict": "reject", "reason": "hush" } })),
+        on(
+            "withheld.stop",
+            "guard",
+            json!({ "finalize-content": { "verdict": "reject", "reason": "hush", "stop": true } }),
+        ),
+        on(
+            "text_waits_until_it_is_final_where_a_plugin_hears_finalize_content",
+            "masker",
+            json!({ "finalize-content": { "verdict": "replace", "value": "masked" } }),
+        ),
+        on(
+            "a_held_final_text_still_passes_stream_delta",
+            "guard",
+            json!({ "finalize-content": { "verdict": "replace", "value": "{value} (final)" } }),
+        ),
+        on(
+            "a_held_final_text_still_passes_stream_delta",
+            "masker",
+            json!({ "stream-delta": { "verdict": "replace", "value": "<{value}>" } }),
+        ),
+        on(
+            "text_is_shown_at_once_where_the_configuration_says_so",
+            "masker",
+            json!({ "finalize-content": { "verdict": "replace", "value": "masked" } }),
+        ),
+        on("a_plugin_that_cannot_finalise_withholds", "guard", json!({ "finalize-content": { "misbehave": "trap" } })),
+        on(
+            "plugins_can_read_the_conversation_so_far",
+            "guard",
+            json!({ "finalize-content": { "do": [{ "transcript": [0, 10] }], "verdict": "replace", "value": "{last}" } }),
+        ),
+    ]
+});
+
+#[tokio::test]
+async fn a_replaced_prompt_is_what_the_model_and_the_transcript_get() {
+    let harness =
+        Harness::on(&HOST, "a_replaced_prompt_is_what_the_model_and_the_transcript_get", [says("Done.")]).await;
+    let outcome = harness.run().await;
+    let prompt = Message::User { text: "do it, please".into() };
+    assert_eq!(harness.fake.requests()[0].messages, std::slice::from_ref(&prompt));
+    assert_eq!(stored(&outcome)[0], prompt);
+    let changed = AgentEvent::Changed {
+        event: EventKind::PromptSubmit,
+        by: vec!["guard".into()],
+        before: json!("do it"),
+        after: json!("do it, please"),
+    };
+    assert!(harness.events().contains(&changed));
+}
+
+#[tokio::test]
+async fn a_rejected_prompt_never_reaches_the_model() {
+    let harness = Harness::on(&HOST, "a_rejected_prompt_never_reaches_the_model", [says("never")]).await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Rejected);
+    assert_eq!(outcome.reason.as_deref(), Some("Rejected by guard: not here"));
+    assert!(harness.fake.requests().is_empty());
+    assert!(stored(&outcome).is_empty());
+}
+
+#[tokio::test]
+async fn what_is_shown_passes_stream_delta_in_whole_lines() {
+    let harness = Harness::on(
+        &HOST,
+        "what_is_shown_passes_stream_delta_in_whole_lines",
+        [says("one line\nand another\nand the rest")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!(harness.shown(), "<one line\n><and another\n><and the rest>");
+    assert_eq!(outcome.text, harness.shown());
+    // It is about what the user is shown; the conversation keeps the model's words.
+    assert_eq!(stored(&outcome)[1].text(), "one line\nand another\nand the rest");
+}
+
+#[tokio::test]
+async fn a_rejected_line_is_replaced_by_a_note() {
+    let harness = Harness::on(&HOST, "a_rejected_line_is_replaced_by_a_note", [says("fine\na secret\nfine\n")]).await;
+    harness.run().await;
+    assert_eq!(harness.shown(), "fine\n[withheld: Rejected by guard: hush]\nfine\n");
+}
+
+#[tokio::test]
+async fn text_waits_until_it_is_final_where_a_plugin_hears_finalize_content() {
+    let harness = Harness::on(
+        &FINAL,
+        "text_waits_until_it_is_final_where_a_plugin_hears_finalize_content",
+        [says_and_calls("I look at hunter2.", [("list_dir", json!({ "path": "." }))]), says("It is hunter2.")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "masked"));
+    assert_eq!(harness.shown(), "masked");
+    assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
+    assert_eq!(stored(&outcome).last().unwrap().text(), "masked");
+}
+
+#[tokio::test]
+async fn a_held_final_text_still_passes_stream_delta() {
+    let harness = Harness::on(&FINAL, "a_held_final_text_still_passes_stream_delta", [says("Done.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!(harness.shown(), "<Done. (final)>");
+    assert_eq!(outcome.text, "<Done. (final)>");
+    assert_eq!(stored(&outcome)[1].text(), "Done. (final)");
+}
+
+#[tokio::test]
+async fn text_is_shown_at_once_where_the_configuration_says_so() {
+    let mut harness =
+        Harness::on(&FINAL, "text_is_shown_at_once_where_the_configuration_says_so", [says("first\n")]).await;
+    harness.config.stream_unfinalised = true;
+    let outcome = harness.run().await;
+    assert_eq!(harness.shown(), "first\nmasked");
+    assert_eq!((outcome.text.as_str(), stored(&outcome)[1].text()), ("masked", "masked"));
+}
+
+#[tokio::test]
+async fn a_rejected_final_text_is_withheld_with_a_note() {
+    for (name, stop) in [("withheld", false), ("withheld.stop", true)] {
+        let harness = Harness::on(&FINAL, name, [says("hunter2")]).await;
+        let outcome = harness.run().await;
+        assert_eq!(outcome.status, if stop { Status::Rejected } else { Status::Success });
+        assert_eq!(outcome.text, "[withheld: Rejected by guard: hush]");
+        assert_eq!(stored(&outcome)[1].text(), outcome.text);
+        assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_that_cannot_finalise_withholds() {
+    let harness = Harness::on(&FINAL, "a_plugin_that_cannot_finalise_withholds", [says("hunter2")]).await;
+    let outcome = harness.run().await;
+    assert!(outcome.text.starts_with("[withheld: Blocked because the plugin guard failed"), "{}", outcome.text);
+}
+
+#[tokio::test]
+async fn plugins_can_read_the_conversation_so_far() {
+    let harness = Harness::on(
+        &FINAL,
+        "plugins_can_read_the_conversation_so_far",
+        [calls([("bash", json!({ "command": "echo hi" }))]), says("Done.")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!(
+        outcome.text,
+        "3 of 3\nuser: do it\nassistant: [calls bash {\"command\":\"echo hi\"}]\ntool: hi\n[exit code 0]"
+    );
+}

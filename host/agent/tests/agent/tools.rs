@@ -1,0 +1,479 @@
+//! Tool calls: `before-tool-call`, `before-tools`, `after-tool-call`, and how calls run.
+
+use crate::support::{Harness, Shared, calls, on, results, says, says_and_calls, stored};
+use async_trait::async_trait;
+use hookhost_agent::agent::{AgentEvent, Refused, Status};
+use hookhost_agent::message::Message;
+use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// What plugins do in each test; all tests of this file share their host.
+static HOST: Shared = Shared::new(|| {
+    vec![
+        on(
+            "a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "not this one", "code": "g.1" } }),
+        ),
+        on(
+            "a_refusal_with_stop_ends_the_run_and_no_other_call_runs",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "second" }, "verdict": "reject", "reason": "enough", "stop": true } }),
+        ),
+        on(
+            "the_same_refused_call_five_times_ends_the_run",
+            "guard",
+            json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }),
+        ),
+        on(
+            "a_changed_call_runs_as_changed_and_the_change_is_told",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "\"a\"" }, "verdict": "modify", "value": { "path": "b", "content": "changed" } } }),
+        ),
+        on(
+            "a_response_is_the_result_and_passes_after_tool_call_as_the_plugins",
+            "guard",
+            json!({ "before-tool-call": { "verdict": "respond", "value": { "text": "from the plugin", "is-error": false } } }),
+        ),
+        on(
+            "a_response_is_the_result_and_passes_after_tool_call_as_the_plugins",
+            "masker",
+            json!({ "after-tool-call": { "verdict": "replace", "value": "{value}, by a {source}" } }),
+        ),
+        on(
+            "a_rejected_batch_runs_none_of_its_calls",
+            "guard",
+            json!({ "before-tools": { "verdict": "reject", "reason": "not together" } }),
+        ),
+        on(
+            "a_batch_holds_the_calls_as_settled_and_only_those_that_are_to_run",
+            "guard",
+            json!({ "before-tool-call": [
+            { "when": { "contains": "drop" }, "verdict": "reject", "reason": "no" },
+            { "when": { "contains": "change" }, "verdict": "modify", "value": { "command": "echo settled" } },
+        ] }),
+        ),
+        on(
+            "a_batch_holds_the_calls_as_settled_and_only_those_that_are_to_run",
+            "masker",
+            json!({ "before-tools": { "verdict": "reject", "reason": "{value}" } }),
+        ),
+        on(
+            "a_masked_result_reaches_nobody_in_its_first_form",
+            "masker",
+            json!({ "after-tool-call": { "when": { "contains": "hunter2" }, "verdict": "replace", "value": "masked" } }),
+        ),
+        on(
+            "a_failed_plugin_is_told_apart_from_a_rejection",
+            "guard",
+            json!({ "before-tool-call": { "misbehave": "trap" } }),
+        ),
+        on(
+            "a_plugin_that_keeps_failing_is_announced_once",
+            "guard",
+            json!({ "after-inference": { "misbehave": "trap" }, "before-tool-call": { "misbehave": "trap" } }),
+        ),
+        on(
+            "a_rewritten_action_is_what_runs",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "\"a\"" }, "verdict": "rewrite", "value": { "read-file": "b" } } }),
+        ),
+        // bash has no argument for another directory.
+        on(
+            "a_rewrite_that_the_tool_cannot_carry_is_a_failure_and_nothing_runs",
+            "guard",
+            json!({ "before-tool-call": { "verdict": "rewrite", "value": { "shell": { "command": "true", "cwd": "/", "dialect": "posix" } } } }),
+        ),
+        on(
+            "withheld",
+            "guard",
+            json!({ "after-tool-call": { "when": { "contains": "secret" }, "verdict": "reject", "reason": "a secret" } }),
+        ),
+        on(
+            "withheld.stop",
+            "guard",
+            json!({ "after-tool-call": { "when": { "contains": "secret" }, "verdict": "reject", "reason": "a secret", "stop": true } }),
+        ),
+        on(
+            "an_escalation_that_nobody_answers_is_a_no",
+            "guard",
+            json!({ "before-tool-call": { "verdict": "escalate", "question": "really?" } }),
+        ),
+    ]
+});
+
+#[tokio::test]
+async fn results_go_back_in_call_order_and_the_workspace_is_changed() {
+    let harness = Harness::bare([
+        says_and_calls(
+            "I write.",
+            [
+                ("write_file", json!({ "path": "a", "content": "one" })),
+                ("bash", json!({ "command": "cat a; exit 1" })),
+                ("read_file", json!({ "path": "a" })),
+            ],
+        ),
+        says("Done."),
+    ])
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "Done.", 2));
+    assert_eq!(
+        (outcome.usage.input_tokens, outcome.usage.cached_input_tokens, outcome.usage.output_tokens),
+        (200, 120, 20)
+    );
+    let messages = stored(&outcome);
+    assert_eq!(results(&messages), [("wrote 3 bytes to a", false), ("one\n[exit code 1]", true), ("one", false)]);
+    assert_eq!(harness.fake.requests()[1].messages, messages[..5]);
+    assert_eq!(messages[5], Message::Assistant { text: "Done.".into(), tool_calls: Vec::new() });
+    assert_eq!(harness.shown(), "I write.Done.");
+}
+
+#[tokio::test]
+async fn a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason() {
+    let refused = json!({ "path": "forbidden", "content": "" });
+    let harness = Harness::on(
+        &HOST,
+        "a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason",
+        [
+            calls([("write_file", refused.clone()), ("write_file", json!({ "path": "fine", "content": "" }))]),
+            says("Then not."),
+        ],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    assert!(!harness.path("forbidden").exists() && harness.path("fine").exists());
+    let messages = stored(&outcome);
+    assert_eq!(results(&messages), [("Rejected by guard: not this one", true), ("wrote 0 bytes to fine", false)]);
+    let refusal = Refused {
+        by: vec!["guard".into()],
+        cause: "rejected",
+        reason: "not this one".into(),
+        code: Some("g.1".into()),
+    };
+    let event = AgentEvent::ToolRefused { id: "c1".into(), name: "write_file".into(), arguments: refused, refusal };
+    assert!(harness.events().contains(&event));
+}
+
+#[tokio::test]
+async fn a_refusal_with_stop_ends_the_run_and_no_other_call_runs() {
+    let write = |path: &str| ("write_file", json!({ "path": path, "content": "" }));
+    let harness = Harness::on(
+        &HOST,
+        "a_refusal_with_stop_ends_the_run_and_no_other_call_runs",
+        [calls([write("first"), write("second"), write("third")])],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Rejected);
+    assert_eq!(outcome.reason.as_deref(), Some("Rejected by guard: enough"));
+    assert_eq!(outcome.rejection.as_ref().unwrap().by, ["guard"]);
+    // Settled before anything ran.
+    assert!(!harness.path("first").exists() && !harness.path("third").exists());
+    let messages = stored(&outcome);
+    let texts: Vec<_> = results(&messages).into_iter().map(|(text, _)| text).collect();
+    let not_run = "not run: Rejected by guard: enough";
+    assert_eq!(texts, ["Rejected by guard: enough", not_run, not_run]);
+    assert_eq!(harness.fake.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_same_refused_call_five_times_ends_the_run() {
+    let again = || calls([("bash", json!({ "command": "x" }))]);
+    let other = || calls([("bash", json!({ "command": "y" }))]);
+    let harness = Harness::on(
+        &HOST,
+        "the_same_refused_call_five_times_ends_the_run",
+        [again(), again(), other(), again(), again(), again(), says("never")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.turns), (Status::Rejected, 6));
+    let reason = outcome.reason.clone().unwrap();
+    assert!(reason.starts_with("the model repeated a refused call of bash 5 times: Rejected by guard"), "{reason}");
+    stored(&outcome);
+}
+
+#[tokio::test]
+async fn a_changed_call_runs_as_changed_and_the_change_is_told() {
+    let before = json!({ "path": "a", "content": "as asked" });
+    let harness = Harness::on(
+        &HOST,
+        "a_changed_call_runs_as_changed_and_the_change_is_told",
+        [calls([("write_file", before.clone())]), says("Done.")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    assert!(!harness.path("a").exists());
+    assert_eq!(std::fs::read_to_string(harness.path("b")).unwrap(), "changed");
+    let event = AgentEvent::ToolChanged {
+        id: "c1".into(),
+        name: "write_file".into(),
+        by: vec!["guard".into()],
+        before: before.clone(),
+        after: json!({ "path": "b", "content": "changed" }),
+    };
+    assert!(harness.events().contains(&event));
+    // The conversation keeps what the model asked for.
+    let messages = stored(&outcome);
+    assert!(matches!(&messages[1], Message::Assistant { tool_calls, .. } if tool_calls[0].arguments == before));
+}
+
+#[tokio::test]
+async fn a_rewritten_action_is_what_runs() {
+    let name = "a_rewritten_action_is_what_runs";
+    let answers = [calls([("read_file", json!({ "path": "a", "limit": 1 }))]), says("Done.")];
+    let harness = Harness::on(&HOST, name, answers).await;
+    std::fs::write(harness.path("b"), "one\ntwo\n").unwrap();
+    // Written back into the tool's own arguments, of which the others stay.
+    let messages = stored(&harness.run().await);
+    assert_eq!(results(&messages), [("one\n[lines 1 to 1 of 2; go on with offset 2]", false)]);
+}
+
+#[tokio::test]
+async fn a_rewrite_that_the_tool_cannot_carry_is_a_failure_and_nothing_runs() {
+    let name = "a_rewrite_that_the_tool_cannot_carry_is_a_failure_and_nothing_runs";
+    let answers = [calls([("bash", json!({ "command": "touch ran" }))]), says("Done.")];
+    let harness = Harness::on(&HOST, name, answers).await;
+    let messages = stored(&harness.run().await);
+    let (text, is_error) = results(&messages)[0];
+    assert!(is_error && text.starts_with("Blocked because the plugin guard failed"), "{text}");
+    assert!(!harness.path("ran").exists());
+}
+
+#[tokio::test]
+async fn a_response_is_the_result_and_passes_after_tool_call_as_the_plugins() {
+    let harness = Harness::on(
+        &HOST,
+        "a_response_is_the_result_and_passes_after_tool_call_as_the_plugins",
+        [calls([("write_file", json!({ "path": "a", "content": "" }))]), says("Done.")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert!(!harness.path("a").exists());
+    assert_eq!(results(&stored(&outcome)), [("from the plugin, by a plugin", false)]);
+    let events = harness.events();
+    assert!(events.contains(&AgentEvent::ToolAnswered {
+        id: "c1".into(),
+        name: "write_file".into(),
+        by: "guard".into()
+    }));
+    assert!(!events.iter().any(|event| matches!(event, AgentEvent::ToolStarted { .. })));
+}
+
+#[tokio::test]
+async fn a_rejected_batch_runs_none_of_its_calls() {
+    let write = |path: &str| ("write_file", json!({ "path": path, "content": "" }));
+    let harness = Harness::on(
+        &HOST,
+        "a_rejected_batch_runs_none_of_its_calls",
+        [calls([write("a"), write("b")]), says("Then not.")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    assert!(!harness.path("a").exists() && !harness.path("b").exists());
+    let refused = ("Rejected by guard: not together", true);
+    assert_eq!(results(&stored(&outcome)), [refused, refused]);
+}
+
+#[tokio::test]
+async fn a_batch_holds_the_calls_as_settled_and_only_those_that_are_to_run() {
+    let bash = |command: &str| ("bash", json!({ "command": command }));
+    let harness = Harness::on(
+        &HOST,
+        "a_batch_holds_the_calls_as_settled_and_only_those_that_are_to_run",
+        [calls([bash("drop"), bash("change")]), says("Done.")],
+    )
+    .await;
+    let messages = stored(&harness.run().await);
+    let seen = results(&messages)[1].0;
+    assert!(seen.contains("echo settled") && !seen.contains("drop") && !seen.contains("change"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_masked_result_reaches_nobody_in_its_first_form() {
+    let harness = Harness::on(
+        &HOST,
+        "a_masked_result_reaches_nobody_in_its_first_form",
+        [calls([("read_file", json!({ "path": "secret" }))]), says("Done.")],
+    )
+    .await;
+    std::fs::write(harness.path("secret"), "hunter2").unwrap();
+    let outcome = harness.run().await;
+    assert_eq!(results(&stored(&outcome)), [("masked", false)]);
+    let events = harness.events();
+    let changed = AgentEvent::ResultChanged { id: "c1".into(), name: "read_file".into(), by: vec!["masker".into()] };
+    assert!(events.contains(&changed));
+    assert!(!serde_json::to_string(&events).unwrap().contains("hunter2"));
+    assert!(!format!("{:?}", harness.fake.requests()).contains("hunter2"));
+    assert!(!std::fs::read_to_string(outcome.transcript.unwrap()).unwrap().contains("hunter2"));
+}
+
+#[tokio::test]
+async fn a_rejected_result_is_withheld_and_stop_keeps_later_calls_from_running() {
+    let bash = |command: &str| ("bash", json!({ "command": command }));
+    for (name, stop) in [("withheld", false), ("withheld.stop", true)] {
+        let answers = [calls([bash("echo secret"), bash("touch later")]), says("Done.")];
+        let harness = Harness::on(&HOST, name, answers).await;
+        let outcome = harness.run().await;
+        assert_eq!(outcome.status, if stop { Status::Rejected } else { Status::Success });
+        assert_eq!(harness.path("later").exists(), !stop);
+        assert_eq!(results(&stored(&outcome))[0], ("Rejected by guard: a secret", true));
+    }
+}
+
+#[tokio::test]
+async fn a_failed_plugin_is_told_apart_from_a_rejection() {
+    let harness = Harness::on(
+        &HOST,
+        "a_failed_plugin_is_told_apart_from_a_rejection",
+        [calls([("bash", json!({ "command": "touch ran" }))]), says("Done.")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert!(!harness.path("ran").exists());
+    let messages = stored(&outcome);
+    assert!(results(&messages)[0].0.starts_with("Blocked because the plugin guard failed: "));
+    let refused = harness.events().into_iter().find_map(|event| match event {
+        AgentEvent::ToolRefused { refusal, .. } => Some(refusal.cause),
+        _ => None,
+    });
+    assert_eq!(refused, Some("failed"));
+}
+
+#[tokio::test]
+async fn a_plugin_that_keeps_failing_is_announced_once() {
+    let bash = || calls([("bash", json!({ "command": "true" }))]);
+    let harness = Harness::on(
+        &HOST,
+        "a_plugin_that_keeps_failing_is_announced_once",
+        [bash(), bash(), bash(), bash(), says("Done.")],
+    )
+    .await;
+    assert_eq!(harness.run().await.status, Status::Success);
+    let notices = harness
+        .events()
+        .into_iter()
+        .filter(|event| matches!(event, AgentEvent::Notice { text } if text.contains("plugin guard")));
+    assert_eq!(notices.count(), 1);
+}
+
+#[tokio::test]
+async fn an_escalation_that_nobody_answers_is_a_no() {
+    let harness = Harness::on(
+        &HOST,
+        "an_escalation_that_nobody_answers_is_a_no",
+        [calls([("bash", json!({ "command": "touch ran" }))]), says("Done.")],
+    )
+    .await;
+    let outcome = harness.run().await;
+    assert!(!harness.path("ran").exists());
+    assert!(results(&stored(&outcome))[0].0.starts_with("Not approved (asked by guard)"));
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_run_is_told_to_the_model() {
+    let harness = Harness::bare([
+        calls([
+            ("fly", json!({})),
+            ("bash", json!({ "cmd": "ls" })),
+            ("bash", json!("{\"command\": \"rm -rf")),
+            ("read_file", json!({ "path": "../secret" })),
+        ]),
+        says("Done."),
+    ])
+    .await;
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    let results = results(&messages);
+    assert!(results.iter().all(|(_, is_error)| *is_error));
+    for (result, part) in
+        results.iter().zip(["no tool `fly`", "\"command\" is a required", "no JSON object", "outside of the workspace"])
+    {
+        assert!(result.0.contains(part), "{result:?}");
+    }
+}
+
+#[derive(Debug)]
+struct Meeting {
+    name: &'static str,
+    /// How many calls are under way.
+    running: watch::Sender<usize>,
+    only_reads: bool,
+}
+
+#[async_trait]
+impl Tool for Meeting {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn description(&self) -> &str {
+        "Waits for another call."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    fn only_reads(&self) -> bool {
+        self.only_reads
+    }
+
+    async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.running.send_modify(|running| *running += 1);
+        let mut running = self.running.subscribe();
+        let both = running.wait_for(|running| *running == 2);
+        if tokio::time::timeout(Duration::from_millis(300), both).await.is_ok() {
+            return Ok(ToolOutput::success("met"));
+        }
+        self.running.send_modify(|running| *running -= 1);
+        Ok(ToolOutput::success("alone"))
+    }
+}
+
+#[tokio::test]
+async fn neighbours_that_only_read_run_together_and_others_one_by_one() {
+    for (only_reads, expected) in [(true, "met"), (false, "alone")] {
+        let meeting = Meeting { name: "meet", running: watch::Sender::new(0), only_reads };
+        let harness = Harness::bare([calls([("meet", json!({})), ("meet", json!({}))]), says("Done.")]).await;
+        let harness = harness.with_tool(meeting);
+        let outcome = harness.run().await;
+        assert_eq!(results(&stored(&outcome)), [(expected, false), (expected, false)]);
+    }
+}
+
+#[derive(Debug)]
+struct Buggy;
+
+#[async_trait]
+impl Tool for Buggy {
+    fn name(&self) -> &str {
+        "buggy"
+    }
+
+    fn description(&self) -> &str {
+        "Panics."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        panic!("a bug");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_fails_alone() {
+    let harness = Harness::bare([calls([("buggy", json!({}))]), says("Done.")]).await.with_tool(Buggy);
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    assert_eq!(results(&stored(&outcome)), [("the tool `buggy` failed inside: try something else", true)]);
+}

@@ -1,0 +1,270 @@
+//! The command line. Each flag is documented where it is defined; `docs/cli.md` is the same for reading.
+
+use crate::exit::CODES;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Runs policies for LLM agents as sandboxed WebAssembly components.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 110, arg_required_else_help = true, after_help = CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(RunArgs),
+    Allow(AllowArgs),
+    Trust(TrustArgs),
+    Inspect(InspectArgs),
+    Hooks(HooksArgs),
+    Dispatch(DispatchArgs),
+}
+
+/// Which plugins load.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// The configuration file, which then counts alone [default: the user's hookhost.toml, and those of the project
+    /// that you have approved with `hookhost trust`]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Adds a plugin of the allowlist that has `enabled = false`; can be given several times. One that is not on the
+    /// allowlist is refused
+    #[arg(long = "plugin", value_name = "X.wasm")]
+    pub(crate) plugins: Vec<PathBuf>,
+}
+
+/// What becomes of a question that a plugin asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approve {
+    /// You are asked, where the command runs on a terminal; elsewhere the answer is no.
+    #[default]
+    Ask,
+    /// The answer is no.
+    Deny,
+}
+
+/// Who answers the questions of plugins.
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// What becomes of a question that a plugin asks
+    #[arg(long, value_name = "HOW", default_value = "ask")]
+    pub(crate) approve: Approve,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  hookhost run \"Fix the failing test\"
+  hookhost run --provider local --model qwen3 --workspace ~/src/app < task.txt
+  hookhost run --plugin plugins/path_guard.wasm --json \"Tidy up the docs\" | jq -c .";
+
+/// Run an agent on a folder; plugins hear every step of it
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// What the agent is to do [default: read from the standard input, where that is not a terminal]
+    pub(crate) prompt: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    /// The provider of the model: `anthropic`, `openai`, `scripted`, or a name of [agent.providers]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+
+    /// The model, as the provider calls it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+
+    /// A script to play in place of a model; alone, it chooses the provider `scripted`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+
+    /// The folder that the agent works on, and in which the project's configuration is looked for [default: the working
+    /// directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) approve: ApproveArgs,
+
+    /// Print what happens as JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const ALLOW_EXAMPLES: &str = "\
+Examples:
+  hookhost allow plugins/path_guard.wasm
+  hookhost allow plugins/path_guard.wasm --project --priority 10 --set 'protected=[\"infra/**\"]'
+  hookhost allow token_budget.wasm --grant 'state = { quota = \"64KiB\" }' --set session-tokens=200000 --yes";
+
+/// Put a plugin on the allowlist, or pin its new digest; shows first what it hears and needs
+#[derive(Debug, Args)]
+#[command(after_help = ALLOW_EXAMPLES)]
+pub(crate) struct AllowArgs {
+    /// The plugin's file
+    #[arg(value_name = "X.wasm")]
+    pub(crate) wasm: PathBuf,
+
+    /// Its name in the allowlist [default: the file's name, with `-` for `_`]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    /// The configuration file to write, made where it does not exist [default: the user's hookhost.toml]
+    #[arg(long, value_name = "FILE", conflicts_with = "project")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Write the hookhost.toml of the project: that of the working directory or the nearest folder above it, or a new one
+    /// in the working directory
+    #[arg(long)]
+    pub(crate) project: bool,
+
+    /// When it is asked: lower is earlier [default: 100]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) priority: Option<i32>,
+
+    /// A grant, as a line of [plugin.grants]; can be given several times. What the plugin imports is granted without it,
+    /// with the defaults, but for `model`
+    #[arg(long = "grant", value_name = "LINE")]
+    pub(crate) grants: Vec<String>,
+
+    /// A key of [plugin.config]; can be given several times. The value is TOML, or else a text; a dot in the key goes
+    /// into a table
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// The whole [plugin.config], as a JSON object; `--set` adds to it
+    #[arg(long, value_name = "JSON")]
+    pub(crate) config_json: Option<String>,
+
+    /// Write `enabled = false`: it loads only where `--plugin` names it
+    #[arg(long)]
+    pub(crate) disabled: bool,
+
+    /// Allow it, with what it needs, without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+const TRUST_EXAMPLES: &str = "\
+Examples:
+  hookhost trust
+  hookhost trust ~/src/app --yes
+  hookhost trust --list
+  hookhost trust --revoke ~/src/app";
+
+/// Approve a project's hookhost.toml, as it is now; any change makes it inert again
+#[derive(Debug, Args)]
+#[command(after_help = TRUST_EXAMPLES)]
+pub(crate) struct TrustArgs {
+    /// The file, or its folder [default: the nearest one, from the working directory up, that is not approved]
+    pub(crate) path: Option<PathBuf>,
+
+    /// List what is approved
+    #[arg(long, conflicts_with_all = ["revoke", "path", "yes"])]
+    pub(crate) list: bool,
+
+    /// Take an approval back
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) revoke: bool,
+
+    /// Approve without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  hookhost inspect plugins/path_guard.wasm
+  hookhost inspect --json plugins/path_guard.wasm | jq .events";
+
+/// Show what a plugin hears, needs and is made of; runs nothing of it
+#[derive(Debug, Args)]
+#[command(after_help = INSPECT_EXAMPLES)]
+pub(crate) struct InspectArgs {
+    /// The plugin's file
+    #[arg(value_name = "X.wasm")]
+    pub(crate) wasm: PathBuf,
+
+    /// The configuration file in which to look whether it is allowed [default: those that count here]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const HOOKS_EXAMPLES: &str = "\
+Examples:
+  hookhost hooks
+  hookhost hooks --json | jq -r '.events[] | .event + \": \" + ([.chain[].plugin] | join(\" → \"))'";
+
+/// Show which plugins hear each event, in the order in which they are asked
+#[derive(Debug, Args)]
+#[command(after_help = HOOKS_EXAMPLES)]
+pub(crate) struct HooksArgs {
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const DISPATCH_EXAMPLES: &str = "\
+Examples:
+  echo '{\"call\": {\"id\": \"1\", \"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}}' |
+    hookhost dispatch before-tool-call --payload -
+  hookhost dispatch prompt-submit --payload prompt.json | jq -r .outcome
+
+The payload is a JSON object of the event's parameters, as wit/events.wit names them. In a tool call `action` and
+`origin` can be left out. A key `session` can give cwd, workspace, agent, interactive, turn, depth, id and parent.
+`hookhost dispatch EVENT` without a payload shows an example of one.";
+
+/// Send one event through the chain; prints one JSON object
+#[derive(Debug, Args)]
+#[command(after_help = DISPATCH_EXAMPLES)]
+pub(crate) struct DispatchArgs {
+    /// The event, such as before-tool-call
+    #[arg(value_name = "EVENT", value_parser = event)]
+    pub(crate) event: hookhost::event::EventKind,
+
+    /// A file with what the event carries, as JSON; `-` is the standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) payload: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    #[command(flatten)]
+    pub(crate) approve: ApproveArgs,
+}
+
+fn event(name: &str) -> Result<hookhost::event::EventKind, String> {
+    use hookhost::event::EventKind;
+    EventKind::from_name(name).ok_or_else(|| {
+        let known: Vec<_> = EventKind::ALL.iter().map(|event| event.name()).collect();
+        format!("the events are {}", known.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed_and_every_command_shows_an_example() {
+        let mut cli = Cli::command();
+        cli.clone().debug_assert();
+        for command in cli.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+            let name = command.get_name().to_owned();
+            let help = command.render_help().to_string();
+            assert!(help.contains("Example") && help.contains(&format!("hookhost {name}")), "{help}");
+        }
+    }
+}

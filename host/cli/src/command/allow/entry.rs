@@ -1,0 +1,191 @@
+//! From the command line to an entry. It is put together as the file would write it, and read as the file is read, so
+//! that the same rules hold and the same messages come.
+
+use crate::args::AllowArgs;
+use crate::configuration::SECTIONS;
+use crate::exit::Stop;
+use hookhost::allowlist::{Config, Entry, Error, Layer, Places, Source};
+use hookhost::plugin::Inspection;
+use std::path::Path;
+use toml::{Table, Value};
+
+/// A grant that a plugin needs.
+pub(super) struct Needed<'a> {
+    pub(super) key: &'a str,
+    /// The line of `[plugin.grants]`.
+    pub(super) text: &'a str,
+}
+
+/// The grants without which the plugin will not load.
+pub(super) fn needed(inspection: &Inspection) -> impl Iterator<Item = Needed<'_>> {
+    inspection.grants.iter().map(|line| Needed { key: line.split('=').next().unwrap_or(line).trim(), text: line })
+}
+
+/// The entry that is there, with the file's digest as it is now.
+pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) -> Result<Entry, Stop> {
+    let changes = !args.grants.is_empty()
+        || !args.set.is_empty()
+        || args.config_json.is_some()
+        || args.priority.is_some()
+        || args.disabled
+        || args.name.as_ref().is_some_and(|name| *name != old.name);
+    if changes {
+        let at = old.origin.as_ref().map(ToString::to_string).unwrap_or_default();
+        return Err(Stop::usage(format!(
+            "{} is on the allowlist already, at {at}: change its entry there; this command would only pin its new digest",
+            old.name
+        )));
+    }
+    Ok(Entry { digest: inspection.digest, ..old.clone() })
+}
+
+/// A new entry.
+pub(super) fn new(args: &AllowArgs, inspection: &Inspection, file: &Path, places: &Places) -> Result<Entry, Stop> {
+    let wasm = std::path::absolute(&args.wasm).unwrap_or_else(|_| args.wasm.clone());
+    let path = wasm.to_str().ok_or_else(|| Stop::usage(format!("the path {} is not UTF-8", wasm.display())))?;
+    let mut entry = Table::new();
+    entry.insert("name".into(), Value::String(args.name.clone().unwrap_or_else(|| name_of(&args.wasm))));
+    entry.insert("path".into(), Value::String(path.to_owned()));
+    entry.insert("sha256".into(), Value::String(inspection.digest.to_string()));
+    if let Some(priority) = args.priority {
+        entry.insert("priority".into(), Value::Integer(priority.into()));
+    }
+    if args.disabled {
+        entry.insert("enabled".into(), Value::Boolean(false));
+    }
+    let grants = grants(args, inspection)?;
+    if !grants.is_empty() {
+        entry.insert("grants".into(), Value::Table(grants));
+    }
+    let config = config(args)?;
+    if !config.is_empty() {
+        entry.insert("config".into(), Value::Table(config));
+    }
+    let document = Table::from_iter([("plugin".to_owned(), Value::Array(vec![Value::Table(entry)]))]);
+    // Relative folders in grants are relative to the file that will hold them.
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let source = Source { file, layer: Layer::Chosen, home: places.home.clone() };
+    let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;
+    let entry = read.entries().first().cloned();
+    entry.ok_or_else(|| Stop::usage("the flags give no entry"))
+}
+
+/// The text that was read is of this program's making: its lines would tell nobody anything.
+fn in_the_flags(error: Error) -> Stop {
+    match error {
+        Error::Invalid(problems) => {
+            let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
+            Stop::usage(format!("the entry cannot be written so: {}", messages.join("; ")))
+        }
+        other => Stop::usage(other),
+    }
+}
+
+/// The file's name without its ending, as an entry's name.
+fn name_of(wasm: &Path) -> String {
+    let stem = wasm.file_stem().unwrap_or_default().to_string_lossy();
+    stem.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' }).collect()
+}
+
+/// What the flags grant, and what the plugin needs beside, with the defaults.
+fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, Stop> {
+    let mut grants = Table::new();
+    for line in &args.grants {
+        let parsed: Table = line
+            .parse()
+            .map_err(|_| Stop::usage(format!("--grant {line:?} is no line of [plugin.grants], such as `transcript = true`")))?;
+        for (key, value) in parsed {
+            if grants.insert(key.clone(), value).is_some() {
+                return Err(Stop::usage(format!("--grant gives `{key}` twice")));
+            }
+        }
+    }
+    for needed in needed(inspection).filter(|needed| !args.grants_key(needed.key)) {
+        if needed.key == "model" {
+            return Err(Stop::usage(format!(
+                "it imports `model`, and which model that is only you can say: add --grant '{}' with a model of yours",
+                needed.text
+            )));
+        }
+        let parsed: Table = needed.text.parse().map_err(anyhow::Error::new)?;
+        grants.extend(parsed);
+    }
+    Ok(grants)
+}
+
+impl AllowArgs {
+    /// Whether a `--grant` is about that key.
+    fn grants_key(&self, key: &str) -> bool {
+        self.grants.iter().any(|line| line.parse::<Table>().is_ok_and(|table| table.contains_key(key)))
+    }
+}
+
+/// `--config-json`, and `--set` on top of it.
+fn config(args: &AllowArgs) -> Result<Table, Stop> {
+    let mut config = match &args.config_json {
+        None => Table::new(),
+        Some(text) => {
+            let wrong = |why: &dyn std::fmt::Display| Stop::usage(format!("--config-json is no JSON object for a configuration: {why}"));
+            let object: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(text).map_err(|error| wrong(&error))?;
+            Table::try_from(object).map_err(|error| wrong(&error))?
+        }
+    };
+    for set in &args.set {
+        let (key, value) =
+            set.split_once('=').ok_or_else(|| Stop::usage(format!("--set {set:?} is not KEY=VALUE")))?;
+        put(&mut config, key.trim(), value_of(value))
+            .map_err(|why| Stop::usage(format!("--set {set:?} cannot be: {why}")))?;
+    }
+    Ok(config)
+}
+
+/// A TOML value, or else the text itself.
+fn value_of(text: &str) -> Value {
+    let parsed = format!("value = {text}").parse::<Table>().ok().filter(|table| table.len() == 1);
+    parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn put(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
+    match key.split_once('.') {
+        _ if key.is_empty() || key.starts_with('.') || key.ends_with('.') => Err("a key is empty".to_owned()),
+        Some((first, rest)) => match table.entry(first).or_insert_with(|| Value::Table(Table::new())) {
+            Value::Table(inner) => put(inner, rest, value),
+            _ => Err(format!("`{first}` is no table")),
+        },
+        None => {
+            table.insert(key.to_owned(), value);
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_toml_or_else_a_text() {
+        assert_eq!(value_of("3"), Value::Integer(3));
+        assert_eq!(value_of("[\"infra/**\"]"), Value::Array(vec!["infra/**".into()]));
+        assert_eq!(value_of("30s"), Value::String("30s".into()));
+        assert_eq!(value_of("1\nother = 2"), Value::String("1\nother = 2".into()));
+        assert_eq!(value_of(""), Value::String(String::new()));
+    }
+
+    #[test]
+    fn a_dotted_key_goes_into_a_table() {
+        let mut table = Table::new();
+        put(&mut table, "a.b", 1.into()).unwrap();
+        put(&mut table, "a.c", 2.into()).unwrap();
+        assert_eq!(table.to_string(), "[a]\nb = 1\nc = 2\n");
+        assert_eq!(put(&mut table, "a.b.c", 3.into()), Err("`b` is no table".into()));
+        assert!(put(&mut table, "a.", 3.into()).is_err());
+    }
+
+    #[test]
+    fn a_name_is_made_from_the_files() {
+        assert_eq!(name_of(Path::new("/x/path_guard.wasm")), "path-guard");
+        assert_eq!(name_of(Path::new("my guard.v2.wasm")), "my-guard.v2");
+    }
+}

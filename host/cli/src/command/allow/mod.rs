@@ -1,0 +1,141 @@
+//! `hookhost allow`: shows what a plugin hears and needs, asks, and writes its entry with the digest of exactly the bytes
+//! that were shown.
+
+mod entry;
+
+use crate::args::AllowArgs;
+use crate::command::inspect;
+use crate::configuration::{self, SECTIONS, not_loaded};
+use crate::exit::{Exit, Stop};
+use crate::output::{
+    self, interfaces, one_line, quoted,
+    style::{DIM, GOOD, NAME, WARNING},
+};
+use anyhow::anyhow;
+use hookhost::allowlist::{self, Change, Config, Entry, FILE_NAME, Places, ProjectFile, TrustStore, Written};
+use hookhost::plugin::Inspection;
+use std::path::PathBuf;
+
+pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Stop> {
+    let (_, inspection) = inspect::read(&args.wasm)?;
+    if let Some(problem) = &inspection.problem {
+        let shown = args.wasm.display();
+        return Err(Stop::not_loaded(anyhow!("{shown} cannot be allowed: it {problem}"))
+            .advise(format!("hookhost inspect {}", quoted(&args.wasm.to_string_lossy()))));
+    }
+    let places = configuration::places()?;
+    let file = target(args, &places)?;
+    let present = if file.exists() { Config::open(&file, &places, SECTIONS).map_err(not_loaded)? } else { Config::empty() };
+    let entry = match present.entry_at(&args.wasm) {
+        Some(old) => entry::renewed(args, old, &inspection)?,
+        None => entry::new(args, &inspection, &file, &places)?,
+    };
+    output::note(&describe(&entry, &inspection, present.entry(&entry.name), &file));
+    ask(args)?;
+    let written = allowlist::allow(&file, &entry, &places, SECTIONS).map_err(not_loaded)?;
+    let counts = settle_trust(args, &written, &places)?;
+    output::print(&report(&entry, &written))?;
+    if !counts {
+        let file = quoted(&written.file.to_string_lossy());
+        output::note(&format!(
+            "{WARNING}note:{WARNING:#} this project's file does not count yet\n  to see and approve it: hookhost trust {file}\n"
+        ));
+    }
+    missing_grants(&entry, &inspection);
+    Ok(Exit::Done)
+}
+
+/// The file to write.
+fn target(args: &AllowArgs, places: &Places) -> Result<PathBuf, Stop> {
+    if let Some(file) = &args.config {
+        return Ok(file.clone());
+    }
+    if !args.project {
+        return Ok(places.user_file());
+    }
+    let cwd = configuration::cwd()?;
+    let own = places.user_file().canonicalize().ok();
+    let found = ProjectFile::find(&cwd).into_iter().find(|file| own.is_none() || file.canonicalize().ok() != own);
+    Ok(found.unwrap_or_else(|| cwd.join(FILE_NAME)))
+}
+
+fn ask(args: &AllowArgs) -> Result<(), Stop> {
+    if args.yes {
+        return Ok(());
+    }
+    match output::confirm("Allow it?") {
+        Some(true) => Ok(()),
+        Some(false) => Err(Stop::new(Exit::Rejected, anyhow!("not allowed: nothing was written"))),
+        None => Err(Stop::usage("there is no terminal on which to ask you whether to allow this").advise(format!(
+            "hookhost allow {} --yes, after a look at the above",
+            quoted(&args.wasm.to_string_lossy())
+        ))),
+    }
+}
+
+fn describe(entry: &Entry, inspection: &Inspection, old: Option<&Entry>, file: &std::path::Path) -> String {
+    let mut text = format!(
+        "{NAME}{}{NAME:#} {DIM}{}{DIM:#}\n  {DIM}digest {DIM:#} sha256 {}\n",
+        entry.name,
+        one_line(&entry.path.to_string_lossy()),
+        inspection.digest
+    );
+    if let Some(old) = old.filter(|old| old.digest != inspection.digest) {
+        text.push_str(&format!("  {WARNING}instead{WARNING:#} sha256 {}\n", old.digest));
+    }
+    let events: Vec<_> = inspection.events.iter().map(|event| event.name()).collect();
+    let mut row = |label: &str, value: &str| text.push_str(&format!("  {DIM}{label:7}{DIM:#} {value}\n"));
+    row("hears", &if events.is_empty() { "no event".to_owned() } else { events.join(", ") });
+    row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
+    let imports = interfaces::grouped(&interfaces::beyond_wasi(&inspection.imports));
+    row("imports", &if imports.is_empty() { "nothing but base WASI".to_owned() } else { one_line(&imports) });
+    row("gets", &one_line(&output::entry::grants(&entry.grants)));
+    if !entry.config.is_empty() {
+        row("config", &one_line(&serde_json::Value::Object(entry.config.clone()).to_string()));
+    }
+    row("file", &one_line(&file.to_string_lossy()));
+    text
+}
+
+/// A project's file that counted before its owner changed it with this command counts still, as does one that this
+/// command made. Says whether the file counts.
+fn settle_trust(args: &AllowArgs, written: &Written, places: &Places) -> Result<bool, Stop> {
+    let store = TrustStore::of(places);
+    if !args.project {
+        if let Some(before) = written.before {
+            store.renew(&written.file, before, written.after).map_err(not_loaded)?;
+        }
+        return Ok(true);
+    }
+    let now = ProjectFile::read(&written.file).map_err(not_loaded)?;
+    match written.before {
+        // All of its content is what was shown and agreed to a moment ago.
+        None if now.digest == written.after => store.approve(&now).map_err(not_loaded)?,
+        Some(before) => {
+            store.renew(&written.file, before, written.after).map_err(not_loaded)?;
+        }
+        None => {}
+    }
+    Ok(store.objection(&now).map_err(not_loaded)?.is_none())
+}
+
+fn report(entry: &Entry, written: &Written) -> String {
+    let at = format!("{}:{}", one_line(&written.file.to_string_lossy()), written.line);
+    let done = match written.change {
+        Change::Added => "allowed",
+        Change::DigestUpdated { .. } => "allowed anew",
+        Change::Unchanged => "allowed already",
+    };
+    format!("{GOOD}{done}{GOOD:#} {} at {at}, pinned to sha256 {}\n", entry.name, entry.digest)
+}
+
+/// A new version of a plugin may import what its entry does not grant.
+fn missing_grants(entry: &Entry, inspection: &Inspection) {
+    let granted = output::entry::grants_json(&entry.grants);
+    for line in entry::needed(inspection).filter(|line| !granted.contains_key(line.key)) {
+        output::note(&format!(
+            "{WARNING}note:{WARNING:#} {} will not load before its entry has this in [plugin.grants]\n  {}\n",
+            entry.name, line.text
+        ));
+    }
+}

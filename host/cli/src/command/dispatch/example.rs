@@ -1,0 +1,56 @@
+//! An example payload of each event, to be shown where one is missing or wrong. A test sends each of them.
+
+use hookhost::event::EventKind;
+use serde_json::{Map, Value};
+
+/// A payload that the event takes.
+pub(super) fn payload(event: EventKind) -> &'static str {
+    const USAGE: &str = r#"{"usage": {"provider": "anthropic", "model": "m", "input-tokens": 1000, "cached-input-tokens": 0, "output-tokens": 50, "session-input-tokens": 4000, "session-output-tokens": 200}}"#;
+    match event {
+        EventKind::SessionStart => "{}",
+        EventKind::SessionEnd | EventKind::TokenUsage => USAGE,
+        EventKind::PromptSubmit => r#"{"prompt": "Tidy up the docs"}"#,
+        EventKind::BeforeInference => {
+            r#"{"request": {"provider": "anthropic", "model": "m", "system-prompt": "", "prompt": "Tidy up", "tools": ["bash"], "input-tokens": 1000}}"#
+        }
+        EventKind::StreamDelta => r#"{"delta": "one line\n"}"#,
+        EventKind::StreamEnd => r#"{"text": "the whole answer"}"#,
+        EventKind::AfterInference => {
+            r#"{"response": {"text": "I look.", "tool-calls": [{"id": "1", "name": "bash", "arguments": {"command": "ls"}}], "stop-reason": "tool-calls"}}"#
+        }
+        EventKind::FinalizeContent => r#"{"content": "All done."}"#,
+        EventKind::BeforeTools => r#"{"calls": [{"id": "1", "name": "bash", "arguments": {"command": "ls"}}]}"#,
+        EventKind::BeforeToolCall => r#"{"call": {"id": "1", "name": "bash", "arguments": {"command": "ls"}}}"#,
+        EventKind::AfterToolCall => {
+            r#"{"call": {"id": "1", "name": "bash", "arguments": {"command": "ls"}}, "tool-result": {"text": "a.txt", "is-error": false}, "source": "tool"}"#
+        }
+        EventKind::PlanSubmit => {
+            r#"{"plan": {"title": "Docs", "tasks": [{"prompt": "Tidy up", "title": null}], "clear-existing": false}}"#
+        }
+        EventKind::TaskComplete => {
+            r#"{"completion": {"status": "success", "turns": 3, "input-tokens": 4000, "output-tokens": 200}}"#
+        }
+        EventKind::AgentError => r#"{"message": "the provider failed"}"#,
+        EventKind::CustomEvent => r#"{"event": {"name": "deploy", "payload": {"to": "staging"}}}"#,
+        EventKind::AuditRecord => r#"{"entry": {"event": "prompt-submit", "outcome": "passed"}}"#,
+    }
+}
+
+/// The names of the event's parameters, `session` left out.
+pub(super) fn parameters(event: EventKind) -> Vec<String> {
+    let example: Map<String, Value> = serde_json::from_str(payload(event)).unwrap_or_default();
+    example.into_iter().map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_is_a_json_object() {
+        for event in EventKind::ALL {
+            let example: Value = serde_json::from_str(payload(*event)).unwrap();
+            assert!(example.is_object(), "{event}");
+        }
+    }
+}

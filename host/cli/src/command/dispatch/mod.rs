@@ -1,0 +1,103 @@
+//! `hookhost dispatch`: one event through the chain, as one JSON object.
+
+mod example;
+mod payload;
+
+use crate::args::DispatchArgs;
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::loading;
+use crate::output::{self, quoted};
+use crate::terminal_approver;
+use hookhost::audit::Record;
+use hookhost::session::DispatchOptions;
+use hookhost::{Session, Settled};
+use payload::Payload;
+use serde_json::{Map, Value, json};
+
+pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
+    let event = args.event;
+    let payload = Payload::read(event, args.payload.as_deref())?;
+    let cwd = configuration::cwd()?;
+    let config = loading::config(&args.configuration, &cwd)?;
+    let approver = terminal_approver::of(&args.approve);
+    let (spec, turn) = payload.session(&cwd, approver.is_some())?;
+    let host = loading::host(config, approver).await?;
+    let session = host.open_session(spec).map_err(anyhow::Error::new)?;
+    session.set_turn(turn);
+
+    let parameters = payload.parameters(&session);
+    let settled = session.dispatch_event(event, parameters, DispatchOptions::default()).await;
+    let settled = settled.map_err(|error| payload::wrong(event, &error))?;
+    output::print_json(&as_json(&settled, &session))?;
+    Ok(exit(&settled))
+}
+
+/// What was decided, and by whom: the record, in the order in which a person reads it.
+fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
+    let Settled { outcome, record } = settled;
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("event", json!(record.event));
+    put("outcome", json!(record.outcome));
+    if let Some(cause) = cause(outcome) {
+        put("cause", json!(cause));
+    }
+    put("by", json!(record.by));
+    if let Some(reason) = &record.reason {
+        put("reason", json!(reason));
+    }
+    if let Some(refusal) = outcome.get("refusal") {
+        put("refusal", refusal.clone());
+    }
+    if let Some(response) = outcome.get("response") {
+        put("response", response.clone());
+    }
+    if outcome.is_array() {
+        put("tasks", outcome.clone());
+    }
+    put("changed-by", json!(record.changed_by));
+    put("original", json!(record.original));
+    put("final", last(record));
+    put("calls", json!(record.calls));
+    put("unconcerned", json!(record.unconcerned));
+    put("reminders", json!(session.reminders()));
+    put("notices", json!(session.take_notices()));
+    put("id", json!(record.id));
+    put("session", json!(record.session));
+    put("time", json!(record.time));
+    Value::Object(object)
+}
+
+/// The value that stands; `null` where none does.
+fn last(record: &Record) -> Value {
+    match record.outcome {
+        "rejected" | "withheld" => Value::Null,
+        _ => json!(record.last.as_ref().unwrap_or(&record.original)),
+    }
+}
+
+/// Why the event was rejected, in one word.
+fn cause(outcome: &Value) -> Option<&'static str> {
+    let cause = outcome.get("cause")?;
+    Some(match (cause.as_str(), cause.get("failed").and_then(Value::as_str)) {
+        (Some("verdict"), _) => "verdict",
+        (Some("disagreement"), _) => "disagreement",
+        (Some("not-approved"), _) => "not-approved",
+        (_, Some("out-of-fuel" | "compute" | "deadline")) => "timed-out",
+        _ => "failed",
+    })
+}
+
+fn exit(settled: &Settled<Value>) -> Exit {
+    match cause(&settled.outcome) {
+        None => Exit::Done,
+        Some("failed" | "timed-out") => Exit::PluginFailed,
+        Some(_) => Exit::Rejected,
+    }
+}
+
+/// The command that sends a payload of an event.
+fn command(event: hookhost::event::EventKind, payload: &str) -> String {
+    format!("echo {} | hookhost dispatch {event} --payload -", quoted(payload))
+}

@@ -1,0 +1,136 @@
+//! What an event carries, from JSON: an object of the event's parameters, as `wit/events.wit` names them, and optionally
+//! the session in which it happens.
+
+use super::{command, example};
+use crate::exit::Stop;
+use anyhow::anyhow;
+use hookhost::Session;
+use hookhost::contract::ToolOrigin;
+use hookhost::event::EventKind;
+use hookhost::session::SessionSpec;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// A payload whose keys are the event's.
+#[derive(Debug)]
+pub(super) struct Payload {
+    event: EventKind,
+    parameters: Map<String, Value>,
+    session: SessionKeys,
+}
+
+/// The key `session`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct SessionKeys {
+    id: Option<String>,
+    agent: Option<String>,
+    cwd: Option<PathBuf>,
+    workspace: Option<PathBuf>,
+    interactive: Option<bool>,
+    turn: u32,
+    depth: u32,
+    parent: Option<String>,
+}
+
+impl Payload {
+    /// Reads a payload; an event without parameters needs none.
+    pub(super) fn read(event: EventKind, from: Option<&Path>) -> Result<Self, Stop> {
+        let text = match from {
+            Some(path) if path.as_os_str() == "-" => {
+                let mut text = String::new();
+                let read = std::io::stdin().read_to_string(&mut text).map(|_| text);
+                read.map_err(|error| Stop::usage(format!("the payload cannot be read from the standard input: {error}")))?
+            }
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|error| Stop::usage(format!("the payload {} cannot be read: {error}", path.display())))?,
+            None if example::parameters(event).is_empty() => "{}".to_owned(),
+            None => return Err(missing(event)),
+        };
+        Self::parse(event, &text)
+    }
+
+    fn parse(event: EventKind, text: &str) -> Result<Self, Stop> {
+        let value: Value = serde_json::from_str(text).map_err(|error| wrong(event, &error))?;
+        let Value::Object(mut parameters) = value else { return Err(wrong(event, &"it is not a JSON object")) };
+        let session = parameters.remove("session").map(serde_json::from_value).transpose();
+        let session = session.map_err(|error| wrong(event, &format!("`session`: {error}")))?.unwrap_or_default();
+        let known = example::parameters(event);
+        if let Some(unknown) = parameters.keys().find(|key| !known.contains(key)) {
+            let keys = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+            let has = if keys.is_empty() { "nothing but `session`".to_owned() } else { keys };
+            return Err(wrong(event, &format!("it has a key `{unknown}`, and {event} has {has}")));
+        }
+        Ok(Self { event, parameters, session })
+    }
+
+    /// The session, and how many model calls it has made. `here` is where it happens unless the payload says otherwise.
+    pub(super) fn session(&self, here: &Path, person: bool) -> Result<(SessionSpec, u32), Stop> {
+        let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent } = &self.session;
+        let absolute = |path: &Option<PathBuf>, default: &Path| match path {
+            Some(path) if !path.is_absolute() => {
+                Err(wrong(self.event, &format!("`session`: {} is not an absolute path", path.display())))
+            }
+            Some(path) => Ok(path.clone()),
+            None => Ok(default.to_owned()),
+        };
+        let workspace = absolute(workspace, cwd.as_deref().unwrap_or(here))?;
+        let mut spec = SessionSpec::new(agent.as_deref().unwrap_or("hookhost"), &workspace);
+        spec.cwd = absolute(cwd, &workspace)?;
+        spec.id.clone_from(id);
+        spec.interactive = interactive.unwrap_or(person);
+        spec.depth = *depth;
+        spec.parent.clone_from(parent);
+        Ok((spec, *turn))
+    }
+
+    /// The parameters, each tool call with its action, which the host's action map works out, and its origin.
+    pub(super) fn parameters(mut self, session: &Session) -> Value {
+        for call in tool_calls(self.event, &mut self.parameters) {
+            complete(call, session);
+        }
+        Value::Object(self.parameters)
+    }
+}
+
+/// The tool calls of a payload.
+fn tool_calls(event: EventKind, parameters: &mut Map<String, Value>) -> Vec<&mut Value> {
+    let calls = match event {
+        EventKind::BeforeToolCall | EventKind::AfterToolCall => return parameters.get_mut("call").into_iter().collect(),
+        EventKind::BeforeTools => parameters.get_mut("calls"),
+        EventKind::AfterInference => {
+            parameters.get_mut("response").and_then(|response| response.get_mut("tool-calls"))
+        }
+        _ => None,
+    };
+    calls.and_then(Value::as_array_mut).into_iter().flatten().collect()
+}
+
+/// Fills in what an agent need not say. What is there stays.
+fn complete(call: &mut Value, session: &Session) {
+    let Some(call) = call.as_object_mut() else { return };
+    let origin = call.entry("origin").or_insert_with(|| "builtin".into());
+    let Ok(origin) = ToolOrigin::deserialize(&*origin) else { return };
+    if call.contains_key("action") {
+        return;
+    }
+    let Some(name) = call.get("name").and_then(Value::as_str) else { return };
+    let arguments = call.get("arguments").cloned().unwrap_or_default();
+    let worked_out = session.tool_call("", name, &arguments, origin).action;
+    if let Ok(action) = serde_json::to_value(worked_out) {
+        call.insert("action".to_owned(), action);
+    }
+}
+
+fn missing(event: EventKind) -> Stop {
+    Stop::usage(format!("{event} carries a payload, a JSON object: name its file with --payload, or `-` for the standard input"))
+        .advise(command(event, example::payload(event)))
+}
+
+/// The payload is not one of this event.
+pub(super) fn wrong(event: EventKind, why: &dyn std::fmt::Display) -> Stop {
+    Stop::new(crate::exit::Exit::Usage, anyhow!("this is no payload of {event}: {why}"))
+        .advise(command(event, example::payload(event)))
+}

@@ -1,0 +1,122 @@
+//! `hookhost hooks`: the chain of each event, in order, and what each plugin may use and do.
+
+use crate::args::HooksArgs;
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::loading;
+use crate::output::{
+    self, entry,
+    style::{DIM, NAME},
+};
+use hookhost::event::{EventKind, Shape};
+use hookhost::{Config, Host, Plugin};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, Stop> {
+    let config = loading::config(&args.configuration, &configuration::cwd()?)?;
+    let host = loading::host(config.clone(), None).await?;
+    if args.json { output::print_json(&as_json(&host, &config))? } else { output::print(&as_text(&host, &config))? }
+    Ok(Exit::Done)
+}
+
+fn shape(event: EventKind) -> &'static str {
+    match event.shape() {
+        Shape::Gate => "gate",
+        Shape::Transform => "transform",
+        Shape::Collect => "collect",
+        Shape::Observe => "observe",
+    }
+}
+
+fn as_text(host: &Host, config: &Config) -> String {
+    let mut text = String::new();
+    let (heard, unheard): (Vec<EventKind>, Vec<EventKind>) =
+        EventKind::ALL.iter().copied().partition(|event| host.subscribed(*event));
+    for event in heard {
+        let _ = writeln!(text, "{NAME}{event}{NAME:#} {DIM}({}){DIM:#}", shape(event));
+        for (place, plugin) in host.chain(event).iter().enumerate() {
+            let _ = writeln!(text, "  {}. {}", place + 1, link(plugin, event));
+        }
+    }
+    if !unheard.is_empty() {
+        let names: Vec<_> = unheard.iter().map(|event| event.name()).collect();
+        let _ = writeln!(text, "{DIM}nobody hears: {}{DIM:#}", names.join(", "));
+    }
+    for plugin in host.plugins() {
+        let _ = write!(text, "\n{}", about(plugin));
+    }
+    let disabled: Vec<_> = config.entries().iter().filter(|entry| !entry.enabled).collect();
+    if !disabled.is_empty() {
+        text.push('\n');
+    }
+    for entry in disabled {
+        let _ = writeln!(text, "{DIM}not enabled:{DIM:#} {} {DIM}({}){DIM:#}", entry.name, entry.path.display());
+    }
+    if config.entries().is_empty() {
+        text.push_str("\nNo plugin is on the allowlist. To add one: hookhost allow X.wasm\n");
+    }
+    text
+}
+
+/// One plugin's place in one chain.
+fn link(plugin: &Plugin, event: EventKind) -> String {
+    let entry = plugin.entry();
+    let mut words = vec![format!("priority {}", entry.priority), entry::mode(entry.mode).to_owned()];
+    if matches!(event.shape(), Shape::Gate | Shape::Transform) {
+        words.push(format!("on failure {}", entry::on_failure(plugin.on_failure(event))));
+    }
+    let narrowing = entry::narrowing(entry);
+    if !narrowing.is_empty() && is_about_calls(event) {
+        words.push(format!("only {narrowing}"));
+    }
+    format!("{} {DIM}{}{DIM:#}", plugin.name(), words.join(", "))
+}
+
+fn is_about_calls(event: EventKind) -> bool {
+    matches!(event, EventKind::BeforeTools | EventKind::BeforeToolCall | EventKind::AfterToolCall)
+}
+
+fn about(plugin: &Plugin) -> String {
+    let entry = plugin.entry();
+    let origin = entry.origin.as_ref().map(ToString::to_string).unwrap_or_default();
+    let hears = if plugin.events().next().is_none() { "  hears nothing: its entry leaves all of its events out\n" } else { "" };
+    format!(
+        "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{hears}  limits  {}\n  grants  {}\n",
+        plugin.name(),
+        output::one_line(&entry.path.to_string_lossy()),
+        entry::limits(&entry.limits),
+        output::one_line(&entry::grants(&entry.grants)),
+    )
+}
+
+fn as_json(host: &Host, config: &Config) -> Value {
+    let event = |event: &EventKind| {
+        let chain: Vec<_> = host.chain(*event).iter().map(|plugin| link_json(plugin, *event)).collect();
+        json!({ "event": event, "shape": shape(*event), "chain": chain })
+    };
+    let disabled = config.entries().iter().filter(|entry| !entry.enabled);
+    json!({
+        "files": config.files(),
+        "events": EventKind::ALL.iter().map(event).collect::<Vec<_>>(),
+        "not-enabled": disabled.map(|entry| json!({ "plugin": entry.name, "path": entry.path })).collect::<Vec<_>>(),
+    })
+}
+
+fn link_json(plugin: &Plugin, event: EventKind) -> Value {
+    let entry = plugin.entry();
+    json!({
+        "plugin": plugin.name(),
+        "path": entry.path,
+        "digest": entry.digest.to_string(),
+        "allowed-at": entry.origin.as_ref().map(ToString::to_string),
+        "priority": entry.priority,
+        "mode": entry.mode,
+        "on-failure": plugin.on_failure(event),
+        "actions": entry.actions,
+        "tools": entry.tools,
+        "limits": entry::limits_json(&entry.limits),
+        "grants": entry::grants_json(&entry.grants),
+        "pre-initialised": plugin.is_preinitialised(),
+    })
+}

@@ -1,0 +1,132 @@
+//! `hookhost inspect`: what a file is, without running anything of it.
+
+use crate::args::InspectArgs;
+use crate::configuration::{self, allow_command};
+use crate::exit::{Exit, Stop};
+use crate::output::{
+    self, entry, interfaces, one_line,
+    style::{DIM, ERROR, GOOD, NAME, WARNING},
+};
+use anyhow::anyhow;
+use component_metadata::Metadata;
+use hookhost::Config;
+use hookhost::plugin::{Inspection, inspect};
+use serde::Serialize;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::Path;
+
+mod component_metadata;
+
+pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Stop> {
+    let (bytes, inspection) = read(&args.wasm)?;
+    let metadata = Metadata::of(&bytes);
+    let allowed = allowed(args, &inspection);
+    if args.json {
+        let mut object = json!(inspection);
+        if let (Some(object), Ok(path)) = (object.as_object_mut(), std::path::absolute(&args.wasm)) {
+            object.insert("path".into(), json!(path));
+            object.insert("metadata".into(), json!(metadata));
+            object.insert("allowed".into(), json!(allowed));
+        }
+        output::print_json(&object)?;
+    } else {
+        output::print(&as_text(args, &inspection, &metadata, &allowed))?;
+    }
+    Ok(if inspection.problem.is_some() { Exit::NotLoaded } else { Exit::Done })
+}
+
+/// A file's bytes, and what they are.
+pub(super) fn read(wasm: &Path) -> Result<(Vec<u8>, Inspection), Stop> {
+    let shown = wasm.display();
+    let bytes = std::fs::read(wasm).map_err(|error| Stop::not_loaded(anyhow!("{shown} cannot be read: {error}")))?;
+    let inspection = inspect(&bytes).map_err(|problem| Stop::not_loaded(anyhow!("{shown} {problem}")))?;
+    Ok((bytes, inspection))
+}
+
+/// Whether the file may load, as far as the allowlist goes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Allowed {
+    /// `allowed`, `not-enabled`, `other-digest`, `not-on-the-allowlist`, or `unknown` where the allowlist is broken.
+    state: &'static str,
+    name: Option<String>,
+    /// File and line of the entry.
+    at: Option<String>,
+    #[serde(skip)]
+    command: Option<String>,
+}
+
+fn allowed(args: &InspectArgs, inspection: &Inspection) -> Allowed {
+    let config = configuration::cwd().and_then(|cwd| configuration::read(args.config.as_deref(), &cwd));
+    let Ok(config) = config else { return Allowed { state: "unknown", name: None, at: None, command: None } };
+    let entry = Config::entry_at(&config, &args.wasm);
+    let state = match entry {
+        None => "not-on-the-allowlist",
+        Some(entry) if entry.digest != inspection.digest => "other-digest",
+        Some(entry) if !entry.enabled => "not-enabled",
+        Some(_) => "allowed",
+    };
+    let command = match state {
+        "not-on-the-allowlist" | "other-digest" if inspection.problem.is_none() => {
+            Some(allow_command(&args.wasm, entry, args.config.as_deref()))
+        }
+        _ => None,
+    };
+    let at = entry.and_then(|entry| entry.origin.as_ref()).map(ToString::to_string);
+    Allowed { state, name: entry.map(|entry| entry.name.clone()), at, command }
+}
+
+fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, allowed: &Allowed) -> String {
+    let mut text = format!("{NAME}{}{NAME:#}\n", one_line(&args.wasm.to_string_lossy()));
+    let mut row = |label: &str, value: &str| {
+        if !value.is_empty() {
+            let _ = writeln!(text, "  {DIM}{label:9}{DIM:#} {value}");
+        }
+    };
+    if let Some(problem) = &inspection.problem {
+        row("problem", &format!("{ERROR}cannot be loaded{ERROR:#}: it {}", one_line(problem)));
+    }
+    row("allowed", &allowed_in_words(allowed));
+    row("digest", &format!("sha256 {}", inspection.digest));
+    row("size", &format!("{} bytes", inspection.size));
+    row("hears", &inspection.events.iter().map(|event| event.name()).collect::<Vec<_>>().join(", "));
+    row("needs", &inspection.grants.join("; "));
+    row("set-up", if inspection.configurable { "takes a [plugin.config]" } else { "" });
+    row("tools", if inspection.tools { "brings tools" } else { "" });
+    row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
+    row("imports", &one_line(&interfaces::grouped(&inspection.imports)));
+    row("stack", &metadata.stack.map(stack_in_words).unwrap_or_default());
+    for (label, value) in metadata.rows() {
+        row(label, &one_line(&value));
+    }
+    text
+}
+
+fn allowed_in_words(allowed: &Allowed) -> String {
+    let Allowed { name, at, command, .. } = allowed;
+    let name = name.as_deref().unwrap_or_default();
+    let at = at.as_deref().map(one_line).unwrap_or_default();
+    let command = command.as_deref().map(|command| format!(": {}", one_line(command))).unwrap_or_default();
+    match allowed.state {
+        "allowed" => format!("{GOOD}yes{GOOD:#}, as {name}, at {at}"),
+        "not-enabled" => format!("{WARNING}not enabled{WARNING:#}: the entry {name}, at {at}; `--plugin` adds it"),
+        "other-digest" => format!("{ERROR}no{ERROR:#}, {name}, at {at}, has another digest{command}"),
+        "unknown" => "not known: the allowlist cannot be read".to_owned(),
+        _ => format!("{WARNING}no{WARNING:#}, not on the allowlist{command}"),
+    }
+}
+
+/// The stack that a plugin is linked with where it follows the project template, in bytes.
+const TEMPLATE_STACK: usize = 64 * 1024;
+
+fn stack_in_words(stack: usize) -> String {
+    let size = entry::size(stack);
+    if stack <= TEMPLATE_STACK {
+        return size;
+    }
+    format!(
+        "{size}, {WARNING}which is large{WARNING:#}: each event gets a fresh instance, and pages so far up are not kept for \
+         it; link with `-C link-arg=-zstack-size={TEMPLATE_STACK}` (in .cargo/config.toml)"
+    )
+}

@@ -1,0 +1,147 @@
+//! What a component says of itself in custom sections, and how large a stack its main module has.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use wasmparser::{ConstExpr, DataKind, Encoding, KnownCustom, Operator, Parser, Payload, TypeRef, ValType};
+
+/// What a component says of itself. Whatever cannot be read is absent.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Metadata {
+    /// The component's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// `language`, `processed-by` and `sdk`, with versions (the tool conventions' producers section).
+    producers: BTreeMap<String, Vec<String>>,
+    /// `authors`, `description`, `licenses`, `source`, `homepage`, `revision` and `version`.
+    annotations: BTreeMap<String, String>,
+    /// Stack of the main module, in bytes.
+    pub(super) stack: Option<usize>,
+}
+
+/// The custom sections that hold one text each, as `wasm-tools metadata add` writes them.
+const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
+
+impl Metadata {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut metadata = Self::default();
+        // The modules and components that are being read, outermost first.
+        let mut open: Vec<Option<Module>> = Vec::new();
+        let mut modules: Vec<Module> = Vec::new();
+        for payload in Parser::new(0).parse_all(bytes) {
+            let Ok(payload) = payload else { break };
+            match payload {
+                Payload::Version { encoding, .. } => {
+                    open.push((encoding == Encoding::Module).then(Module::default));
+                }
+                Payload::End(_) => modules.extend(open.pop().flatten()),
+                Payload::CustomSection(section) if open.len() <= 1 => metadata.custom(&section),
+                other => {
+                    if let Some(Some(module)) = open.last_mut() {
+                        module.read(other);
+                    }
+                }
+            }
+        }
+        // A component holds adapters beside the module that was compiled from the author's code, which is the largest.
+        let main = modules.into_iter().filter(|module| module.has_memory).max_by_key(|module| module.code);
+        metadata.stack = main.and_then(|module| module.stack());
+        metadata
+    }
+
+    fn custom(&mut self, section: &wasmparser::CustomSectionReader<'_>) {
+        match section.as_known() {
+            KnownCustom::ComponentName(names) => {
+                for name in names.into_iter().flatten() {
+                    if let wasmparser::ComponentName::Component { name, .. } = name {
+                        self.name = Some(name.to_owned());
+                    }
+                }
+            }
+            KnownCustom::Producers(fields) => {
+                for field in fields.into_iter().flatten() {
+                    let values = field.values.into_iter().flatten();
+                    let values = values.map(|value| format!("{} {}", value.name, value.version).trim().to_owned());
+                    self.producers.entry(field.name.to_owned()).or_default().extend(values);
+                }
+            }
+            _ if ANNOTATIONS.contains(&section.name()) => {
+                if let Ok(text) = std::str::from_utf8(section.data()) {
+                    self.annotations.insert(section.name().to_owned(), text.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The rows for a person.
+    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
+        let mut rows = Vec::new();
+        rows.extend(self.name.clone().map(|name| ("named", name)));
+        let producers: Vec<_> = self.producers.values().flatten().map(String::as_str).collect();
+        rows.push(("made with", producers.join(", ")));
+        for key in ANNOTATIONS {
+            rows.extend(self.annotations.get(key).cloned().map(|value| (key, value)));
+        }
+        rows
+    }
+}
+
+/// What matters of a core module for the size of its stack.
+#[derive(Debug, Default)]
+struct Module {
+    has_memory: bool,
+    imported_globals: usize,
+    /// The first global of its own, where it is a variable `i32`. LLVM's linker puts `__stack_pointer` there.
+    first_global: Option<i32>,
+    /// Where its lowest data goes.
+    lowest_data: Option<i32>,
+    /// Bytes of code.
+    code: u32,
+}
+
+impl Module {
+    fn read(&mut self, payload: Payload<'_>) {
+        match payload {
+            Payload::MemorySection(_) => self.has_memory = true,
+            Payload::ImportSection(imports) => {
+                let imports = imports.into_imports().flatten();
+                self.imported_globals = imports.filter(|import| matches!(import.ty, TypeRef::Global(_))).count();
+            }
+            Payload::GlobalSection(globals) => {
+                if let Some(Ok(global)) = globals.into_iter().next()
+                    && global.ty.mutable
+                    && global.ty.content_type == ValType::I32
+                {
+                    self.first_global = constant(&global.init_expr);
+                }
+            }
+            Payload::DataSection(data) => {
+                let active = data.into_iter().flatten().filter_map(|data| match data.kind {
+                    DataKind::Active { offset_expr, .. } => constant(&offset_expr),
+                    DataKind::Passive => None,
+                });
+                self.lowest_data = active.min();
+            }
+            Payload::CodeSectionStart { size, .. } => self.code = size,
+            _ => {}
+        }
+    }
+
+    /// Rust's linker puts the stack first: it grows down from the stack pointer's first value to 0, and the data begin
+    /// behind it. A module laid out in another way has a stack of unknown size.
+    fn stack(&self) -> Option<usize> {
+        let top = self.first_global.filter(|top| *top > 0 && self.imported_globals == 0)?;
+        if self.lowest_data.is_some_and(|lowest| lowest < top) {
+            return None;
+        }
+        usize::try_from(top).ok()
+    }
+}
+
+fn constant(expression: &ConstExpr<'_>) -> Option<i32> {
+    match expression.get_operators_reader().read() {
+        Ok(Operator::I32Const { value }) => Some(value),
+        _ => None,
+    }
+}

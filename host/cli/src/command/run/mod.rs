@@ -1,0 +1,130 @@
+//! `hookhost run`: the agent on a folder, every step of it an event that the plugins hear.
+
+mod interrupt;
+mod report;
+
+use crate::args::RunArgs;
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::loading;
+use crate::output;
+use crate::terminal_approver;
+use anyhow::anyhow;
+use hookhost::Config;
+use hookhost::session::Cause;
+use hookhost_agent::agent::{Agent, RunOutcome, Status};
+use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
+use hookhost_agent::tool::Toolbox;
+use report::{ForPeople, ForPrograms};
+use serde_json::json;
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
+    let workspace = workspace(args)?;
+    let config = loading::config(&args.configuration, &workspace)?;
+    let section = configuration::agent(&config)?;
+    let prompt = prompt(args)?;
+    let approver = terminal_approver::of(&args.approve);
+    let interactive = approver.is_some();
+    let host = loading::host(config.clone(), approver).await?;
+    let chosen = choose(&section, args)?;
+    let agent = agent(host, &config, &section, chosen, &workspace, interactive)?;
+
+    let cancel = CancellationToken::new();
+    interrupt::watch(cancel.clone())?;
+    if args.json {
+        let outcome = agent.run(&prompt, &ForPrograms, &cancel).await.map_err(anyhow::Error::new)?;
+        let exit = exit(&outcome);
+        report::line(&json!({ "type": "outcome", "exit-code": exit as u8, "outcome": outcome }));
+        ended(&outcome, exit)
+    } else {
+        let reporter = ForPeople::default();
+        let outcome = agent.run(&prompt, &reporter, &cancel).await.map_err(anyhow::Error::new)?;
+        reporter.finish(&outcome);
+        ended(&outcome, exit(&outcome))
+    }
+}
+
+fn workspace(args: &RunArgs) -> Result<PathBuf, Stop> {
+    let Some(folder) = &args.workspace else { return configuration::cwd() };
+    let shown = folder.display();
+    let wrong = |why: &dyn std::fmt::Display| Stop::usage(format!("the workspace {shown} cannot be worked on: {why}"));
+    let workspace = folder.canonicalize().map_err(|error| wrong(&error))?;
+    if workspace.is_dir() { Ok(workspace) } else { Err(wrong(&"it is not a folder")) }
+}
+
+/// The prompt, from the command line or the standard input.
+fn prompt(args: &RunArgs) -> Result<String, Stop> {
+    let prompt = match &args.prompt {
+        Some(prompt) => prompt.clone(),
+        None if std::io::stdin().is_terminal() => {
+            return Err(Stop::usage("there is nothing to do: give a prompt").advise("hookhost run \"Explain this project\""));
+        }
+        None => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| Stop::usage(format!("the prompt cannot be read from the standard input: {error}")))?;
+            text
+        }
+    };
+    if prompt.trim().is_empty() {
+        return Err(Stop::usage("the prompt is empty").advise("hookhost run \"Explain this project\""));
+    }
+    Ok(prompt)
+}
+
+fn choose(section: &AgentSection, args: &RunArgs) -> Result<Chosen, Stop> {
+    let overrides =
+        Overrides { provider: args.provider.clone(), model: args.model.clone(), script: args.script.clone() };
+    section.choose(&overrides).map_err(|error| match error {
+        ConfigError::Provider(_) => Stop::new(Exit::Failed, error),
+        other => Stop::new(Exit::Usage, other),
+    })
+}
+
+fn agent(
+    host: hookhost::Host,
+    config: &Config,
+    section: &AgentSection,
+    chosen: Chosen,
+    workspace: &Path,
+    interactive: bool,
+) -> Result<Agent, Stop> {
+    let Chosen { provider, model, others, notices } = chosen;
+    for notice in notices {
+        output::note(&report::notice(&notice));
+    }
+    let mut settings = section.agent_config(workspace, &model);
+    settings.stream_unfinalised = config.settings().stream_unfinalised;
+    settings.interactive = interactive;
+    settings.transcript_dir = Some(configuration::places()?.state.join("sessions"));
+    let tools = Toolbox::builtin().map_err(anyhow::Error::new)?;
+    let mut builder = Agent::builder(host, provider, tools, settings);
+    for (provider, models) in others {
+        builder = builder.models(provider, models).map_err(anyhow::Error::new)?;
+    }
+    builder.build().map_err(|error| anyhow::Error::new(error).into())
+}
+
+fn exit(outcome: &RunOutcome) -> Exit {
+    match outcome.status {
+        Status::Success => Exit::Done,
+        Status::Rejected => match &outcome.rejection {
+            Some(rejection) if matches!(rejection.cause, Cause::Failed(_)) => Exit::PluginFailed,
+            _ => Exit::Rejected,
+        },
+        Status::MaxTurns | Status::Error => Exit::Failed,
+        Status::Cancelled => Exit::Interrupted,
+    }
+}
+
+fn ended(outcome: &RunOutcome, exit: Exit) -> Result<Exit, Stop> {
+    if exit == Exit::Done {
+        return Ok(exit);
+    }
+    let reason = outcome.reason.clone().unwrap_or_else(|| format!("the run ended as {}", outcome.status.name()));
+    Err(Stop::new(exit, anyhow!(reason)))
+}

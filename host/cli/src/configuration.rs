@@ -1,0 +1,74 @@
+//! Which configuration counts: the file named with `--config`, or the user's own and the project's approved ones.
+//!
+//! A project's file that does not count is announced, with the command that approves it.
+
+use crate::exit::Stop;
+use crate::output::{self, quoted, style::WARNING};
+use etcetera::BaseStrategy as _;
+use hookhost::allowlist::{Config, Entry, Error, InertFile, Layer, Places};
+use hookhost_agent::config::AgentSection;
+use std::path::{Path, PathBuf};
+
+/// The sections of `hookhost.toml` that are not the engine's.
+pub(crate) const SECTIONS: &[&str] = &["agent"];
+
+/// The folders of the user's own files.
+pub(crate) fn places() -> Result<Places, Stop> {
+    Places::of_user().map_err(|error| not_loaded(error))
+}
+
+/// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's folder for caches. Without one of
+/// them, every start compiles.
+pub(crate) fn cache() -> Option<PathBuf> {
+    let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let platform = || Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hookhost"));
+    named.or_else(platform).map(|folder| folder.join("compiled"))
+}
+
+/// The working directory.
+pub(crate) fn cwd() -> Result<PathBuf, Stop> {
+    std::env::current_dir()
+        .map_err(|error| anyhow::anyhow!("the working directory cannot be found: {error}").into())
+}
+
+/// The configuration that counts in `folder`. What is inert there is announced.
+pub(crate) fn read(chosen: Option<&Path>, folder: &Path) -> Result<Config, Stop> {
+    let places = places()?;
+    let config = match chosen {
+        Some(file) => Config::open(file, &places, SECTIONS).map_err(not_loaded)?,
+        None => {
+            let found = Config::discover(folder, &places, SECTIONS).map_err(not_loaded)?;
+            found.inert.iter().for_each(announce);
+            found.config
+        }
+    };
+    // Whatever the command is: a file counts only if all of it is right.
+    agent(&config)?;
+    Ok(config)
+}
+
+/// The section `[agent]`.
+pub(crate) fn agent(config: &Config) -> Result<AgentSection, Stop> {
+    Ok(config.section("agent").map_err(not_loaded)?.unwrap_or_default())
+}
+
+fn announce(inert: &InertFile) {
+    let text = output::printable(&inert.to_string());
+    let command = quoted(&inert.path.to_string_lossy());
+    output::note(&format!("{WARNING}note:{WARNING:#} {text}\n  to see and approve it: hookhost trust {command}\n"));
+}
+
+/// A configuration that cannot be used: nothing is loaded.
+pub(crate) fn not_loaded(error: Error) -> Stop {
+    Stop::not_loaded(error)
+}
+
+/// The command that allows a file as it now is, in the file that its entry is written in.
+pub(crate) fn allow_command(wasm: &Path, entry: Option<&Entry>, chosen: Option<&Path>) -> String {
+    let mut command = format!("hookhost allow {}", quoted(&wasm.to_string_lossy()));
+    let origin = entry.and_then(|entry| entry.origin.as_ref()).filter(|origin| origin.layer != Layer::User);
+    if let Some(file) = origin.map(|origin| origin.file.as_path()).or(chosen) {
+        command.push_str(&format!(" --config {}", quoted(&file.to_string_lossy())));
+    }
+    command
+}

@@ -1,0 +1,90 @@
+//! How the program ends: the exit codes, and the error that carries one.
+//!
+//! The codes are part of the interface: scripts tell a policy's "no" from a policy that broke and from one that was
+//! never loaded. `docs/cli.md` and `--help` list them.
+
+use crate::output;
+use std::process::ExitCode;
+
+/// What `hookhost --help` says of the codes.
+pub(crate) const CODES: &str = "\
+Exit codes:
+  0    done
+  1    the agent, its provider or the system failed
+  2    the command line, or an event's payload, is wrong
+  3    rejected, by a plugin or by a person
+  4    a plugin failed or timed out, and that decided
+  5    not loaded: the allowlist, a plugin's file or its digest is wrong; nothing ran
+  130  interrupted (Ctrl-C, or a request to terminate)";
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// The agent, its provider or the system failed.
+    Failed = 1,
+    /// The command line, or what it names, makes no sense.
+    Usage = 2,
+    /// A plugin or a person said no.
+    Rejected = 3,
+    /// A plugin failed or timed out, and its `on-failure` decided.
+    PluginFailed = 4,
+    /// The allowlist, or what it names, cannot be loaded: nothing ran.
+    NotLoaded = 5,
+    /// Ctrl-C, or a request to terminate.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// A command that could not do what it was asked to.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    pub(crate) exit: Exit,
+    error: anyhow::Error,
+    advice: Vec<String>,
+}
+
+impl Stop {
+    pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into(), advice: Vec::new() }
+    }
+
+    pub(crate) fn usage(message: impl std::fmt::Display) -> Self {
+        Self::new(Exit::Usage, anyhow::anyhow!("{message}"))
+    }
+
+    pub(crate) fn not_loaded(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Exit::NotLoaded, error)
+    }
+
+    /// Adds a command that helps.
+    #[must_use]
+    pub(crate) fn advise(mut self, command: impl Into<String>) -> Self {
+        self.advice.push(command.into());
+        self
+    }
+
+    /// Says on the standard error what went wrong, and what helps.
+    pub(crate) fn print(&self) {
+        use output::style::{ADVICE, ERROR};
+        let message = output::printable(&self.error.to_string());
+        let mut text = format!("{ERROR}error:{ERROR:#} {message}\n");
+        for command in &self.advice {
+            text.push_str(&format!("  {ADVICE}try:{ADVICE:#} {}\n", output::printable(command)));
+        }
+        output::note(&text);
+    }
+}
+
+/// What nobody foresaw is a failure of the system.
+impl From<anyhow::Error> for Stop {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(Exit::Failed, error)
+    }
+}

@@ -1,0 +1,92 @@
+//! From the command line to a host: the entries that `--plugin` adds, every plugin loaded, and advice where one is not.
+
+use crate::args::ConfigArgs;
+use crate::configuration::{self, allow_command};
+use crate::exit::Stop;
+use crate::output::quoted;
+use anyhow::anyhow;
+use hookhost::allowlist::Config;
+use hookhost::approval::Approver;
+use hookhost::plugin::{Advice, LoadError};
+use hookhost::{Error, Host};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The configuration that counts in `folder`, with what `--plugin` adds enabled.
+pub(crate) fn config(args: &ConfigArgs, folder: &Path) -> Result<Config, Stop> {
+    let mut config = configuration::read(args.config.as_deref(), folder)?;
+    for wasm in &args.plugins {
+        let name = config.entry_at(wasm).map(|entry| entry.name.clone());
+        let Some(name) = name else { return Err(not_on_the_allowlist(wasm, &config, args)) };
+        config.enable(&name);
+    }
+    Ok(config)
+}
+
+fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> Stop {
+    let shown = wasm.display();
+    if !wasm.exists() {
+        return Stop::not_loaded(anyhow!("the plugin {shown} does not exist"));
+    }
+    let files: Vec<_> = config.files().iter().map(|file| file.display().to_string()).collect();
+    let allowlist = match files.as_slice() {
+        [] => "there is no hookhost.toml that counts here".to_owned(),
+        files => format!("it has no entry in {}", files.join(" or ")),
+    };
+    Stop::not_loaded(anyhow!("{shown} is not on the allowlist: {allowlist}"))
+        .advise(allow_command(wasm, None, args.config.as_deref()))
+}
+
+/// Loads every enabled plugin, or none.
+pub(crate) async fn host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Stop> {
+    let mut builder = Host::builder(config.clone());
+    if let Some(folder) = configuration::cache() {
+        builder = builder.cache(folder);
+    }
+    if let Some(approver) = approver {
+        builder = builder.approver(approver);
+    }
+    builder.build().await.map_err(|error| match error {
+        Error::Load(error) => not_loaded(error, &config),
+        other => Stop::from(anyhow::Error::new(other)),
+    })
+}
+
+fn not_loaded(error: LoadError, config: &Config) -> Stop {
+    let entry = name_of(&error).and_then(|name| config.entry(name));
+    let written = entry.and_then(|entry| entry.origin.as_ref()).map(ToString::to_string);
+    let command = match error.advice() {
+        Advice::Allow(path) => Some(allow_command(path, entry, None)),
+        Advice::Inspect(path) => Some(format!("hookhost inspect {}", quoted(&path.to_string_lossy()))),
+        Advice::None => None,
+    };
+    let message = match (&error, &written) {
+        (LoadError::Unreadable { .. }, Some(origin)) => {
+            format!("{error}; put the file back, or take out its entry at {origin}")
+        }
+        (
+            LoadError::NotGranted { .. } | LoadError::Unsupported { .. } | LoadError::Refused { .. },
+            Some(origin),
+        ) => format!("{error}\n  its entry is at {origin}"),
+        _ => error.to_string(),
+    };
+    let stop = Stop::not_loaded(anyhow!(message));
+    match command {
+        Some(command) => stop.advise(command),
+        None => stop,
+    }
+}
+
+/// The entry that an error is about.
+fn name_of(error: &LoadError) -> Option<&str> {
+    match error {
+        LoadError::Unreadable { name, .. }
+        | LoadError::OtherDigest { name, .. }
+        | LoadError::Unfit { name, .. }
+        | LoadError::NotGranted { name, .. }
+        | LoadError::Unsupported { name, .. }
+        | LoadError::Refused { name, .. }
+        | LoadError::Failed { name, .. } => Some(name),
+        _ => None,
+    }
+}

@@ -1,0 +1,23 @@
+//! The `hookhost` command: a thin shell over the engine and the agent. Each subcommand is a file of `command`.
+
+mod args;
+mod command;
+mod configuration;
+mod exit;
+mod loading;
+mod output;
+mod terminal_approver;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    match command::run(cli.command) {
+        Ok(exit) => exit.into(),
+        Err(stop) => {
+            stop.print();
+            stop.exit.into()
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! An entry of the allowlist, for people and for programs.
+
+use hookhost::allowlist::{Entry, Grants, Limits, Mode, OnFailure};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The word for a mode.
+pub(crate) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => "enforce",
+        Mode::Audit => "audit",
+    }
+}
+
+/// The word for what becomes of a failure.
+pub(crate) fn on_failure(on_failure: OnFailure) -> &'static str {
+    match on_failure {
+        OnFailure::Reject => "reject",
+        OnFailure::Skip => "skip",
+    }
+}
+
+/// The limits in one line, as the file writes them.
+pub(crate) fn limits(limits: &Limits) -> String {
+    let Limits { fuel, compute, deadline, memory, input, output, log, capability_calls } = limits;
+    format!(
+        "fuel {fuel}, compute {compute:?}, deadline {deadline:?}, memory {}, input {}, output {}, log {}, \
+         capability-calls {capability_calls}",
+        size(memory.get()),
+        size(input.get()),
+        size(output.get()),
+        size(log.get()),
+    )
+}
+
+/// The limits as JSON: bytes, and microseconds.
+pub(crate) fn limits_json(limits: &Limits) -> Value {
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    json!({
+        "fuel": limits.fuel,
+        "compute-micros": micros(limits.compute),
+        "deadline-micros": micros(limits.deadline),
+        "memory": limits.memory,
+        "input": limits.input,
+        "output": limits.output,
+        "log": limits.log,
+        "capability-calls": limits.capability_calls,
+    })
+}
+
+/// What is granted, in one line; `nothing` where nothing is.
+pub(crate) fn grants(grants: &Grants) -> String {
+    let granted: Vec<_> = grants_json(grants).into_iter().map(|(grant, value)| grant_in_words(&grant, &value)).collect();
+    if granted.is_empty() { "nothing".to_owned() } else { granted.join(", ") }
+}
+
+fn grant_in_words(grant: &str, value: &Value) -> String {
+    match value {
+        Value::Array(values) => {
+            let names: Vec<_> = values.iter().filter_map(Value::as_str).collect();
+            format!("{grant} ({})", names.join(", "))
+        }
+        Value::Object(values) => {
+            let words = values.iter().map(|(key, value)| match (key.as_str(), value) {
+                ("quota", value) => format!("quota {}", size(value.as_u64().unwrap_or(0) as usize)),
+                (key, Value::String(text)) if key.starts_with('/') => format!("{key} = {text}"),
+                (key, Value::String(text)) => format!("{key} {text}"),
+                (key, value) => format!("{key} {value}"),
+            });
+            format!("{grant} ({})", words.collect::<Vec<_>>().join(", "))
+        }
+        _ => grant.to_owned(),
+    }
+}
+
+/// What is granted, under the file's own keys; what is not granted is absent.
+pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
+    let Grants { state, read_dirs, write_dirs, env, http, model, transcript, approve, audit, clock, random } = grants;
+    let mut granted = Map::new();
+    if let Some(state) = state {
+        granted.insert("state".into(), json!({ "quota": state.quota }));
+    }
+    for (key, dirs) in [("read-dirs", read_dirs), ("write-dirs", write_dirs)] {
+        if !dirs.is_empty() {
+            granted.insert(key.into(), json!(dirs));
+        }
+    }
+    for (key, names) in [("env", env), ("http", http)] {
+        if !names.is_empty() {
+            granted.insert(key.into(), json!(names));
+        }
+    }
+    if let Some(model) = model {
+        granted.insert("model".into(), json!({ "name": model.name, "max-calls": model.max_calls }));
+    }
+    let flags =
+        [("transcript", transcript), ("approve", approve), ("audit", audit), ("clock", clock), ("random", random)];
+    for (key, _) in flags.into_iter().filter(|(_, granted)| **granted) {
+        granted.insert(key.into(), Value::Bool(true));
+    }
+    granted
+}
+
+/// What narrows the calls that it hears of; empty where nothing does.
+pub(crate) fn narrowing(entry: &Entry) -> String {
+    let mut words = Vec::new();
+    if let Some(actions) = &entry.actions {
+        words.push(format!("actions {}", list(actions)));
+    }
+    if let Some(tools) = &entry.tools {
+        words.push(format!("tools {}", list(tools)));
+    }
+    words.join(", ")
+}
+
+fn list<T: ToString>(things: impl IntoIterator<Item = T>) -> String {
+    things.into_iter().map(|thing| thing.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// Bytes in the largest unit that they are a whole number of.
+pub(crate) fn size(bytes: usize) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.iter().find(|(bits, _)| bytes > 0 && bytes.is_multiple_of(1 << bits)) {
+        Some((bits, unit)) => format!("{}{unit}", bytes >> bits),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookhost::allowlist::{ModelGrant, StateGrant};
+
+    #[test]
+    fn grants_are_told_in_the_words_of_the_file() {
+        assert_eq!(grants(&Grants::default()), "nothing");
+        let model = ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS };
+        let given = Grants {
+            state: Some(StateGrant::default()),
+            env: vec!["CI".into(), "LANG".into()],
+            read_dirs: [("/policy".to_owned(), "/home/me/policy".into())].into(),
+            model: Some(model),
+            transcript: true,
+            ..Grants::default()
+        };
+        assert_eq!(
+            grants(&given),
+            "state (quota 1MiB), read-dirs (/policy = /home/me/policy), env (CI, LANG), \
+             model (name small, max-calls 10), transcript"
+        );
+    }
+
+    #[test]
+    fn limits_are_told_in_the_words_of_the_file() {
+        assert_eq!(
+            limits(&Limits::default()),
+            "fuel 100000000, compute 100ms, deadline 100ms, memory 16MiB, input 1MiB, output 2MiB, log 64KiB, \
+             capability-calls 10000"
+        );
+        assert_eq!(size(1_000), "1000 B");
+    }
+}

@@ -1,0 +1,98 @@
+//! What people and programs see: results on the standard output, everything else on the standard error.
+//!
+//! Colour is for terminals only and honours `NO_COLOR`. What a plugin or a file says is stripped of control characters
+//! before a person sees it: it must not steer their terminal.
+
+pub(crate) mod entry;
+pub(crate) mod interfaces;
+pub(crate) mod style;
+
+use crate::exit::Stop;
+use anyhow::anyhow;
+use serde::Serialize;
+use std::io::{self, ErrorKind, IsTerminal as _, Write};
+
+/// Writes a result. A reader that has gone away is no error.
+pub(crate) fn print(text: &str) -> Result<(), Stop> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(anyhow!("the result cannot be written: {error}").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a result as JSON: on one line, or indented where a person looks at it.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Stop> {
+    let pretty = io::stdout().is_terminal();
+    let text = if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+    print(&(text.map_err(anyhow::Error::new)? + "\n"))
+}
+
+/// Tells a person something beside the result. Nothing depends on whether they can see it.
+pub(crate) fn note(text: &str) {
+    let mut err = anstream::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+/// The text without what could steer a terminal: control characters become `�`, but for line breaks and tabs.
+pub(crate) fn printable(text: &str) -> String {
+    // The bidirectional controls reorder what is shown: a command could be made to look like another one.
+    let steers = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// The same on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
+/// The text as one word of a POSIX shell.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,~".contains(c);
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Asks a person on the terminal; `None` where there is none.
+pub(crate) fn confirm(question: &str) -> Option<bool> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return None;
+    }
+    note(&format!("{question} [y/N] "));
+    let mut answer = String::new();
+    if io::stdin().read_line(&mut answer).is_err() {
+        return None;
+    }
+    Some(is_yes(&answer))
+}
+
+/// Whether an answer is a yes; everything else is a no.
+pub(crate) fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{one_line, printable, quoted};
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_printed() {
+        assert_eq!(printable("a\u{1b}[2Jb\nc\u{7}\u{202e}"), "a\u{fffd}[2Jb\nc\u{fffd}\u{fffd}");
+        assert_eq!(one_line("a\nb\tc"), "a b c");
+    }
+
+    #[test]
+    fn a_command_that_is_advised_can_be_pasted() {
+        assert_eq!(quoted("/a/b-c_1.wasm"), "/a/b-c_1.wasm");
+        assert_eq!(quoted("my plugins/it's.wasm"), r"'my plugins/it'\''s.wasm'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a;rm -rf ."), "'a;rm -rf .'");
+    }
+}

@@ -1,0 +1,40 @@
+//! The tests, the benchmarks, and what CI asks beside the tests.
+
+use std::{path::Path, process::Command};
+
+use crate::{
+    Outcome, plugins,
+    workspace::{Workspace, run},
+};
+
+/// All tests, doctests included: the command of the README.
+pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let folder = plugins::build(workspace)?;
+    let mut cargo = workspace.cargo(&["test", "--workspace"]);
+    run("all tests", with_plugins(&mut cargo, &folder).args(arguments))
+}
+
+/// All benchmarks. They are built with the release profile, wasmtime too.
+pub(crate) fn bench(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let folder = plugins::build(workspace)?;
+    // Without `--bench`, cargo would also start each library's unit tests as benchmarks.
+    let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", "*"]);
+    run("all benchmarks", with_plugins(&mut cargo, &folder).args(arguments))
+}
+
+/// The cheap checks first, then exactly what `cargo xtask test` does.
+pub(crate) fn ci(workspace: &Workspace) -> Outcome {
+    run("format", &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    run("clippy", &mut workspace.cargo(&clippy))?;
+    plugins::clippy(workspace)?;
+    // Of the libraries: the binary `hookhost` would be documented over the library of that name.
+    let mut docs = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
+    run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+    test(workspace, &[])
+}
+
+/// Tests and benchmarks find the plugins by this variable.
+fn with_plugins<'a>(cargo: &'a mut Command, folder: &Path) -> &'a mut Command {
+    cargo.env("HOOKHOST_PLUGINS", folder)
+}

@@ -1,0 +1,187 @@
+//! An agent works on a real folder under the example plugins, and the folder proves afterwards what they did.
+//!
+//! All is real but the model, whose answers are `docs/demo/script.toml`: the plugins are allowed by `hookhost allow`, and
+//! the run is `hookhost run`, as a user would type them.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, IsTerminal},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{
+    Outcome, plugins,
+    workspace::{Workspace, output, run as run_shown, say, spelt},
+};
+
+/// What the demo's user tells each plugin, as `hookhost allow --set` takes it.
+const SETTINGS: [(&str, &str); 3] = [
+    ("path-guard", "protected=[\"infra/**\"]"),
+    ("bounded-shell", "limit-seconds=2"),
+    ("token-budget", "session-tokens=100000"),
+];
+
+/// The files of the demo.
+struct Demo {
+    root: PathBuf,
+    folder: PathBuf,
+    project: PathBuf,
+    config: PathBuf,
+    hookhost: PathBuf,
+    secret: String,
+}
+
+pub(crate) fn run(workspace: &Workspace) -> Outcome {
+    let built = plugins::build(workspace)?;
+    run_shown(
+        "building hookhost (the first time, wasmtime is compiled too)",
+        &mut workspace.cargo(&["build", "-p", "hookhost-cli"]),
+    )?;
+    let demo = Demo::prepare(workspace)?;
+    say(&format!("a fresh project is in {}", workspace.show(&demo.project)));
+    for plugin in plugins::examples(workspace)? {
+        demo.allow(&plugin.package, &built.join(plugin.file_name()))?;
+    }
+    let said = demo.watch()?;
+    demo.prove(&said)
+}
+
+impl Demo {
+    fn prepare(workspace: &Workspace) -> Outcome<Self> {
+        let folder = workspace.target.join("demo");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|error| format!("cannot clear {}: {error}", folder.display()))?;
+        }
+        let demo = Self {
+            root: workspace.root.clone(),
+            project: folder.join("project"),
+            config: folder.join("hookhost.toml"),
+            hookhost: workspace.target.join("debug").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX)),
+            // Put together here, so that nobody who searches the repository for secrets finds one.
+            secret: ["ghp", "_", "Xq7RkZ2mVb9TnWc4LsYh", "8JdPf3GuAe6KoNiM"].concat(),
+            folder,
+        };
+        copy(&workspace.root.join("docs/demo/workspace"), &demo.project)?;
+        write(&demo.project.join("settings.env"), &format!("REGION=eu-north-1\nGITHUB_TOKEN={}\n", demo.secret))?;
+        Ok(demo)
+    }
+
+    /// A command as one would type it in the workspace. The user's folders are the demo's, so that nothing of the real
+    /// user is read or changed.
+    fn hookhost(&self, arguments: &[&str], files: &[(&str, &Path)]) -> Command {
+        let mut command = Command::new(&self.hookhost);
+        command.args(arguments).current_dir(&self.root).stdin(Stdio::null());
+        for (option, file) in files {
+            command.arg(option).arg(file.strip_prefix(&self.root).unwrap_or(file));
+        }
+        for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
+            command.env(variable, self.folder.join("user"));
+        }
+        command
+    }
+
+    fn allow(&self, package: &str, wasm: &Path) -> Outcome {
+        let mut command = self.hookhost(&["allow", "--yes"], &[("--config", &self.config)]);
+        for (_, setting) in SETTINGS.iter().filter(|(name, _)| *name == package) {
+            command.args(["--set", setting]);
+        }
+        command.arg(wasm.strip_prefix(&self.root).unwrap_or(wasm));
+        say(&spelt(&command));
+        output(&mut command).map(|_| ())
+    }
+
+    /// Runs the agent, shows what it says as it says it, and returns that.
+    fn watch(&self) -> Outcome<String> {
+        let failed = |error| format!("cannot run hookhost: {error}");
+        let script = self.root.join("docs/demo/script.toml");
+        let files: [(&str, &Path); 3] =
+            [("--script", &script), ("--config", &self.config), ("--workspace", &self.project)];
+        let mut command = self.hookhost(&["run", "Make the servers larger, then build."], &files);
+        say(&spelt(&command));
+        if std::io::stdout().is_terminal() {
+            command.env("CLICOLOR_FORCE", "1");
+        }
+        // One pipe for both streams keeps their lines in order; dropping the command closes our end of it.
+        let (reader, writer) = std::io::pipe().map_err(failed)?;
+        command.stdout(writer.try_clone().map_err(failed)?).stderr(writer);
+        let mut child = command.spawn().map_err(failed)?;
+        drop(command);
+        let mut said = String::new();
+        for line in BufReader::new(reader).lines() {
+            let line = line.map_err(failed)?;
+            println!("{line}");
+            said.push_str(&line);
+            said.push('\n');
+        }
+        let status = child.wait().map_err(failed)?;
+        if status.success() { Ok(said) } else { Err(format!("hookhost run ended with {status}")) }
+    }
+
+    /// Fails unless the project shows that each plugin did its part.
+    fn prove(&self, said: &str) -> Outcome {
+        say("and the project afterwards");
+        let file = |name: &str| fs::read_to_string(self.project.join(name)).unwrap_or_default();
+        let kept = text_of_all_files(&self.folder, &self.project.join("settings.env"))?;
+        let facts = [
+            ("path-guard", "infra/production.tf is as it was", file("infra/production.tf") == "servers = 5\n"),
+            ("bounded-shell", "build.sh ran, and was ended", file("build.log") == "build: started\n"),
+            (
+                "redact-secrets",
+                "the token is nowhere but in settings.env",
+                !kept.contains(&self.secret) && !said.contains(&self.secret),
+            ),
+            ("redact-secrets", "what is left of it is in the transcript", kept.contains("[redacted: github-token]")),
+        ];
+        let mut failed = Vec::new();
+        for (plugin, fact, holds) in facts {
+            let holds = holds && said.contains(plugin);
+            println!("{} {plugin:15} {fact}", if holds { "  ok " } else { "  NOT" });
+            if !holds {
+                failed.push(fact);
+            }
+        }
+        if file("notes/build.md").is_empty() {
+            failed.push("the agent wrote notes/build.md");
+        }
+        if failed.is_empty() { Ok(()) } else { Err(format!("this does not hold: {}", failed.join("; "))) }
+    }
+}
+
+/// What is in the files of a folder and those below it, except `without`.
+fn text_of_all_files(folder: &Path, without: &Path) -> Outcome<String> {
+    let mut text = String::new();
+    for entry in
+        fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|error| error.to_string())?
+    {
+        let path = entry.path();
+        if path == without {
+            continue;
+        }
+        if path.is_dir() {
+            text.push_str(&text_of_all_files(&path, without)?);
+        } else {
+            text.push_str(&String::from_utf8_lossy(&fs::read(&path).map_err(|error| error.to_string())?));
+        }
+    }
+    Ok(text)
+}
+
+fn copy(from: &Path, to: &Path) -> Outcome {
+    let failed = |error| format!("cannot copy {}: {error}", from.display());
+    fs::create_dir_all(to).map_err(failed)?;
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), &to).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

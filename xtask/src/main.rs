@@ -1,0 +1,64 @@
+//! The developer's commands: `cargo xtask plugins | demo | test | bench | ci`. Each does all its own set-up and says what
+//! it does. Standard library only, so that the first of them starts within seconds of a clone.
+
+mod checks;
+mod demo;
+mod plugins;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+/// What went wrong, in a sentence.
+type Outcome<T = ()> = Result<T, String>;
+
+/// A command, its help, and what it does with the arguments after its name.
+struct Task {
+    name: &'static str,
+    help: &'static str,
+    run: fn(&Workspace, &[String]) -> Outcome,
+}
+
+const TASKS: [Task; 5] = [
+    Task {
+        name: "plugins",
+        help: "build the example and test plugins into target/plugins",
+        run: |workspace, _| plugins::build(workspace).map(|_| ()),
+    },
+    Task {
+        name: "demo",
+        help: "watch an agent work while plugins refuse, change and mask",
+        run: |workspace, _| demo::run(workspace),
+    },
+    Task { name: "test", help: "build the plugins and run all tests; arguments go to `cargo test`", run: checks::test },
+    Task {
+        name: "bench",
+        help: "build the plugins and run all benchmarks; arguments go to `cargo bench`",
+        run: checks::bench,
+    },
+    Task {
+        name: "ci",
+        help: "format, clippy, docs, then exactly `cargo xtask test`",
+        run: |workspace, _| checks::ci(workspace),
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = arguments.first().map_or("", String::as_str);
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        eprintln!("usage: cargo xtask COMMAND");
+        for task in &TASKS {
+            eprintln!("  {:8} {}", task.name, task.help);
+        }
+        return ExitCode::from(2);
+    };
+    match Workspace::lock().and_then(|workspace| (task.run)(&workspace, &arguments[1..])) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask {name}: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

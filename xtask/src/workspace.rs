@@ -1,0 +1,86 @@
+//! Where the workspace and its target folder are, and how commands are run in it.
+
+use std::{
+    env,
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::Outcome;
+
+/// The workspace, which no other xtask uses with the same target folder until this is dropped: the plugins and binaries
+/// there are of this clone.
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    pub(crate) target: PathBuf,
+    _lock: File,
+}
+
+impl Workspace {
+    pub(crate) fn lock() -> Outcome<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned();
+        let target = match env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()) {
+            Some(folder) => std::path::absolute(&folder).map_err(|error| format!("CARGO_TARGET_DIR: {error}"))?,
+            None => root.join("target"),
+        };
+        fs::create_dir_all(&target).map_err(|error| format!("cannot make {}: {error}", target.display()))?;
+        let lock = target.join(".xtask-lock");
+        let file = File::create(&lock).map_err(|error| format!("cannot open {}: {error}", lock.display()))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                say(&format!("waiting for another xtask to finish with {}", target.display()));
+                file.lock().map_err(|error| format!("cannot lock {}: {error}", lock.display()))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", lock.display())),
+        }
+        Ok(Self { root, target, _lock: file })
+    }
+
+    /// The cargo that runs us, in the workspace and with its target folder.
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
+        command
+    }
+
+    /// A path as it is best shown: relative to the workspace where it is inside.
+    pub(crate) fn show<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
+        path.strip_prefix(&self.root).unwrap_or(path).display()
+    }
+}
+
+/// Tells the developer what happens next.
+pub(crate) fn say(what: &str) {
+    println!("==> {what}");
+}
+
+/// Says what it does, does it with its output shown, and fails where the command fails.
+pub(crate) fn run(what: &str, command: &mut Command) -> Outcome {
+    say(what);
+    let status = command.status().map_err(|error| format!("cannot start {}: {error}", spelt(command)))?;
+    if status.success() { Ok(()) } else { Err(format!("failed: {} ({status})", spelt(command))) }
+}
+
+/// What the command prints on standard output, without the last line end.
+pub(crate) fn output(command: &mut Command) -> Outcome<String> {
+    let output = command.output().map_err(|error| format!("cannot start {}: {error}", spelt(command)))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("failed: {} ({}): {}", spelt(command), output.status, why.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+}
+
+/// The command as one would type it.
+pub(crate) fn spelt(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args()).map(|word| quoted(&word.to_string_lossy()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/\\.:_-=".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
