@@ -10,6 +10,7 @@ mod cancelling;
 mod failing;
 mod inference;
 mod providers;
+mod running;
 mod served;
 mod tasks;
 mod text;

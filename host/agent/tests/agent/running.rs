@@ -1,0 +1,139 @@
+//! How calls run: in which order, beside each other, and what becomes of those that cannot.
+
+use crate::support::{Harness, calls, results, says, says_and_calls, stored};
+use async_trait::async_trait;
+use hookhost_agent::agent::Status;
+use hookhost_agent::message::Message;
+use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::sync::watch;
+
+#[tokio::test]
+async fn results_go_back_in_call_order_and_the_workspace_is_changed() {
+    let harness = Harness::bare([
+        says_and_calls(
+            "I write.",
+            [
+                ("write_file", json!({ "path": "a", "content": "one" })),
+                ("bash", json!({ "command": "cat a; exit 1" })),
+                ("read_file", json!({ "path": "a" })),
+            ],
+        ),
+        says("Done."),
+    ])
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "Done.", 2));
+    assert_eq!(
+        (outcome.usage.input_tokens, outcome.usage.cached_input_tokens, outcome.usage.output_tokens),
+        (200, 120, 20)
+    );
+    let messages = stored(&outcome);
+    assert_eq!(results(&messages), [("wrote 3 bytes to a", false), ("one\n[exit code 1]", true), ("one", false)]);
+    assert_eq!(harness.fake.requests()[1].messages, messages[..5]);
+    assert_eq!(messages[5], Message::Assistant { text: "Done.".into(), tool_calls: Vec::new() });
+    assert_eq!(harness.shown(), "I write.Done.");
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_run_is_told_to_the_model() {
+    let harness = Harness::bare([
+        calls([
+            ("fly", json!({})),
+            ("bash", json!({ "cmd": "ls" })),
+            ("bash", json!("{\"command\": \"rm -rf")),
+            ("read_file", json!({ "path": "../secret" })),
+        ]),
+        says("Done."),
+    ])
+    .await;
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    let results = results(&messages);
+    assert!(results.iter().all(|(_, is_error)| *is_error));
+    for (result, part) in
+        results.iter().zip(["no tool `fly`", "\"command\" is a required", "no JSON object", "outside of the workspace"])
+    {
+        assert!(result.0.contains(part), "{result:?}");
+    }
+}
+
+#[derive(Debug)]
+struct Meeting {
+    name: &'static str,
+    /// How many calls are under way.
+    running: watch::Sender<usize>,
+    only_reads: bool,
+}
+
+#[async_trait]
+impl Tool for Meeting {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn description(&self) -> &str {
+        "Waits for another call."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    fn only_reads(&self) -> bool {
+        self.only_reads
+    }
+
+    async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.running.send_modify(|running| *running += 1);
+        let mut running = self.running.subscribe();
+        let both = running.wait_for(|running| *running == 2);
+        if tokio::time::timeout(Duration::from_millis(300), both).await.is_ok() {
+            return Ok(ToolOutput::success("met"));
+        }
+        self.running.send_modify(|running| *running -= 1);
+        Ok(ToolOutput::success("alone"))
+    }
+}
+
+#[tokio::test]
+async fn neighbours_that_only_read_run_together_and_others_one_by_one() {
+    for (only_reads, expected) in [(true, "met"), (false, "alone")] {
+        let meeting = Meeting { name: "meet", running: watch::Sender::new(0), only_reads };
+        let harness = Harness::bare([calls([("meet", json!({})), ("meet", json!({}))]), says("Done.")]).await;
+        let harness = harness.with_tool(meeting);
+        let outcome = harness.run().await;
+        assert_eq!(results(&stored(&outcome)), [(expected, false), (expected, false)]);
+    }
+}
+
+#[derive(Debug)]
+struct Buggy;
+
+#[async_trait]
+impl Tool for Buggy {
+    fn name(&self) -> &str {
+        "buggy"
+    }
+
+    fn description(&self) -> &str {
+        "Panics."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        panic!("a bug");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_fails_alone() {
+    let harness = Harness::bare([calls([("buggy", json!({}))]), says("Done.")]).await.with_tool(Buggy);
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    assert_eq!(results(&stored(&outcome)), [("the tool `buggy` failed inside: try something else", true)]);
+}
