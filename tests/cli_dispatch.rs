@@ -27,7 +27,10 @@ fn user_with_keys(plugins: &[(&str, Value)], keys: &str) -> User {
 fn it_prints_outcome_original_and_final_value_and_each_verdict_with_round_fuel_and_time() {
     let user = user_with(&[
         ("first", json!({})),
-        ("second", json!({ "before-tool-call": { "when": { "lacks": "timeout" }, "verdict": "modify", "value": { "command": "timeout 60 {command}" } } })),
+        (
+            "second",
+            json!({ "before-tool-call": { "when": { "lacks": "timeout" }, "verdict": "modify", "value": { "command": "timeout 60 {command}" } } }),
+        ),
     ]);
     let (ended, object) = user.dispatch("before-tool-call", &call("make"));
     ended.expect(0, &[]);
@@ -38,7 +41,12 @@ fn it_prints_outcome_original_and_final_value_and_each_verdict_with_round_fuel_a
     assert_eq!(object["original"]["arguments"], json!({ "command": "make" }));
     assert_eq!(object["final"]["arguments"], json!({ "command": "timeout 60 make" }));
     assert_eq!(object["final"]["action"]["shell"]["command"], "timeout 60 make");
-    let calls: Vec<_> = object["calls"].as_array().unwrap().iter().map(|call| (&call["plugin"], &call["round"], &call["verdict"])).collect();
+    let calls: Vec<_> = object["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| (&call["plugin"], &call["round"], &call["verdict"]))
+        .collect();
     assert_eq!(
         calls,
         [
@@ -63,7 +71,10 @@ fn a_rejection_ends_with_3_and_names_the_plugin_and_its_refusal() {
     assert_eq!(object["cause"], "verdict");
     assert_eq!(object["by"], json!(["guard"]));
     assert_eq!(object["reason"], "Rejected by guard: no make today");
-    assert_eq!(object["refusal"], json!({ "reason": "no make today", "code": "make.no", "retryable": true, "stop": false }));
+    assert_eq!(
+        object["refusal"],
+        json!({ "reason": "no make today", "code": "make.no", "retryable": true, "stop": false })
+    );
     assert_eq!(object["final"], Value::Null, "nothing stands");
     assert_eq!(object["calls"].as_array().unwrap().len(), 1, "a rejection ends the asking");
 }
@@ -73,7 +84,8 @@ fn a_question_that_nobody_can_be_asked_ends_with_3() {
     let user = user_with(&[("careful", json!({ "any": { "verdict": "escalate", "question": "Really?" } }))]);
     for approve in ["ask", "deny"] {
         let payload = call("make").to_string();
-        let ended = user.run_with_input(["dispatch", "before-tool-call", "--payload", "-", "--approve", approve], &payload);
+        let ended =
+            user.run_with_input(["dispatch", "before-tool-call", "--payload", "-", "--approve", approve], &payload);
         ended.expect(3, &[]);
         let object: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(object["cause"], "not-approved");
@@ -93,7 +105,8 @@ fn plugins_that_never_agree_end_with_3() {
 
 #[test]
 fn a_response_takes_the_tools_place() {
-    let user = user_with(&[("cache", json!({ "before-tool-call": { "verdict": "respond", "value": "from the cache" } }))]);
+    let user =
+        user_with(&[("cache", json!({ "before-tool-call": { "verdict": "respond", "value": "from the cache" } }))]);
     let (ended, object) = user.dispatch("before-tool-call", &call("make"));
     ended.expect(0, &[]);
     assert_eq!(object["outcome"], "responded");
@@ -114,13 +127,17 @@ fn transforms_tasks_and_observers_are_told_as_what_they_are() {
     )]);
     let (ended, object) = user.dispatch("prompt-submit", &json!({ "prompt": "go" }));
     ended.expect(0, &[]);
-    assert_eq!((&object["outcome"], &object["original"], &object["final"]), (&json!("passed"), &json!("go"), &json!("go!")));
+    assert_eq!(
+        (&object["outcome"], &object["original"], &object["final"]),
+        (&json!("passed"), &json!("go"), &json!("go!"))
+    );
 
     let (ended, object) = user.dispatch("finalize-content", &json!({ "content": "it is 1234" }));
     ended.expect(3, &[]);
     assert_eq!((&object["outcome"], &object["final"]), (&json!("withheld"), &Value::Null));
 
-    let completion = json!({ "completion": { "status": "success", "turns": 1, "input-tokens": 1, "output-tokens": 1 } });
+    let completion =
+        json!({ "completion": { "status": "success", "turns": 1, "input-tokens": 1, "output-tokens": 1 } });
     let (ended, object) = user.dispatch("task-complete", &completion);
     ended.expect(0, &[]);
     assert_eq!((&object["outcome"], &object["tasks"][0]["prompt"]), (&json!("collected"), &json!("more")));
@@ -136,7 +153,8 @@ fn transforms_tasks_and_observers_are_told_as_what_they_are() {
 
 #[test]
 fn a_plugin_in_audit_mode_is_asked_and_changes_nothing() {
-    let user = user_with_keys(&[("guard", json!({ "any": { "verdict": "reject", "reason": "no" } }))], "mode = \"audit\"");
+    let user =
+        user_with_keys(&[("guard", json!({ "any": { "verdict": "reject", "reason": "no" } }))], "mode = \"audit\"");
     let (ended, object) = user.dispatch("before-tool-call", &call("make"));
     ended.expect(0, &[]);
     assert_eq!(object["calls"][0]["mode"], "audit");
@@ -169,7 +187,8 @@ fn the_action_is_worked_out_unless_the_payload_says_it() {
     // Also where calls are in a list, or part of something.
     let (_, object) = user.dispatch("before-tools", &json!({ "calls": [call("a")["call"], call("b")["call"]] }));
     assert_eq!(object["final"][1]["action"]["shell"]["command"], "b");
-    let response = json!({ "response": { "text": "", "tool-calls": [call("c")["call"]], "stop-reason": "tool-calls" } });
+    let response =
+        json!({ "response": { "text": "", "tool-calls": [call("c")["call"]], "stop-reason": "tool-calls" } });
     let (_, object) = user.dispatch("after-inference", &response);
     assert_eq!(object["final"]["tool-calls"][0]["action"]["shell"]["command"], "c");
 }
@@ -178,7 +197,8 @@ fn the_action_is_worked_out_unless_the_payload_says_it() {
 fn the_session_can_be_given() {
     let user = user_with(&[("all", json!({ "any": { "verdict": "reject", "reason": "{session} {turn}" } }))]);
     let mut payload = call("ls");
-    payload["session"] = json!({ "id": "s-1", "turn": 7, "cwd": "/srv/app/src", "workspace": "/srv/app", "agent": "codex" });
+    payload["session"] =
+        json!({ "id": "s-1", "turn": 7, "cwd": "/srv/app/src", "workspace": "/srv/app", "agent": "codex" });
     let (_, object) = user.dispatch("before-tool-call", &payload);
     assert_eq!(object["refusal"]["reason"], "s-1 7");
     assert_eq!(object["session"], "s-1");
@@ -240,7 +260,8 @@ fn a_payload_can_be_a_file() {
     user.write("payload.json", call("ls").to_string());
     let ended = user.run(["dispatch", "before-tool-call", "--payload", "payload.json"]);
     ended.expect(0, &[]);
-    user.run(["dispatch", "before-tool-call", "--payload", "nowhere.json"]).expect(2, &["the payload nowhere.json cannot be read"]);
+    user.run(["dispatch", "before-tool-call", "--payload", "nowhere.json"])
+        .expect(2, &["the payload nowhere.json cannot be read"]);
 }
 
 #[test]

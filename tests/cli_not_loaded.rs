@@ -94,7 +94,12 @@ fn a_file_that_is_missing_is_refused_with_its_entry() {
 fn a_core_module_is_refused_with_what_to_build_instead() {
     let user = User::new();
     let wasm = user.write("core.wasm", wat::parse_str("(module)").unwrap());
-    let said = ["is a core WebAssembly module, not a component", "--target wasm32-wasip2", shown(&wasm), "try: hookhost inspect"];
+    let said = [
+        "is a core WebAssembly module, not a component",
+        "--target wasm32-wasip2",
+        shown(&wasm),
+        "try: hookhost inspect",
+    ];
     refused(&user, &Entry::new("guard", &wasm), &said);
 }
 
@@ -113,7 +118,11 @@ fn a_truncated_component_is_refused_wherever_it_is_cut() {
     let whole = std::fs::read(plugin("all-events")).unwrap();
     for length in [6, 100, whole.len() / 2, whole.len() - 1] {
         let wasm = user.write("cut.wasm", &whole[..length]);
-        refused(&user, &Entry::new("guard", &wasm), &["is not a valid component (truncated, or damaged)", shown(&wasm)]);
+        refused(
+            &user,
+            &Entry::new("guard", &wasm),
+            &["is not a valid component (truncated, or damaged)", shown(&wasm)],
+        );
     }
 }
 
@@ -153,7 +162,11 @@ fn a_plugin_written_by_hand_with_the_contracts_types_loads() {
 fn a_record_with_a_field_more_is_refused_with_the_export_and_the_difference() {
     let user = User::new();
     let wasm = wrong_type(&user, WatPlugin { more_session: r#"(field "more" bool)"#, ..WatPlugin::default() });
-    let said = ["hookhost:hooks/prompt-submit.handle", "with another type than the contract 0.1.0", "expected record of 7 fields, found 8 fields"];
+    let said = [
+        "hookhost:hooks/prompt-submit.handle",
+        "with another type than the contract 0.1.0",
+        "expected record of 7 fields, found 8 fields",
+    ];
     refused(&user, &Entry::new("guard", &wasm), &said);
 }
 
@@ -161,7 +174,11 @@ fn a_record_with_a_field_more_is_refused_with_the_export_and_the_difference() {
 fn a_verdict_with_a_case_less_is_refused_with_the_export_and_the_difference() {
     let user = User::new();
     let wasm = wrong_type(&user, WatPlugin { reject: "", ..WatPlugin::default() });
-    let said = ["hookhost:hooks/prompt-submit.handle", "with another type than the contract 0.1.0", "expected variant of 3 cases, found 2 cases"];
+    let said = [
+        "hookhost:hooks/prompt-submit.handle",
+        "with another type than the contract 0.1.0",
+        "expected variant of 3 cases, found 2 cases",
+    ];
     refused(&user, &Entry::new("guard", &wasm), &said);
 }
 
@@ -181,7 +198,12 @@ fn an_import_that_is_not_granted_is_refused_with_the_line_to_add_and_where() {
     for (import, line) in steps {
         let entry = Entry::new("guard", &plugin("all-events")).grants(&grants);
         // It has to be compiled to know what it imports, which takes a second: one command stands for all.
-        refused_by(&COMMANDS[..1], &user, &entry, &["plugin `guard` imports `", import, "which is not granted", line, &at]);
+        refused_by(
+            &COMMANDS[..1],
+            &user,
+            &entry,
+            &["plugin `guard` imports `", import, "which is not granted", line, &at],
+        );
         grants.push_str(line);
         grants.push('\n');
     }

@@ -4,8 +4,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// What the test plugin `all-events` imports, as `[plugin.grants]`.
-pub const ALL_EVENTS_GRANTS: &str =
-    "state = {}\ntranscript = true\nmodel = { name = \"small\" }\naudit = true\n";
+pub const ALL_EVENTS_GRANTS: &str = "state = {}\ntranscript = true\nmodel = { name = \"small\" }\naudit = true\n";
 
 /// An entry. Its limits on time are far off: tests run on busy machines, and only those about time want to meet them.
 #[derive(Clone, Debug)]

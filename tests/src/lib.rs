@@ -85,7 +85,8 @@ impl User {
         command.env("HOME", self.path("."));
         command.env("HOOKHOST_CONFIG_DIR", self.path("config"));
         command.env("HOOKHOST_STATE_DIR", self.path("state"));
-        command.env("HOOKHOST_CACHE_DIR", self.path("cache"));
+        // Compiling the test plugin takes seconds; all users may have what one has compiled.
+        command.env("HOOKHOST_CACHE_DIR", profile_folder().join("hookhost-tests-cache"));
         command
     }
 

@@ -100,17 +100,22 @@ impl ActionMap {
         let Some(shape) = self.shape(tool) else { return Action::Other(String::new()) };
         let text = |keys: &[String]| text_argument(arguments, keys);
         match shape {
-            ToolShape::Shell { command, cwd: directory, dialect } => match argument(arguments, command) {
-                Some((_, value)) => Action::Shell(ShellCommand {
-                    command: command::text(value),
+            ToolShape::Shell { command, cwd: directory, dialect } => {
+                let commands: Vec<String> = spellings(arguments, command).map(command::text).collect();
+                if commands.is_empty() {
+                    return Action::Other("shell".into());
+                }
+                Action::Shell(ShellCommand {
+                    command: commands.join("\n"),
                     cwd: text(directory).unwrap_or_else(|| cwd.to_owned()),
                     dialect: *dialect,
-                }),
-                None => Action::Other("shell".into()),
-            },
+                })
+            }
             ToolShape::ReadFile(path) => text(path).map_or_else(|| Action::Other("read-file".into()), Action::ReadFile),
             ToolShape::WriteFile(path) => {
-                text(path).map_or_else(|| Action::Other("write-files".into()), |path| Action::WriteFiles(vec![path]))
+                let paths: Vec<String> =
+                    spellings(arguments, path).filter_map(Value::as_str).map(str::to_owned).collect();
+                if paths.is_empty() { Action::Other("write-files".into()) } else { Action::WriteFiles(paths) }
             }
             ToolShape::Patch(patch) => {
                 Action::WriteFiles(text(patch).map(|text| patch::paths(&text)).unwrap_or_default())
@@ -143,7 +148,14 @@ impl ActionMap {
         let other_kind = || WriteBackError::OtherKind { tool: tool.to_owned() };
         let before = self.action(tool, arguments, origin, cwd);
         let mut arguments = arguments.as_object().cloned().unwrap_or_default();
-        match (self.shape(tool).ok_or_else(other_kind)?, &before, action) {
+        let shape = self.shape(tool).ok_or_else(other_kind)?;
+        if let ToolShape::Shell { command: keys, .. } | ToolShape::WriteFile(keys) = shape
+            && keys.iter().filter(|key| arguments.contains_key(*key)).count() > 1
+        {
+            let what = "the change, since the call spells one argument in several ways";
+            return Err(WriteBackError::NoArgument { tool: tool.to_owned(), what });
+        }
+        match (shape, &before, action) {
             (ToolShape::Shell { command, cwd: directory, .. }, Action::Shell(old), Action::Shell(new)) => {
                 if old.dialect != new.dialect {
                     return Err(WriteBackError::NoArgument { tool: tool.to_owned(), what: "another shell dialect" });
@@ -301,14 +313,14 @@ fn mcp_tool(tool: &str, origin: &ToolOrigin) -> Option<McpTool> {
     Some(McpTool { server: Some(server.to_owned()), tool: name.to_owned() })
 }
 
-/// The argument that is there under the first of its spellings.
-fn argument<'a>(arguments: &'a Value, keys: &[String]) -> Option<(&'a str, &'a Value)> {
-    let arguments = arguments.as_object()?;
-    keys.iter().find_map(|key| arguments.get_key_value(key)).map(|(key, value)| (key.as_str(), value))
+/// The values of an argument that is there, in the order of its spellings. Usually there is one; where a call carries
+/// several, a guard is shown all of them, since only the tool knows which it takes.
+fn spellings<'a>(arguments: &'a Value, keys: &'a [String]) -> impl Iterator<Item = &'a Value> {
+    keys.iter().filter_map(|key| arguments.get(key))
 }
 
 fn text_argument(arguments: &Value, keys: &[String]) -> Option<String> {
-    argument(arguments, keys)?.1.as_str().map(str::to_owned)
+    spellings(arguments, keys).next()?.as_str().map(str::to_owned)
 }
 
 /// The spelling that the arguments use, else the preferred one.

@@ -92,3 +92,13 @@ fn a_row_of_the_embedder_wins() {
     let action = map.action("BASH", &json!({"command": "ls"}), &ToolOrigin::Builtin, "/");
     assert_eq!(action, Action::Other("never a shell here".into()));
 }
+
+#[test]
+fn a_guard_is_shown_every_spelling_of_an_argument_and_none_is_rewritten() {
+    let arguments = json!({"command": "ls", "cmd": "rm -rf /"});
+    assert_eq!(action("bash", &arguments), shell("ls\nrm -rf /"));
+    assert!(write_back("bash", &arguments, &shell("timeout 9 ls")).is_err());
+    let write = json!({"path": "a", "file_path": "infra/b"});
+    assert_eq!(action("write_file", &write), Action::WriteFiles(vec!["a".into(), "infra/b".into()]));
+    assert!(write_back("write_file", &write, &Action::WriteFiles(vec!["c".into()])).is_err());
+}

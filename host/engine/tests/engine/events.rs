@@ -216,3 +216,20 @@ async fn a_payload_of_another_shape_is_an_error_that_names_the_field() {
         assert!(error.contains(names), "{error}");
     }
 }
+
+#[test]
+fn the_table_has_the_events_of_the_contract_and_no_other() {
+    let wit = include_str!("../../wit/events.wit");
+    let events: Vec<&str> = wit
+        .split("\ninterface ")
+        .skip(1)
+        .filter(|interface| interface.contains("handle: func("))
+        .filter_map(|interface| interface.split(' ').next())
+        .collect();
+    let mut table: Vec<&str> = EventKind::ALL.iter().map(|event| event.name()).collect();
+    let mut wit_events = events.clone();
+    table.sort_unstable();
+    wit_events.sort_unstable();
+    assert_eq!(table, wit_events);
+    assert!(events.iter().all(|event| EventKind::from_name(event).is_some_and(|kind| kind.name() == *event)));
+}
