@@ -1,22 +1,14 @@
 //! The embedding program's own events, and the audit log's.
 
+use super::declare::event;
 use super::{Event, GateEvent};
 use crate::chain::Answer;
 use crate::contract::{Custom, CustomVerdict, Json, Session, canonical};
 use crate::session::{self, GateOutcome, Never, Rules, Settled};
 
-/// An event of the embedding program.
-pub(crate) struct CustomEvent;
-
-impl Event for CustomEvent {
-    type Payload = Custom;
-    type Params<'a> = (&'a Session, &'a Custom);
-    type Return = (CustomVerdict,);
-    const PARAMETER: Option<&'static str> = Some("event");
-
-    fn params<'a>(session: &'a Session, event: &'a Custom) -> Self::Params<'a> {
-        (session, event)
-    }
+event! {
+    /// An event of the embedding program.
+    CustomEvent("event": Custom) -> (CustomVerdict,)
 }
 
 impl GateEvent for CustomEvent {

@@ -1,25 +1,14 @@
 //! Events around a call of a model.
 
-use super::text::text_event;
-use super::{Event, GateEvent, TransformEvent};
-use crate::chain::{Answer, Passage};
-use crate::contract::{
-    Inference, InferenceChanges, InferenceVerdict, Response, Session, TextVerdict, Usage, UsageVerdict,
-};
+use super::GateEvent;
+use super::declare::{event, text_event};
+use crate::chain::Answer;
+use crate::contract::{Inference, InferenceChanges, InferenceVerdict, Response, Usage, UsageVerdict};
 use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
 
-/// A request is about to be sent to a model.
-pub(crate) struct BeforeInference;
-
-impl Event for BeforeInference {
-    type Payload = Inference;
-    type Params<'a> = (&'a Session, &'a Inference);
-    type Return = (InferenceVerdict,);
-    const PARAMETER: Option<&'static str> = Some("request");
-
-    fn params<'a>(session: &'a Session, request: &'a Inference) -> Self::Params<'a> {
-        (session, request)
-    }
+event! {
+    /// A request is about to be sent to a model.
+    BeforeInference("request": Inference) -> (InferenceVerdict,)
 }
 
 impl GateEvent for BeforeInference {
@@ -64,55 +53,28 @@ fn changed(request: &Inference, changes: InferenceChanges, rules: &Rules<'_>) ->
     Ok(request)
 }
 
-text_event!(
+text_event! {
     /// A piece of an answer has come.
-    StreamDelta, "delta"
-);
-text_event!(
+    StreamDelta("delta")
+}
+text_event! {
     /// The final text of a task.
-    FinalizeContent, "content"
-);
-
-/// The stream of an answer has ended.
-pub(crate) struct StreamEnd;
-
-impl Event for StreamEnd {
-    type Payload = String;
-    type Params<'a> = (&'a Session, &'a String);
-    type Return = ();
-    const PARAMETER: Option<&'static str> = Some("text");
-
-    fn params<'a>(session: &'a Session, text: &'a String) -> Self::Params<'a> {
-        (session, text)
-    }
+    FinalizeContent("content")
 }
 
-/// An answer is complete.
-pub(crate) struct AfterInference;
-
-impl Event for AfterInference {
-    type Payload = Response;
-    type Params<'a> = (&'a Session, &'a Response);
-    type Return = ();
-    const PARAMETER: Option<&'static str> = Some("response");
-
-    fn params<'a>(session: &'a Session, response: &'a Response) -> Self::Params<'a> {
-        (session, response)
-    }
+event! {
+    /// The stream of an answer has ended.
+    StreamEnd("text": String) -> ()
 }
 
-/// Tokens were used.
-pub(crate) struct TokenUsage;
+event! {
+    /// An answer is complete.
+    AfterInference("response": Response) -> ()
+}
 
-impl Event for TokenUsage {
-    type Payload = Usage;
-    type Params<'a> = (&'a Session, &'a Usage);
-    type Return = (UsageVerdict,);
-    const PARAMETER: Option<&'static str> = Some("usage");
-
-    fn params<'a>(session: &'a Session, usage: &'a Usage) -> Self::Params<'a> {
-        (session, usage)
-    }
+event! {
+    /// Tokens were used.
+    TokenUsage("usage": Usage) -> (UsageVerdict,)
 }
 
 impl GateEvent for TokenUsage {

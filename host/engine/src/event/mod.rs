@@ -5,10 +5,10 @@
 //! is: its interface in `wit/events.wit`, its file and row here, its method in the guest SDK.
 
 mod custom;
+mod declare;
 mod inference;
 mod session;
 mod task;
-mod text;
 mod tools;
 
 pub use tools::ToolOutcome;

@@ -1,9 +1,8 @@
 //! Events of a session and its prompts.
 
-use super::text::text_event;
-use super::{CollectEvent, Event, TransformEvent};
-use crate::chain::Passage;
-use crate::contract::{Session, Task, TextVerdict, Usage};
+use super::declare::{event, text_event};
+use super::{CollectEvent, Event};
+use crate::contract::{Session, Task, Usage};
 use crate::session::{self, Settled, TransformOutcome};
 
 /// A session opens.
@@ -27,24 +26,15 @@ impl CollectEvent for SessionStart {
     }
 }
 
-/// A session ends.
-pub(crate) struct SessionEnd;
-
-impl Event for SessionEnd {
-    type Payload = Usage;
-    type Params<'a> = (&'a Session, &'a Usage);
-    type Return = ();
-    const PARAMETER: Option<&'static str> = Some("usage");
-
-    fn params<'a>(session: &'a Session, usage: &'a Usage) -> Self::Params<'a> {
-        (session, usage)
-    }
+event! {
+    /// A session ends.
+    SessionEnd("usage": Usage) -> ()
 }
 
-text_event!(
+text_event! {
     /// The user has sent a prompt.
-    PromptSubmit, "prompt"
-);
+    PromptSubmit("prompt")
+}
 
 /// The payload of an event that carries nothing but the session.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]

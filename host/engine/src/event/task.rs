@@ -1,22 +1,14 @@
 //! Events of the agent's task queue.
 
-use super::{CollectEvent, Event, GateEvent};
+use super::declare::event;
+use super::{CollectEvent, GateEvent};
 use crate::chain::Answer;
-use crate::contract::{Completion, CompletionVerdict, Plan, PlanVerdict, Session, Task};
+use crate::contract::{Completion, CompletionVerdict, Plan, PlanVerdict, Task};
 use crate::session::{self, GateOutcome, Never, Rules, Settled};
 
-/// The agent proposes a plan.
-pub(crate) struct PlanSubmit;
-
-impl Event for PlanSubmit {
-    type Payload = Plan;
-    type Params<'a> = (&'a Session, &'a Plan);
-    type Return = (PlanVerdict,);
-    const PARAMETER: Option<&'static str> = Some("plan");
-
-    fn params<'a>(session: &'a Session, plan: &'a Plan) -> Self::Params<'a> {
-        (session, plan)
-    }
+event! {
+    /// The agent proposes a plan.
+    PlanSubmit("plan": Plan) -> (PlanVerdict,)
 }
 
 impl GateEvent for PlanSubmit {
@@ -33,18 +25,9 @@ impl GateEvent for PlanSubmit {
     }
 }
 
-/// A task has ended.
-pub(crate) struct TaskComplete;
-
-impl Event for TaskComplete {
-    type Payload = Completion;
-    type Params<'a> = (&'a Session, &'a Completion);
-    type Return = (CompletionVerdict,);
-    const PARAMETER: Option<&'static str> = Some("completion");
-
-    fn params<'a>(session: &'a Session, completion: &'a Completion) -> Self::Params<'a> {
-        (session, completion)
-    }
+event! {
+    /// A task has ended.
+    TaskComplete("completion": Completion) -> (CompletionVerdict,)
 }
 
 impl CollectEvent for TaskComplete {
@@ -54,18 +37,9 @@ impl CollectEvent for TaskComplete {
     }
 }
 
-/// The agent could not go on.
-pub(crate) struct AgentError;
-
-impl Event for AgentError {
-    type Payload = String;
-    type Params<'a> = (&'a Session, &'a String);
-    type Return = (CompletionVerdict,);
-    const PARAMETER: Option<&'static str> = Some("message");
-
-    fn params<'a>(session: &'a Session, message: &'a String) -> Self::Params<'a> {
-        (session, message)
-    }
+event! {
+    /// The agent could not go on.
+    AgentError("message": String) -> (CompletionVerdict,)
 }
 
 impl CollectEvent for AgentError {

@@ -1,25 +1,18 @@
 //! Events around tool calls.
 
+use super::declare::event;
 use super::{Event, GateEvent, TransformEvent};
 use crate::chain::{Answer, Passage};
 use crate::contract::{BatchVerdict, ResultSource, Session, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict};
 use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
 use serde::{Deserialize, Serialize};
 
-/// The tool calls of one answer, together.
-pub(crate) struct BeforeTools;
-
-impl Event for BeforeTools {
-    type Payload = Vec<ToolCall>;
-    type Params<'a> = (&'a Session, &'a Vec<ToolCall>);
-    type Return = (BatchVerdict,);
-    const PARAMETER: Option<&'static str> = Some("calls");
-
-    fn params<'a>(session: &'a Session, calls: &'a Vec<ToolCall>) -> Self::Params<'a> {
-        (session, calls)
-    }
-    fn calls(calls: &Vec<ToolCall>) -> Option<&[ToolCall]> {
-        Some(calls)
+event! {
+    /// The tool calls of one answer, together.
+    BeforeTools("calls": Vec<ToolCall>) -> (BatchVerdict,) {
+        fn calls(calls: &Vec<ToolCall>) -> Option<&[ToolCall]> {
+            Some(calls)
+        }
     }
 }
 
@@ -36,20 +29,12 @@ impl GateEvent for BeforeTools {
     }
 }
 
-/// A tool is about to be called.
-pub(crate) struct BeforeToolCall;
-
-impl Event for BeforeToolCall {
-    type Payload = ToolCall;
-    type Params<'a> = (&'a Session, &'a ToolCall);
-    type Return = (ToolCallVerdict,);
-    const PARAMETER: Option<&'static str> = Some("call");
-
-    fn params<'a>(session: &'a Session, call: &'a ToolCall) -> Self::Params<'a> {
-        (session, call)
-    }
-    fn calls(call: &ToolCall) -> Option<&[ToolCall]> {
-        Some(std::slice::from_ref(call))
+event! {
+    /// A tool is about to be called.
+    BeforeToolCall("call": ToolCall) -> (ToolCallVerdict,) {
+        fn calls(call: &ToolCall) -> Option<&[ToolCall]> {
+            Some(std::slice::from_ref(call))
+        }
     }
 }
 

@@ -1,0 +1,60 @@
+//! What most events have in common, said once.
+
+use crate::chain::Passage;
+use crate::contract::TextVerdict;
+
+/// Declares an event whose payload is one parameter of `handle`, behind the session.
+macro_rules! event {
+    ($(#[$doc:meta])* $event:ident($parameter:literal: $payload:ty) -> $return:ty $({ $($item:item)* })?) => {
+        $(#[$doc])*
+        pub(crate) struct $event;
+
+        impl $crate::event::Event for $event {
+            type Payload = $payload;
+            type Params<'a> = (&'a $crate::contract::Session, &'a $payload);
+            type Return = $return;
+            const PARAMETER: Option<&'static str> = Some($parameter);
+
+            fn params<'a>(session: &'a $crate::contract::Session, payload: &'a $payload) -> Self::Params<'a> {
+                (session, payload)
+            }
+            $($($item)*)?
+        }
+    };
+}
+
+/// Declares an event about a text on its way.
+macro_rules! text_event {
+    ($(#[$doc:meta])* $event:ident($parameter:literal)) => {
+        $crate::event::declare::event! {
+            $(#[$doc])* $event($parameter: String) -> ($crate::contract::TextVerdict,)
+        }
+
+        impl $crate::event::TransformEvent for $event {
+            type Verdict = $crate::contract::TextVerdict;
+            type Value = String;
+
+            fn value(text: &String) -> &String {
+                text
+            }
+            fn replace(text: &mut String, new: String) {
+                *text = new;
+            }
+            fn passage(verdict: Self::Verdict) -> Result<$crate::chain::Passage<String>, String> {
+                Ok(verdict.into())
+            }
+        }
+    };
+}
+
+pub(super) use {event, text_event};
+
+impl From<TextVerdict> for Passage<String> {
+    fn from(verdict: TextVerdict) -> Self {
+        match verdict {
+            TextVerdict::Keep => Self::Keep,
+            TextVerdict::Replace(text) => Self::Replace(text),
+            TextVerdict::Reject(refusal) => Self::Reject(refusal),
+        }
+    }
+}
