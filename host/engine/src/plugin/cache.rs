@@ -204,13 +204,17 @@ mod tests {
             }
         }
 
+        fn place(&self) -> PathBuf {
+            self.folder.path().join("cache")
+        }
+
         fn cache(&self) -> Cache {
-            Cache::open(self.folder.path()).unwrap()
+            Cache::open(&self.place()).unwrap()
         }
 
         /// The cached file of a component that was just put there.
         fn filled(&self) -> PathBuf {
-            let component = Component::new(&self.engine, "(component)").unwrap();
+            let component = Component::new(&self.engine, wat::parse_str("(component)").unwrap()).unwrap();
             self.cache().put(&self.engine, &self.entry, &component, true);
             let path = self.cache().path(&self.engine, &self.entry);
             assert!(self.is_hit());
@@ -287,7 +291,7 @@ mod tests {
         assert!(!place.is_hit());
         mode(&path, 0o600);
         assert!(place.is_hit());
-        mode(place.folder.path(), 0o770);
-        assert!(Cache::open(place.folder.path()).is_err());
+        mode(&place.place(), 0o770);
+        assert!(Cache::open(&place.place()).is_err());
     }
 }
