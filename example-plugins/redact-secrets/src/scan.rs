@@ -1,9 +1,9 @@
-//! Finding secrets in a text, in one pass: at each byte that may begin a known one, its regex is asked there and only
-//! there. Then the configured patterns, over the whole.
+//! Finding secrets in a text, in one pass: where two bytes may begin a known one, its rule is asked, and nowhere else.
+//! Then the configured patterns, over the whole.
 
+use crate::patterns::{Configured, Pattern};
 use crate::rules::{ASSIGNED, Before, RULES, Rule, is_secret_name};
-use crate::{strength, value};
-use regex_lite::Regex;
+use crate::strength;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,14 +14,7 @@ use std::ops::Range;
 pub struct Config {
     disable: Vec<String>,
     keep: Vec<String>,
-    patterns: Vec<Pattern>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Pattern {
-    name: String,
-    regex: String,
+    patterns: Vec<Configured>,
 }
 
 /// How a mark begins; the kind and a bracket follow.
@@ -33,39 +26,56 @@ pub(crate) type Counts = BTreeMap<String, usize>;
 /// All that is looked for.
 #[derive(Debug)]
 pub(crate) struct Scanner {
-    rules: Vec<(Rule, Regex)>,
+    rules: Vec<Rule>,
     beginnings: Beginnings,
-    patterns: Vec<(String, Regex)>,
+    patterns: Vec<Pattern>,
     keep: Vec<String>,
 }
 
-/// The pairs of bytes with which anything begins that is looked for: most places of a text are done with that.
+/// What may begin where: most places of a text are done with the first look, at two bytes.
 #[derive(Debug)]
-struct Beginnings(Vec<u64>);
-
-impl Default for Beginnings {
-    fn default() -> Self {
-        Self(vec![0; (1 << 16) / 64])
-    }
+struct Beginnings {
+    /// A bit for each pair of bytes that anything begins with.
+    pairs: Vec<u64>,
+    /// What begins with a pair of bytes, and the place of its rule: ordered by pair, and then by rule.
+    starts: Vec<(u16, usize, &'static str)>,
 }
 
 impl Beginnings {
-    fn add(&mut self, start: &str, fold: bool) {
+    fn new(rules: &[Rule]) -> Self {
+        let mut all = Self { pairs: vec![0; (1 << 16) / 64], starts: Vec::new() };
+        all.add(OPENING, false, None);
+        for (index, rule) in rules.iter().enumerate() {
+            rule.starts.iter().for_each(|start| all.add(start, rule.fold, Some(index)));
+        }
+        all.starts.sort_by_key(|(pair, rule, _)| (*pair, *rule));
+        all.starts.dedup();
+        all
+    }
+
+    fn add(&mut self, start: &'static str, fold: bool, rule: Option<usize>) {
         let &[one, two, ..] = start.as_bytes() else { return };
         let cases = |byte: u8| [byte, if fold { byte.to_ascii_uppercase() } else { byte }];
-        for (one, two) in cases(one).into_iter().flat_map(|one| cases(two).map(|two| (one, two))) {
-            let (word, bit) = Self::place(one, two);
-            self.0[word] |= bit;
+        for pair in cases(one).into_iter().flat_map(|one| cases(two).map(|two| u16::from_be_bytes([one, two]))) {
+            self.pairs[usize::from(pair >> 6)] |= 1 << (pair & 63);
+            self.starts.extend(rule.map(|rule| (pair, rule, start)));
         }
     }
 
-    fn holds(&self, one: u8, two: u8) -> bool {
-        let (word, bit) = Self::place(one, two);
-        self.0[word] & bit != 0
+    fn holds(&self, pair: u16) -> bool {
+        self.pairs[usize::from(pair >> 6)] & (1 << (pair & 63)) != 0
     }
 
-    fn place(one: u8, two: u8) -> (usize, u64) {
-        (usize::from(one) << 2 | usize::from(two >> 6), 1 << (two & 63))
+    fn of(&self, pair: u16) -> impl Iterator<Item = (usize, &'static str)> {
+        let first = self.starts.partition_point(|(other, ..)| *other < pair);
+        let rest = self.starts[first..].iter().take_while(move |(other, ..)| *other == pair);
+        rest.map(|(_, rule, start)| (*rule, *start))
+    }
+
+    /// The first place from `at` on where anything may begin.
+    fn next(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let rest = bytes.get(at..)?;
+        rest.windows(2).position(|pair| self.holds(u16::from_be_bytes([pair[0], pair[1]]))).map(|skipped| at + skipped)
     }
 }
 
@@ -91,16 +101,10 @@ impl Scanner {
         if config.keep.iter().any(String::is_empty) {
             return Err("`keep` holds an empty value".into());
         }
-        let mut rules = Vec::new();
-        for rule in RULES.iter().filter(|rule| !config.disable.iter().any(|kind| kind == rule.kind)) {
-            // Anchored at the start of what it is asked about.
-            let regex = Regex::new(&format!("^(?:{})", rule.pattern)).map_err(|error| error.to_string())?;
-            rules.push((*rule, regex));
-        }
-        let mut beginnings = Beginnings::default();
-        beginnings.add(OPENING, false);
-        rules.iter().for_each(|(rule, _)| rule.starts.iter().for_each(|start| beginnings.add(start, rule.fold)));
-        let patterns = config.patterns.iter().map(compile).collect::<Result<_, _>>()?;
+        let is_wanted = |rule: &&Rule| !config.disable.iter().any(|kind| kind == rule.kind);
+        let rules: Vec<Rule> = RULES.iter().filter(is_wanted).copied().collect();
+        let beginnings = Beginnings::new(&rules);
+        let patterns = config.patterns.iter().map(Pattern::new).collect::<Result<_, _>>()?;
         Ok(Self { rules, beginnings, patterns, keep: config.keep })
     }
 
@@ -109,8 +113,9 @@ impl Scanner {
         let known = self.mask_known(text, counts);
         let mut masked = known.unwrap_or_default();
         let mut changed = !masked.is_empty();
-        for (name, regex) in &self.patterns {
-            if let Some(next) = self.mask_pattern(name, regex, if changed { &masked } else { text }, counts) {
+        for pattern in &self.patterns {
+            let is_kept = |value: &str| self.is_kept(value);
+            if let Some(next) = pattern.mask(if changed { &masked } else { text }, is_kept, counts) {
                 masked = next;
                 changed = true;
             }
@@ -120,7 +125,7 @@ impl Scanner {
 
     /// A value whose name says that it is a secret, whatever it looks like otherwise.
     pub(crate) fn mask_member(&self, name: &str, value: &str, counts: &mut Counts) -> Option<String> {
-        let is_looked_for = self.rules.iter().any(|(rule, _)| rule.kind == ASSIGNED);
+        let is_looked_for = self.rules.iter().any(|rule| rule.kind == ASSIGNED);
         if !is_looked_for
             || !is_secret_name(name)
             || value.len() < 8
@@ -134,7 +139,7 @@ impl Scanner {
 
     /// For streamed text, where the frame of a private key stands in other lines than its body.
     pub(crate) fn mask_key_lines(&self, text: &str) -> Option<String> {
-        if !self.rules.iter().any(|(rule, _)| rule.kind == "private-key") || !text.lines().any(is_key_line) {
+        if !self.rules.iter().any(|rule| rule.kind == "private-key") || !text.lines().any(is_key_line) {
             return None;
         }
         let mask = |line: &str| {
@@ -148,11 +153,8 @@ impl Scanner {
         let bytes = text.as_bytes();
         let mut masked = String::new();
         let (mut copied, mut at) = (0, 0);
-        while let [one, two, ..] = bytes[at..] {
-            if !self.beginnings.holds(one, two) {
-                at += 1;
-                continue;
-            }
+        while let Some(next) = self.beginnings.next(bytes, at) {
+            at = next;
             if let Some(mark) = self.mark_at(text, at) {
                 at += mark;
                 continue;
@@ -179,7 +181,8 @@ impl Scanner {
             return None;
         }
         let (kind, _) = text[at + OPENING.len()..].split_once(']')?;
-        let is_kind = RULES.iter().any(|rule| rule.kind == kind) || self.patterns.iter().any(|(name, _)| name == kind);
+        let is_kind =
+            RULES.iter().any(|rule| rule.kind == kind) || self.patterns.iter().any(|pattern| pattern.name() == kind);
         is_kind.then_some(OPENING.len() + kind.len() + 1)
     }
 
@@ -194,50 +197,21 @@ impl Scanner {
     }
 
     fn first(&self, text: &str, at: usize) -> Option<Found<'_>> {
-        self.rules.iter().find_map(|(rule, regex)| self.try_rule(rule, regex, text, at))
-    }
-
-    fn try_rule(&self, rule: &Rule, regex: &Regex, text: &str, at: usize) -> Option<Found<'_>> {
         let bytes = text.as_bytes();
-        let begins = |start: &str| {
-            let there = bytes.get(at..at + start.len());
-            there.is_some_and(|there| match rule.fold {
-                true => there.eq_ignore_ascii_case(start.as_bytes()),
-                false => there == start.as_bytes(),
-            })
-        };
+        let pair = u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]);
         let before = at.checked_sub(1).and_then(|before| bytes.get(before)).copied();
-        if !rule.starts.iter().any(|start| begins(start)) || !may_stand_before(rule.before, before) {
-            return None;
-        }
-        let captures = regex.captures(&text[at..])?;
-        let all = captures.get(0)?;
-        let place = if rule.kind == ASSIGNED {
-            value::place(text, at + all.end(), rule.check)?
-        } else {
-            let secret = captures.get(1).unwrap_or(all);
-            (rule.check)(secret.as_str()).then_some(at + secret.start()..at + secret.end())?
-        };
-        (!self.is_kept(&text[place.clone()])).then_some(Found { kind: rule.kind, place, prefix: rule.prefix })
-    }
-
-    fn mask_pattern(&self, name: &str, regex: &Regex, text: &str, counts: &mut Counts) -> Option<String> {
-        let mut masked = String::new();
-        let mut copied = 0;
-        for captures in regex.captures_iter(text) {
-            let Some(secret) = captures.name("secret").or_else(|| captures.get(0)) else { continue };
-            if secret.is_empty() || self.is_kept(secret.as_str()) {
-                continue;
-            }
-            masked.push_str(&text[copied..secret.start()]);
-            masked.push_str(&mark(name, counts));
-            copied = secret.end();
-        }
-        if copied == 0 {
-            return None;
-        }
-        masked.push_str(&text[copied..]);
-        Some(masked)
+        self.beginnings.of(pair).find_map(|(rule, start)| {
+            let rule = self.rules.get(rule)?;
+            let end = at + start.len();
+            let there = bytes.get(at..end)?;
+            // Ends at the first byte that differs, unlike `eq_ignore_ascii_case`.
+            let same = |one: &u8, other: &u8| one == other || (rule.fold && one.to_ascii_lowercase() == *other);
+            let begins = there.iter().zip(start.as_bytes()).all(|(one, other)| same(one, other));
+            let may_begin = begins && may_stand_before(rule.before, before);
+            let place = if may_begin { rule.shape.find(text, at, end, rule.check) } else { None }?;
+            let is_secret = !self.is_kept(&text[place.clone()]);
+            is_secret.then_some(Found { kind: rule.kind, place, prefix: rule.prefix })
+        })
     }
 
     fn is_kept(&self, value: &str) -> bool {
@@ -245,20 +219,7 @@ impl Scanner {
     }
 }
 
-fn compile(pattern: &Pattern) -> Result<(String, Regex), String> {
-    let Pattern { name, regex } = pattern;
-    if name.is_empty() || name.contains(['[', ']', '\n']) {
-        return Err(format!("the pattern `{regex}` is called `{name}`: give it a name without brackets, for the mark"));
-    }
-    let compiled =
-        Regex::new(regex).map_err(|error| format!("the pattern `{name}` is no regular expression: {error}"))?;
-    if compiled.is_match("") {
-        return Err(format!("the pattern `{name}` matches the empty text, and so every place of every text"));
-    }
-    Ok((name.clone(), compiled))
-}
-
-fn mark(kind: &str, counts: &mut Counts) -> String {
+pub(crate) fn mark(kind: &str, counts: &mut Counts) -> String {
     *counts.entry(kind.to_owned()).or_default() += 1;
     format!("{OPENING}{kind}]")
 }

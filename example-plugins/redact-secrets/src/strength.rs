@@ -20,6 +20,12 @@ pub(crate) fn is_random_token(value: &str) -> bool {
         && is_no_placeholder(value)
 }
 
+/// Forty characters of base64 are what AWS makes.
+pub(crate) fn is_aws_secret(value: &str) -> bool {
+    let is_base64 = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/');
+    value.len() == 40 && is_base64 && is_random_token(value)
+}
+
 /// Variables, templates and rows of one character stand for a secret; they are none.
 pub(crate) fn is_no_placeholder(value: &str) -> bool {
     let reference = value.starts_with(['$', '<', '{', '%', '[']) || value.contains("${") || value.contains("{{");

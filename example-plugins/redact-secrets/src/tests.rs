@@ -174,6 +174,18 @@ fn configured_patterns_mask_all_of_a_match_or_its_group() {
 }
 
 #[test]
+fn a_pattern_finds_the_same_whether_it_begins_with_fixed_text_or_not() {
+    let text = "X ACME-12 ACME-1234ACME-5678 é ACME-ACME-9999 xACME-1111";
+    configure(json!({"patterns": [{"name": "id", "regex": "ACME-[0-9]{4}"}]})).unwrap();
+    let expected = "X ACME-12 [redacted: id][redacted: id] é ACME-[redacted: id] x[redacted: id]";
+    assert_eq!(masked(text), expected);
+    configure(json!({"patterns": [{"name": "id", "regex": "(?:ACME)-[0-9]{4}"}]})).unwrap();
+    assert_eq!(masked(text), expected);
+    configure(json!({"patterns": [{"name": "id", "regex": r"\bACME-[0-9]{4}"}]})).unwrap();
+    assert_eq!(masked("xACME-1111 ACME-1111"), "xACME-1111 [redacted: id]");
+}
+
+#[test]
 fn a_mark_is_not_taken_for_a_name_and_its_value() {
     configure(json!({"patterns": [{"name": "my-token", "regex": "MINE[0-9]+"}]})).unwrap();
     for text in ["ghp_[redacted: github-token]:Passw0rd1", "[redacted: my-token]=Passw0rd1"] {

@@ -7,6 +7,24 @@ const SHORTEST: usize = 8;
 /// Bytes by which a value is judged. All of it is masked, but a text of many beginnings must not be read many times.
 const JUDGED: usize = 64;
 
+/// Where the value begins that is assigned to the name which ends at `at`: after `=`, `:`, `:=` or `=>`, with quotes round
+/// either side, which may be escaped. `["TOKEN"] = …` is one as well.
+pub(crate) fn beginning(text: &str, at: usize) -> Option<usize> {
+    let skip = |at: usize, most: usize, which: &[u8]| {
+        let rest = text.as_bytes().get(at..).unwrap_or_default();
+        at + rest.iter().take(most).take_while(|byte| which.contains(byte)).count()
+    };
+    let sign = skip(skip(at, 4, b"\"'`\\]"), 5, b" \t\r\n");
+    let rest = &text[sign..];
+    let length = match rest.as_bytes() {
+        [b':', b'=', ..] | [b'=', b'>', ..] => 2,
+        [b':' | b'=', ..] => 1,
+        _ => return None,
+    };
+    let quote = skip(skip(sign + length, 5, b" \t\r\n"), 3, b"\\");
+    Some(skip(quote, 1, b"\"'`"))
+}
+
 /// The value that begins at `start`, if it is one that `check` takes for a secret.
 pub(crate) fn place(text: &str, start: usize, check: fn(&str) -> bool) -> Option<Range<usize>> {
     let before = &text[..start];
@@ -38,7 +56,26 @@ fn boundary(text: &str, at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::place;
+    use super::{beginning, place};
+
+    #[test]
+    fn names_and_values_meet_in_many_ways() {
+        for (text, value) in [
+            ("=v", "v"),
+            (": v", "v"),
+            ("\": \"v", "v"),
+            ("'] = 'v", "v"),
+            (":='v", "v"),
+            (" => v", "v"),
+            (r#"\": \"v"#, "v"),
+            ("=", ""),
+        ] {
+            assert_eq!(beginning(text, 0).map(|at| &text[at..]), Some(value), "{text}");
+        }
+        for text in ["Stream", " v", "", "s: v", "          = v"] {
+            assert_eq!(beginning(text, 0), None, "{text}");
+        }
+    }
 
     fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         place(text, name.len(), |_| true).map(|place| &text[place])

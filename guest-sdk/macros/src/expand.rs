@@ -11,16 +11,36 @@ const CONFIGURE: &str = "configure";
 const TOOLS: &str = "tools";
 const CALL_TOOL: &str = "call_tool";
 
-/// Expands `#[plugin]`; an error becomes a `compile_error!` beside the unchanged item, so that an editor keeps
-/// understanding the rest.
+/// Expands `#[plugin]`; an error becomes a `compile_error!` beside what of the item is sound, so that rustc and an
+/// editor understand the rest and say nothing of their own about it.
 pub(crate) fn plugin(attribute: &TokenStream, item: &TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {
         Ok(tokens) => tokens,
         Err(error) => {
-            let error = error.into_compile_error();
+            let (item, error) = (sound(item), error.into_compile_error());
             quote!(#item #error)
         }
     }
+}
+
+/// The item without those methods that `Plugin` does not have.
+fn sound(tokens: &TokenStream) -> TokenStream {
+    let (Ok(mut item), Ok(contract)) = (syn::parse2::<ItemImpl>(tokens.clone()), Contract::read()) else {
+        return tokens.clone();
+    };
+    if check_header(&item).is_err() {
+        return tokens.clone();
+    }
+    item.items.retain(|item| match item {
+        ImplItem::Fn(method) => {
+            let name = method.sig.ident.to_string();
+            known_methods(&contract).contains(&name) && check_method(method).is_ok()
+        }
+        _ => true,
+    });
+    let configure = methods(&item).find(|method| method.sig.ident == CONFIGURE).cloned();
+    add_config_type(&mut item, configure.as_ref());
+    item.into_token_stream()
 }
 
 fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
@@ -125,9 +145,13 @@ fn check_method(method: &ImplItemFn) -> Result<(), Error> {
     Ok(())
 }
 
+fn known_methods(contract: &Contract) -> Vec<String> {
+    let events = contract.events.iter().map(Event::method);
+    events.chain([CONFIGURE, TOOLS, CALL_TOOL].map(str::to_owned)).collect()
+}
+
 fn unknown_method(name: &Ident, contract: &Contract) -> Error {
-    let mut known: Vec<String> = contract.events.iter().map(Event::method).collect();
-    known.extend([CONFIGURE, TOOLS, CALL_TOOL].map(str::to_owned));
+    let known = known_methods(contract);
     let written = name.to_string();
     let nearest = known
         .iter()
@@ -303,10 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn the_item_stays_beside_the_error_so_that_an_editor_understands_it() {
-        let item = quote! { impl Plugin for X { fn nonsense() {} } };
+    fn what_is_sound_stays_beside_the_error_so_that_an_editor_understands_it() {
+        let item = quote! { impl Plugin for X {
+            fn nonsense() {}
+            fn stream_end(session: &Session, text: &str) {}
+        } };
         let expansion = plugin(&TokenStream::new(), &item).to_string();
-        assert!(expansion.contains("fn nonsense") && expansion.contains("compile_error"), "{expansion}");
+        assert!(expansion.contains("fn stream_end") && expansion.contains("type Config"), "{expansion}");
+        assert!(!expansion.contains("fn nonsense") && expansion.contains("compile_error"), "{expansion}");
     }
 
     #[test]

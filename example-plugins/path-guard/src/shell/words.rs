@@ -32,7 +32,8 @@ pub(crate) enum Escape {
 }
 
 struct Reader<'a> {
-    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    /// What is not read yet.
+    rest: &'a str,
     escape: Escape,
     pieces: Vec<Piece>,
     word: Option<Word>,
@@ -44,50 +45,48 @@ struct Reader<'a> {
 /// Splits a command line. Every text splits somehow: an open quote ends with the text.
 pub(super) fn split(command: &str, escape: Escape) -> Vec<Piece> {
     let mut reader = Reader {
-        rest: command.chars().peekable(),
+        rest: command,
         escape,
         pieces: Vec::new(),
         word: None,
         documents: Vec::new(),
         document_follows: false,
     };
-    while let Some(c) = reader.rest.next() {
+    while let Some(c) = reader.next() {
         reader.read(c);
     }
     reader.end_word();
     reader.pieces
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn read(&mut self, c: char) {
         match c {
-            '\\' if self.escape == Escape::Posix => match self.rest.next() {
+            '\\' if self.escape == Escape::Posix => match self.next() {
                 Some('\n') | None => {}
                 Some(c) => self.push(c),
             },
             '`' | '^' if self.escape == Escape::Windows => {
-                if let Some(c) = self.rest.next() {
+                if let Some(c) = self.next() {
                     self.push(c);
                 }
             }
             '\'' => {
                 self.open();
-                while let Some(c) = self.rest.next_if(|c| *c != '\'') {
-                    self.push(c);
-                }
-                self.rest.next();
+                let quoted = self.until('\'');
+                self.push_text(quoted);
             }
             '"' => self.double_quoted(),
             '`' => {
-                let inner = self.until('`');
+                let inner = self.until('`').to_owned();
                 self.nested(inner);
             }
-            '$' if self.rest.next_if_eq(&'(').is_some() => {
+            '$' if self.skip('(') => {
                 let inner = self.parenthesised();
                 self.nested(inner);
             }
-            '$' if self.rest.peek() == Some(&'\'') => {}
-            '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
+            '$' if self.rest.starts_with('\'') => {}
+            '#' if self.word.is_none() => self.rest = &self.rest[self.rest.find('\n').unwrap_or(self.rest.len())..],
             '\n' => {
                 self.end_word();
                 self.pieces.push(Piece::End);
@@ -96,7 +95,7 @@ impl Reader<'_> {
             ' ' | '\t' | '\r' => self.end_word(),
             ';' | '|' | '(' | ')' => self.end(),
             '&' => {
-                if self.rest.next_if_eq(&'>').is_some() {
+                if self.skip('>') {
                     self.end_word();
                     self.redirect_out();
                 } else {
@@ -121,16 +120,27 @@ impl Reader<'_> {
                     word.wild = true;
                 }
             }
-            c => self.push(c),
+            c => {
+                self.push(c);
+                self.plain();
+            }
         }
+    }
+
+    /// Letters and the like, which mean themselves everywhere, are taken together.
+    fn plain(&mut self) {
+        let is_special = |c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '-' | '_' | ',' | ':');
+        let (plain, rest) = self.rest.split_at(self.rest.find(is_special).unwrap_or(self.rest.len()));
+        self.rest = rest;
+        self.push_text(plain);
     }
 
     fn double_quoted(&mut self) {
         self.open();
-        while let Some(c) = self.rest.next() {
+        while let Some(c) = self.next() {
             match c {
                 '"' => return,
-                '\\' if self.escape == Escape::Posix => match self.rest.next() {
+                '\\' if self.escape == Escape::Posix => match self.next() {
                     Some(c @ ('"' | '\\' | '$' | '`')) => self.push(c),
                     Some('\n') | None => {}
                     Some(c) => {
@@ -139,34 +149,36 @@ impl Reader<'_> {
                     }
                 },
                 '`' if self.escape == Escape::Windows => {
-                    if let Some(c) = self.rest.next() {
+                    if let Some(c) = self.next() {
                         self.push(c);
                     }
                 }
                 '`' => {
-                    let inner = self.until('`');
+                    let inner = self.until('`').to_owned();
                     self.nested(inner);
                 }
-                '$' if self.rest.next_if_eq(&'(').is_some() => {
+                '$' if self.skip('(') => {
                     let inner = self.parenthesised();
                     self.nested(inner);
                 }
-                c => self.push(c),
+                c => {
+                    self.push(c);
+                    self.plain();
+                }
             }
         }
     }
 
     fn redirect_out(&mut self) {
-        while self.rest.next_if(|c| matches!(c, '>' | '|')).is_some() {}
-        if self.rest.next_if_eq(&'&').is_some() {
+        self.rest = self.rest.trim_start_matches(['>', '|']);
+        if self.skip('&') {
             // `2>&1` duplicates, `>&file` writes.
-            let mut copy = self.rest.clone();
-            if copy.next().is_some_and(|c| c.is_ascii_digit() || c == '-') {
+            if self.rest.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
                 self.pieces.push(Piece::From);
                 return;
             }
         }
-        if self.rest.next_if_eq(&'(').is_some() {
+        if self.skip('(') {
             let inner = self.parenthesised();
             self.pieces.push(Piece::Nested(inner));
             return;
@@ -175,15 +187,15 @@ impl Reader<'_> {
     }
 
     fn redirect_in(&mut self) {
-        if self.rest.next_if_eq(&'(').is_some() {
+        if self.skip('(') {
             let inner = self.parenthesised();
             self.pieces.push(Piece::Nested(inner));
-        } else if self.rest.next_if_eq(&'>').is_some() {
+        } else if self.skip('>') {
             self.pieces.push(Piece::Into);
         } else {
-            if self.rest.next_if_eq(&'<').is_some() {
-                let text = self.rest.next_if_eq(&'<').is_some();
-                self.rest.next_if_eq(&'-');
+            if self.skip('<') {
+                let text = self.skip('<');
+                self.rest = self.rest.strip_prefix('-').unwrap_or(self.rest);
                 self.document_follows = !text;
             }
             self.pieces.push(Piece::From);
@@ -194,12 +206,12 @@ impl Reader<'_> {
     fn here_documents(&mut self) {
         for end in std::mem::take(&mut self.documents) {
             let mut body = String::new();
-            while self.rest.peek().is_some() {
+            while !self.rest.is_empty() {
                 let line = self.until('\n');
                 if line.trim() == end {
                     break;
                 }
-                body.push_str(&line);
+                body.push_str(line);
                 body.push('\n');
             }
             self.pieces.push(Piece::Nested(body));
@@ -207,25 +219,34 @@ impl Reader<'_> {
         }
     }
 
-    fn until(&mut self, end: char) -> String {
-        let mut text = String::new();
-        for c in self.rest.by_ref() {
-            if c == end {
-                break;
-            }
-            text.push(c);
-        }
+    /// Up to `end`, which is skipped.
+    fn until(&mut self, end: char) -> &'a str {
+        let (text, rest) = self.rest.split_once(end).unwrap_or((self.rest, ""));
+        self.rest = rest;
         text
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut rest = self.rest.chars();
+        let c = rest.next();
+        self.rest = rest.as_str();
+        c
+    }
+
+    fn skip(&mut self, c: char) -> bool {
+        let rest = self.rest.strip_prefix(c);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
     }
 
     /// Up to the parenthesis that closes, quotes and inner ones observed.
     fn parenthesised(&mut self) -> String {
         let (mut text, mut depth, mut quote) = (String::new(), 1_u32, None);
-        while let Some(c) = self.rest.next() {
+        while let Some(c) = self.next() {
             match (c, quote) {
                 ('\\', None | Some('"')) if self.escape == Escape::Posix => {
                     text.push(c);
-                    text.extend(self.rest.next());
+                    text.extend(self.next());
                     continue;
                 }
                 ('\'' | '"', None) => quote = Some(c),
@@ -251,6 +272,10 @@ impl Reader<'_> {
 
     fn open(&mut self) {
         self.word.get_or_insert_default();
+    }
+
+    fn push_text(&mut self, text: &str) {
+        self.word.get_or_insert_default().text.push_str(text);
     }
 
     fn push(&mut self, c: char) {

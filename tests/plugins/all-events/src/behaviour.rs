@@ -109,6 +109,11 @@ impl Config {
         }
     }
 
+    /// Whether the event has a key of its own.
+    pub(crate) fn names(&self, event: &str) -> bool {
+        self.events.contains_key(event)
+    }
+
     /// # Errors
     /// If a key is no event, or a verdict does not fit its event.
     pub(crate) fn check(&self) -> Result<(), String> {

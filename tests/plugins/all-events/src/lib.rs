@@ -4,8 +4,8 @@
 //! # The configuration
 //!
 //! One key per event, under the event's name; `configure` and `call-tool` are keys too, and `any` stands for every event
-//! that has no key of its own. A value is one *behaviour*, or a list of them: the first whose `when` holds is used. An
-//! event without any is answered with no objection.
+//! that has no key of its own, as far as the event has such a verdict. A value is one *behaviour*, or a list of them:
+//! the first whose `when` holds is used. An event without any is answered with no objection.
 //!
 //! ```json
 //! {
@@ -184,7 +184,7 @@ fn answer<A: Answer>(event: &str, mut facts: Facts, shape: Shape) -> A {
     let behaviour = CONFIG.get().behaviours(event).iter().find(|behaviour| behaviour.when.holds(&facts));
     let Some(behaviour) = behaviour else { return A::none() };
     steps::run(behaviour, &mut facts);
-    misbehaviour::run(behaviour, &facts, shape).unwrap_or_else(|| build(behaviour, &facts, shape))
+    misbehaviour::run(behaviour, &facts, shape).unwrap_or_else(|| build(event, behaviour, &facts, shape))
 }
 
 fn observe(event: &str, facts: Facts) {
@@ -192,10 +192,11 @@ fn observe(event: &str, facts: Facts) {
 }
 
 /// A configuration is checked when it is loaded; what only the event's own texts make unfit is a bug in a test, and
-/// traps with a message.
-fn build<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape) -> A {
+/// traps with a message. What `any` says and an event cannot is no objection there.
+fn build<A: Answer>(event: &str, behaviour: &Behaviour, facts: &Facts, shape: Shape) -> A {
     match answer::build(behaviour, facts, shape) {
         Ok(answer) => answer,
+        Err(_) if !CONFIG.get().names(event) => A::none(),
         Err(error) => panic!("{error}"),
     }
 }

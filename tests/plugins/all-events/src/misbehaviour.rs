@@ -20,7 +20,7 @@ pub(crate) fn run<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape)
             None
         }
         Misbehaviour::Allocate => allocate(),
-        Misbehaviour::BigAnswer => answer(&big(shape)?),
+        Misbehaviour::BigAnswer => answer(big(shape)?),
         Misbehaviour::Trap => trap(),
         Misbehaviour::Exit => std::process::exit(0),
         Misbehaviour::Sleep => {
@@ -30,12 +30,12 @@ pub(crate) fn run<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape)
         Misbehaviour::Flood => loop {
             log::info(format!("flood on {}", facts.session));
         },
-        Misbehaviour::InvalidJson => answer(&invalid_json(shape)?),
+        Misbehaviour::InvalidJson => answer(invalid_json(shape)?),
     }
 }
 
-fn answer<A: Answer>(json: &Value) -> Option<A> {
-    A::deserialize(json).ok()
+fn answer<A: Answer>(json: Value) -> Option<A> {
+    serde_json::from_value(json).ok()
 }
 
 fn spin() -> ! {
@@ -67,21 +67,23 @@ fn trap() -> ! {
 }
 
 fn big(shape: Shape) -> Option<Value> {
-    let text = "x".repeat(BIG);
-    Some(match shape {
+    let (mut answer, place) = match shape {
         Shape::Nothing => {
-            log::info(text);
+            log::info("x".repeat(BIG));
             return None;
         }
-        Shape::Tasks => json!([{ "prompt": text }]),
-        Shape::CallTool => json!({ "text": text, "is-error": false }),
-        Shape::Text => json!({ "replace": text }),
-        Shape::ToolResult => json!({ "replace": { "text": text, "is-error": false } }),
-        Shape::Completion => json!({ "go-on": [{ "prompt": text }] }),
+        Shape::Tasks => (json!([{ "prompt": "" }]), "/0/prompt"),
+        Shape::CallTool => (json!({ "text": "", "is-error": false }), "/text"),
+        Shape::Text => (json!({ "replace": "" }), "/replace"),
+        Shape::ToolResult => (json!({ "replace": { "text": "", "is-error": false } }), "/replace/text"),
+        Shape::Completion => (json!({ "go-on": [{ "prompt": "" }] }), "/go-on/0/prompt"),
         Shape::ToolCall | Shape::Inference | Shape::Custom | Shape::Plain => {
-            json!({ "reject": { "reason": text, "code": null, "retryable": false, "stop": false } })
+            (json!({ "reject": { "reason": "", "code": null, "retryable": false, "stop": false } }), "/reject/reason")
         }
-    })
+    };
+    // `json!` would copy the text: the answer is to reach the limit on output, not the one on memory.
+    *answer.pointer_mut(place)? = Value::String("x".repeat(BIG));
+    Some(answer)
 }
 
 fn invalid_json(shape: Shape) -> Option<Value> {

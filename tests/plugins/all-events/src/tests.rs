@@ -97,6 +97,8 @@ fn a_behaviour_is_used_where_its_conditions_hold_and_any_stands_for_the_rest() {
     assert!(matches!(AllEvents::before_tool_call(&session(), &shell("ls")), ToolCallVerdict::Reject(_)));
     assert_eq!(AllEvents::prompt_submit(&session(), "hi"), Refusal::new("hi").into());
     AllEvents::stream_end(&session(), "observers have no verdict");
+    assert_eq!(AllEvents::session_start(&session()), []);
+    assert_eq!(AllEvents::agent_error(&session(), "cannot be rejected"), CompletionVerdict::Finish);
 }
 
 #[test]

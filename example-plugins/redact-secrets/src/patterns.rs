@@ -1,0 +1,120 @@
+//! The configured patterns: regular expressions of linear time, asked only where their fixed beginning stands.
+
+use crate::scan::{Counts, mark};
+use regex_lite::{Captures, Regex};
+use serde::Deserialize;
+
+/// A pattern as it is configured.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Configured {
+    name: String,
+    regex: String,
+}
+
+/// A pattern that can be looked for.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    name: String,
+    /// The text that every match begins with. Empty: it may begin anywhere.
+    beginning: String,
+    /// Anchored at the beginning, where there is one.
+    regex: Regex,
+}
+
+impl Pattern {
+    /// # Errors
+    /// If the name cannot stand in a mark, or the regex does not compile or matches the empty text.
+    pub(crate) fn new(configured: &Configured) -> Result<Self, String> {
+        let Configured { name, regex: written } = configured;
+        if name.is_empty() || name.contains(['[', ']', '\n']) {
+            return Err(format!(
+                "the pattern `{written}` is called `{name}`: give it a name without brackets, for the mark"
+            ));
+        }
+        let compile = |regex: &str| {
+            Regex::new(regex).map_err(|error| format!("the pattern `{name}` is no regular expression: {error}"))
+        };
+        let mut regex = compile(written)?;
+        if regex.is_match("") {
+            return Err(format!("the pattern `{name}` matches the empty text, and so every place of every text"));
+        }
+        let beginning = fixed_beginning(written);
+        if !beginning.is_empty() {
+            regex = compile(&format!("^(?:{written})"))?;
+        }
+        Ok(Self { name: name.clone(), beginning, regex })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text with all matches masked, or of each its group `secret` where it has one; nothing where there are none.
+    pub(crate) fn mask(&self, text: &str, is_kept: impl Fn(&str) -> bool, counts: &mut Counts) -> Option<String> {
+        let mut masked = String::new();
+        let (mut copied, mut at) = (0, 0);
+        while let Some((from, captures)) = self.next(text, at) {
+            let all = captures.get(0)?;
+            // A match is never empty, so this goes on.
+            at = from + all.end().max(1);
+            let secret = captures.name("secret").unwrap_or(all);
+            if secret.is_empty() || is_kept(secret.as_str()) {
+                continue;
+            }
+            masked.push_str(&text[copied..from + secret.start()]);
+            masked.push_str(&mark(&self.name, counts));
+            copied = from + secret.end();
+        }
+        if copied == 0 {
+            return None;
+        }
+        masked.push_str(&text[copied..]);
+        Some(masked)
+    }
+
+    /// The next match from `at` on, with the place that its own places count from.
+    fn next<'t>(&self, text: &'t str, at: usize) -> Option<(usize, Captures<'t>)> {
+        if self.beginning.is_empty() {
+            // Searched within the whole text, so that `\b` and `^` see what stands before.
+            return self.regex.captures_at(text, at).map(|captures| (0, captures));
+        }
+        let mut places = text.get(at..)?.match_indices(&self.beginning).map(|(place, _)| at + place);
+        places.find_map(|place| Some((place, self.regex.captures(&text[place..])?)))
+    }
+}
+
+/// The plain characters that a regex begins with, and so every match of it.
+fn fixed_beginning(regex: &str) -> String {
+    let end = regex.find(|c: char| !(c.is_alphanumeric() || "-_/:@=,;% ".contains(c))).unwrap_or(regex.len());
+    let (plain, rest) = regex.split_at(end);
+    if regex.contains('|') {
+        return String::new();
+    }
+    // The last character belongs to what follows, where that repeats it.
+    let repeated = rest.starts_with(['*', '?', '{', '+']);
+    let last = plain.chars().next_back().map_or(0, char::len_utf8);
+    plain[..plain.len() - if repeated { last } else { 0 }].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixed_beginning;
+
+    #[test]
+    fn a_beginning_is_what_every_match_begins_with() {
+        for (regex, beginning) in [
+            ("ACME-[0-9]{8}", "ACME-"),
+            ("abc", "abc"),
+            ("abc?d", "ab"),
+            ("ab{2}", "a"),
+            ("a|b", ""),
+            ("[a-z]x", ""),
+            (r"\bkey", ""),
+            ("(?i)key", ""),
+            ("é+x", ""),
+        ] {
+            assert_eq!(fixed_beginning(regex), beginning, "{regex}");
+        }
+    }
+}

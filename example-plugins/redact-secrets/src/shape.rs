@@ -1,0 +1,148 @@
+//! What a known secret looks like, as steps over bytes. A hand-written matcher, since `regex-lite` costs some 500 units
+//! of fuel per byte and base64 in a result may be long; this one costs a few.
+
+use crate::value;
+use std::ops::Range;
+
+/// What follows where a rule begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// These parts, one after the other; the secret is the start and all of them.
+    Parts(&'static [Part]),
+    /// The same, where the start is public and only what follows is the secret.
+    After(&'static [Part]),
+    /// The start is a name; `=` or `:` follows, and then the secret.
+    Assigned,
+    /// The same, with the scheme of an `Authorization` header before the secret.
+    Header,
+    /// `user:secret@` in a URL.
+    Url,
+    /// A private key, from its first line to its last.
+    Key,
+}
+
+/// A part of a secret.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// This text.
+    Text(&'static str),
+    /// As many bytes of the set as there are, at least so many.
+    Run(Set, usize),
+    /// Exactly so many, and none of them after.
+    Just(Set, usize),
+}
+
+/// A set of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Set {
+    /// `A-Z2-7`: base32.
+    Base32,
+    /// Letters and digits.
+    Alnum,
+    /// The same and `_`.
+    Word,
+    /// The same and `-`: base64url.
+    Token,
+    /// The same and `.`.
+    Dotted,
+    /// Letters, digits, `+`, `/` and `=`: base64.
+    Base64,
+    /// Words and `/`.
+    Path,
+    /// What a bearer token may hold (RFC 6750).
+    Bearer,
+    /// White space.
+    Blank,
+}
+
+/// The first words of an `Authorization` header's value.
+const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "apikey", "bot", "digest"];
+/// The most bytes of a URL's user and password.
+const LONGEST_USER: usize = 64;
+const LONGEST_PASSWORD: usize = 128;
+/// How far the words `PRIVATE KEY` may stand from the beginning of a key's first line.
+const LONGEST_LABEL: usize = 48;
+
+impl Shape {
+    /// The secret that begins with the start at `from..to`.
+    pub(crate) fn find(self, text: &str, from: usize, to: usize, check: fn(&str) -> bool) -> Option<Range<usize>> {
+        let place = match self {
+            Self::Parts(parts) => from..follow(text, to, parts)?,
+            Self::After(parts) => to..follow(text, to, parts)?,
+            Self::Assigned => return value::place(text, value::beginning(text, to)?, check),
+            Self::Header => header(text, value::beginning(text, to)?)?,
+            Self::Url => url_password(text, to)?,
+            Self::Key => from..key_end(text, to)?,
+        };
+        check(&text[place.clone()]).then_some(place)
+    }
+}
+
+impl Set {
+    fn holds(self, byte: u8) -> bool {
+        match self {
+            Self::Base32 => matches!(byte, b'A'..=b'Z' | b'2'..=b'7'),
+            Self::Alnum => byte.is_ascii_alphanumeric(),
+            Self::Word => byte.is_ascii_alphanumeric() || byte == b'_',
+            Self::Token => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
+            Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
+            Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
+            Self::Path => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'/'),
+            Self::Bearer => byte.is_ascii_alphanumeric() || b"._~+/=-".contains(&byte),
+            Self::Blank => matches!(byte, b' ' | b'\t'),
+        }
+    }
+
+    fn run(self, text: &str, at: usize) -> usize {
+        let rest = text.as_bytes().get(at..).unwrap_or_default();
+        rest.iter().position(|byte| !self.holds(*byte)).unwrap_or(rest.len())
+    }
+}
+
+/// Where the parts end that follow `at`.
+fn follow(text: &str, mut at: usize, parts: &[Part]) -> Option<usize> {
+    for part in parts {
+        at += match *part {
+            Part::Text(part) => text.get(at..)?.starts_with(part).then_some(part.len())?,
+            Part::Run(set, least) => Some(set.run(text, at)).filter(|length| *length >= least)?,
+            Part::Just(set, length) => (set.run(text, at) == length).then_some(length)?,
+        };
+    }
+    Some(at)
+}
+
+fn header(text: &str, at: usize) -> Option<Range<usize>> {
+    let scheme = Set::Alnum.run(text, at);
+    if !SCHEMES.iter().any(|known| text[at..at + scheme].eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    let blank = Set::Blank.run(text, at + scheme);
+    let start = at + scheme + blank;
+    let length =
+        text[start..].find(|c: char| c.is_whitespace() || "\"'`,;\\".contains(c)).unwrap_or(text.len() - start);
+    (blank > 0 && length >= 8).then_some(start..start + length)
+}
+
+fn url_password(text: &str, at: usize) -> Option<Range<usize>> {
+    // Only these end a user or a password; a text without them goes on too long to be one.
+    let end = |from: usize, longest: usize| {
+        let rest = text.as_bytes().get(from..)?;
+        let stop = |byte: &u8| byte.is_ascii_whitespace() || b"/:@\"'`<>".contains(byte);
+        rest.iter().take(longest + 1).position(stop).map(|length| from + length)
+    };
+    let user = end(at, LONGEST_USER)?;
+    let start = (text.as_bytes()[user] == b':').then_some(user + 1)?;
+    let password = end(start, LONGEST_PASSWORD)?;
+    (text.as_bytes()[password] == b'@' && password - start >= 3).then_some(start..password)
+}
+
+/// A key whose end is missing goes on to the end of the text.
+fn key_end(text: &str, at: usize) -> Option<usize> {
+    let label = &text[at..text.floor_char_boundary(text.len().min(at + LONGEST_LABEL))];
+    if !label.split("-----").next()?.contains("PRIVATE KEY") {
+        return None;
+    }
+    let Some(end) = text[at..].find("-----END ") else { return Some(text.len()) };
+    let last = at + end + "-----END ".len();
+    Some(text[last..].find("-----").map_or(text.len(), |dashes| last + dashes + "-----".len()))
+}
