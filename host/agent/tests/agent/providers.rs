@@ -328,12 +328,14 @@ fn a_base_url_that_is_none_is_told() {
 #[tokio::test]
 async fn the_key_is_shown_nowhere() {
     let key = std::env::var(VARIABLE).unwrap();
+    // Not even its beginning, where the server's words are cut.
+    let start: String = key.chars().take(12).collect();
     let body = json!({ "error": { "message": format!("Incorrect API key provided: {key}") } }).to_string();
     for status in [400, 401] {
         for error in sentences(Answer::error(status, &body)).await {
-            assert!(!error.to_string().contains(&key) && !format!("{error:?}").contains(&key), "{error}");
+            assert!(!error.to_string().contains(&start) && !format!("{error:?}").contains(&start), "{error}");
         }
     }
     let provider = openai("http://localhost/v1");
-    assert!(!format!("{provider:?}").contains(&key));
+    assert!(!format!("{provider:?}").contains(&start));
 }

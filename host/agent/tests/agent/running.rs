@@ -6,6 +6,7 @@ use hookhost_agent::agent::Status;
 use hookhost_agent::message::Message;
 use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -63,7 +64,7 @@ async fn a_call_that_cannot_run_is_told_to_the_model() {
 struct Meeting {
     name: &'static str,
     /// How many calls are under way.
-    running: watch::Sender<usize>,
+    running: Arc<watch::Sender<usize>>,
     only_reads: bool,
 }
 
@@ -99,12 +100,15 @@ impl Tool for Meeting {
 
 #[tokio::test]
 async fn neighbours_that_only_read_run_together_and_others_one_by_one() {
-    for (only_reads, expected) in [(true, "met"), (false, "alone")] {
-        let meeting = Meeting { name: "meet", running: watch::Sender::new(0), only_reads };
-        let harness = Harness::bare([calls([("meet", json!({})), ("meet", json!({}))]), says("Done.")]).await;
-        let harness = harness.with_tool(meeting);
+    for (reads, expected) in
+        [([true, true], "met"), ([false, true], "alone"), ([true, false], "alone"), ([false, false], "alone")]
+    {
+        let running = Arc::new(watch::Sender::new(0));
+        let meeting = |name, only_reads| Meeting { name, running: Arc::clone(&running), only_reads };
+        let harness = Harness::bare([calls([("one", json!({})), ("two", json!({}))]), says("Done.")]).await;
+        let harness = harness.with_tool(meeting("one", reads[0])).with_tool(meeting("two", reads[1]));
         let outcome = harness.run().await;
-        assert_eq!(results(&stored(&outcome)), [(expected, false), (expected, false)]);
+        assert_eq!(results(&stored(&outcome)), [(expected, false), (expected, false)], "{reads:?}");
     }
 }
 

@@ -182,7 +182,8 @@ pub(crate) struct Harness {
 impl Harness {
     /// Without plugins.
     pub(crate) async fn bare<const N: usize>(answers: [Prepared; N]) -> Self {
-        Self::with_host(Host::builder(Config::empty()).build().await.unwrap(), answers)
+        static HOST: Shared = Shared::new(Vec::new);
+        Self::with_host(HOST.host().await, answers)
     }
 
     /// With the plugins of `shared`, as they behave in the session `name`.

@@ -144,6 +144,14 @@ async fn a_held_final_text_still_passes_stream_delta() {
 }
 
 #[tokio::test]
+async fn a_held_final_text_that_nobody_changes_is_shown_in_the_end() {
+    // No behaviour has this name: the plugin has no objection.
+    let harness = Harness::on(&FINAL, "kept", [says("Done.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((harness.shown().as_str(), outcome.text.as_str()), ("Done.", "Done."));
+}
+
+#[tokio::test]
 async fn text_is_shown_at_once_where_the_configuration_says_so() {
     let mut harness =
         Harness::on(&FINAL, "text_is_shown_at_once_where_the_configuration_says_so", [says("first\n")]).await;
