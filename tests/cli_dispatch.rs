@@ -1,5 +1,7 @@
 //! `hookhost dispatch`: one event through the chain, as one JSON object, and an exit code that says what came of it.
 
+#![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
+
 use hookhost_tests::{Ended, Entry, User, hookhost, plugin};
 use serde_json::{Value, json};
 

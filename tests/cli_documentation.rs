@@ -1,1 +1,124 @@
-//! Empty.
+//! `docs/cli.md` is followed literally: every command of its console blocks, in order, as one user, and what it prints.
+//!
+//! In the expected output `…` stands for any text within a line, and a line of only `…` for any further lines;
+//! `[exit N]` is the exit code where it is not 0.
+
+use hookhost_tests::{Ended, User, hookhost, plugin};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A command and the lines that it is to print.
+#[derive(Debug, Default)]
+struct Example {
+    line: usize,
+    command: String,
+    expected: Vec<String>,
+}
+
+fn examples(text: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut inside = false;
+    for (number, line) in text.lines().enumerate() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
+            examples.push(Example { line: number + 1, command: command.to_owned(), expected: Vec::new() });
+        } else if inside {
+            examples.last_mut().expect("a command before its output").expected.push(line.to_owned());
+        }
+    }
+    examples
+}
+
+/// What a command prints, both streams as they come, and its exit code.
+fn run(user: &User, command: &str) -> Vec<String> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec 2>&1; {command}")]).current_dir(user.project()).stdin(Stdio::null());
+    for (key, value) in user.command([""; 0]).get_envs().filter_map(|(key, value)| Some((key, value?))) {
+        shell.env(key, value);
+    }
+    let folder = hookhost().parent().expect("its folder").to_owned();
+    shell.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").expect("PATH")));
+    let Ended { code, stdout, .. } = Ended::of(&mut shell);
+    let mut lines: Vec<String> = stdout.lines().map(str::to_owned).collect();
+    if code != Some(0) {
+        lines.push(format!("[exit {}]", code.map_or("by a signal".into(), |code| code.to_string())));
+    }
+    lines
+}
+
+fn fits(pattern: &str, line: &str) -> bool {
+    let mut pieces = pattern.split('…');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else { return false };
+    let mut last = None;
+    for piece in pieces {
+        last = Some(piece);
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    match last {
+        None | Some("") => last.is_some() || rest.is_empty(),
+        Some(piece) => line.ends_with(piece),
+    }
+}
+
+fn all_fit(patterns: &[String], lines: &[String]) -> bool {
+    match (patterns.split_first(), lines.split_first()) {
+        (None, None) => true,
+        (Some((pattern, rest)), _) if pattern == "…" => {
+            all_fit(rest, lines) || lines.split_first().is_some_and(|(_, lines)| all_fit(patterns, lines))
+        }
+        (Some((pattern, patterns)), Some((line, lines))) => fits(pattern, line) && all_fit(patterns, lines),
+        _ => false,
+    }
+}
+
+#[test]
+fn every_command_of_the_reference_prints_what_the_reference_says() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
+    let user = User::new();
+    for name in ["path_guard", "bounded_shell", "token_budget"] {
+        user.write(&format!("plugins/{name}.wasm"), std::fs::read(plugin(name)).unwrap());
+    }
+    let examples = examples(&text);
+    assert!(examples.len() >= 12, "the examples were not found: {examples:#?}");
+    for Example { line, command, expected } in &examples {
+        let printed = run(&user, command);
+        assert!(
+            all_fit(expected, &printed),
+            "docs/cli.md:{line}: $ {command}\n--- expected\n{}\n--- printed\n{}",
+            expected.join("\n"),
+            printed.join("\n")
+        );
+    }
+}
+
+#[test]
+fn the_reference_has_every_command_and_every_exit_code_of_the_help() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
+    let help = User::new().run(["--help"]).stdout;
+    let commands = help.split_once("Commands:").unwrap().1.split_once("Options:").unwrap().0;
+    let names = commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    for name in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        assert!(text.contains(&format!("| `hookhost {name}")), "{name} is not in docs/cli.md");
+    }
+    let codes = help.split_once("Exit codes:").unwrap().1;
+    let codes =
+        codes.lines().filter_map(|line| line.split_whitespace().next()).filter_map(|word| word.parse::<u8>().ok());
+    assert_eq!(codes.clone().count(), 7);
+    for code in codes {
+        assert!(text.contains(&format!("\n| {code} | ")), "{code} is not in docs/cli.md");
+    }
+}
+
+#[test]
+fn patterns_fit_as_they_say() {
+    assert!(fits("a … c", "a b c") && fits("a …", "a b") && fits("a", "a"));
+    assert!(!fits("a", "a b") && !fits("a … c", "a b") && !fits("b …", "a b"));
+    let lines = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    assert!(all_fit(&lines(&["a", "…", "d"]), &lines(&["a", "b", "c", "d"])));
+    assert!(!all_fit(&lines(&["a"]), &lines(&["a", "b"])));
+}

@@ -1,5 +1,7 @@
 //! Plugins that misbehave: that event fails as the plugin's `on-failure` says, and everything else goes on.
 
+#![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
+
 use hookhost_tests::{ALL_EVENTS_GRANTS, Entry, User, plugin};
 use serde_json::{Value, json};
 

@@ -1,1 +1,103 @@
-//! Empty.
+//! Ctrl-C: what runs dies, the transcript is whole, and the exit code is 130.
+
+#![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
+
+use hookhost_tests::{Entry, User};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A script with one command that begins children and then waits for longer than any test.
+fn waiting_script(user: &User) {
+    let command = "sleep 3600 & echo $! > child.pid; echo $$ > shell.pid; touch started; sleep 3600";
+    let text = format!(
+        "[[turn]]\ntext = \"I wait.\\n\"\ncall = [{{ tool = \"bash\", arguments = {{ command = \"{command}\" }} }}, {{ tool = \"bash\", arguments = {{ command = \"touch second\" }} }}]\n[[turn]]\ntext = \"Never said.\"\n"
+    );
+    user.write("script.toml", text);
+}
+
+fn start(user: &User) -> Child {
+    let mut command = user.command(["run", "go", "--script", "script.toml"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what} did not happen");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Whether the process whose id the file holds still does anything.
+fn runs(file: &Path) -> bool {
+    let pid = std::fs::read_to_string(file).unwrap();
+    let state = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().unwrap();
+    let state = String::from_utf8(state.stdout).unwrap();
+    !state.trim().is_empty() && !state.trim().starts_with('Z')
+}
+
+#[track_caller]
+fn interrupted_by(signal: Signal) {
+    let user = User::new();
+    waiting_script(&user);
+    let child = start(&user);
+    let project = user.project();
+    wait_for("the command's start", || project.join("started").exists());
+    assert!(runs(&project.join("child.pid")) && runs(&project.join("shell.pid")));
+    send(&child, signal);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "I wait.\n");
+    wait_for("the end of the children", || !runs(&project.join("child.pid")) && !runs(&project.join("shell.pid")));
+    assert!(!project.join("second").exists(), "a further call ran");
+
+    let transcripts = user.transcripts();
+    let [lines] = transcripts.as_slice() else { panic!("{} transcripts", transcripts.len()) };
+    let calls: Vec<_> =
+        lines.iter().filter_map(|line| line["tool-calls"].as_array()).flatten().map(|call| &call["id"]).collect();
+    let results: Vec<_> = lines.iter().filter(|line| line["role"] == "tool").collect();
+    assert_eq!(calls, results.iter().map(|line| &line["call-id"]).collect::<Vec<_>>(), "each call has a result");
+    assert!(results.iter().all(|line| line["text"].as_str().unwrap().starts_with("aborted: ")), "{results:?}");
+    assert_eq!(lines.last().unwrap()["status"], "cancelled");
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_a_tool_kills_what_it_started_and_leaves_the_transcript_whole() {
+    interrupted_by(Signal::INT);
+}
+
+#[test]
+fn a_request_to_terminate_counts_as_ctrl_c() {
+    interrupted_by(Signal::TERM);
+}
+
+#[test]
+fn a_second_ctrl_c_ends_the_process_at_once() {
+    let user = User::new();
+    waiting_script(&user);
+    // What keeps the run from ending in order: a plugin that takes an hour over the task's end.
+    let entry = Entry::all_events("slow", json!({ "task-complete": { "misbehave": "sleep" } }));
+    user.configure(&entry.limits("deadline = \"1h\"\n").keys("events = [\"task-complete\"]").to_toml());
+    let mut child = start(&user);
+    let project = user.project();
+    wait_for("the command's start", || project.join("started").exists());
+    send(&child, Signal::INT);
+    // The children die at the first one.
+    wait_for("the end of the children", || !runs(&project.join("child.pid")) && !runs(&project.join("shell.pid")));
+    assert!(child.try_wait().unwrap().is_none(), "the run does not wait for the plugin");
+    send(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // The last line is missing, and every line that is there is whole.
+    let lines = user.transcripts().concat();
+    assert_eq!(lines.last().unwrap()["role"], Value::from("tool"));
+}

@@ -1,6 +1,8 @@
 //! What the allowlist names and cannot be loaded: refused before any of it runs, with exit code 5, the file, and what
 //! helps.
 
+#![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
+
 mod wat_plugin;
 
 use hookhost_tests::{Entry, User, digest, plugin};
@@ -63,7 +65,7 @@ fn another_digest_is_refused_with_both_digests_and_the_command_that_pins_the_new
     let user = User::new();
     let wasm = user.write("guard.wasm", std::fs::read(plugin("all-events")).unwrap());
     let allowed = "a".repeat(64);
-    let entry = Entry::new("guard", &wasm).digest(&allowed);
+    let entry = Entry::new("guard", &wasm).grants(hookhost_tests::ALL_EVENTS_GRANTS).digest(&allowed);
     let found = digest(&wasm);
     refused(
         &user,

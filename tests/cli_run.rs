@@ -8,7 +8,9 @@ const BYE: &str = "[[turn]]\ntext = \"Bye.\"\n";
 
 fn bash(command: &str) -> String {
     let command = Value::from(command);
-    format!("[[turn]]\ntext = \"I run it.\\n\"\ncall = [{{ tool = \"bash\", arguments = {{ command = {command} }} }}]\n")
+    format!(
+        "[[turn]]\ntext = \"I run it.\\n\"\ncall = [{{ tool = \"bash\", arguments = {{ command = {command} }} }}]\n"
+    )
 }
 
 /// A user with one plugin, and a script for the model.
@@ -26,7 +28,16 @@ fn the_models_text_is_the_output_and_what_happens_beside_it_is_on_the_standard_e
     let user = user(json!({}), &(bash("echo hello > made.txt; cat made.txt") + BYE));
     user.configure("");
     let ended = user.run(RUN);
-    ended.expect(0, &["The answers are scripted: script.toml", "bash command=echo hello", "  hello\n", "2 model calls", "transcript: "]);
+    ended.expect(
+        0,
+        &[
+            "The answers are scripted: script.toml",
+            "bash command=echo hello",
+            "  hello\n",
+            "2 model calls",
+            "transcript: ",
+        ],
+    );
     assert_eq!(ended.stdout, "I run it.\nBye.\n");
     assert!(!ended.stderr.contains('\u{1b}'), "no colour in a pipe");
     assert_eq!(std::fs::read_to_string(user.project().join("made.txt")).unwrap(), "hello\n");
@@ -84,7 +95,8 @@ fn a_refusal_that_stops_the_run_ends_with_3() {
 
 #[test]
 fn a_token_budget_that_is_used_up_ends_with_3() {
-    let user = user(json!({ "token-usage": { "verdict": "reject", "reason": "the budget is used up" } }), &(bash("ls") + BYE));
+    let user =
+        user(json!({ "token-usage": { "verdict": "reject", "reason": "the budget is used up" } }), &(bash("ls") + BYE));
     let ended = user.run(RUN.into_iter().chain(["--json"]));
     ended.expect(3, &["the budget is used up"]);
     let last: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
@@ -122,7 +134,8 @@ fn what_the_command_line_gets_wrong_ends_with_2() {
     user.write("script.toml", BYE);
     user.run(["run", "go", "--provider", "nobody"]).expect(2, &["there is no provider named `nobody`"]);
     user.run(["run", "go", "--provider", "scripted"]).expect(2, &["the provider scripted needs a script"]);
-    user.run(["run", "go", "--provider", "openai"]).expect(2, &["the provider openai needs a model"]);
+    user.configure("[agent.providers.local]\nkind = \"openai\"\nbase-url = \"http://localhost:1/v1\"\n");
+    user.run(["run", "go", "--provider", "local"]).expect(2, &["the provider local needs a model"]);
     user.run(["run", "go", "--workspace", "nowhere"]).expect(2, &["the workspace nowhere cannot be worked on"]);
     user.run(["run", "go", "--workspace", "script.toml"]).expect(2, &["it is not a folder"]);
     user.run(["run", "--no-such-flag"]).expect(2, &["--no-such-flag"]);

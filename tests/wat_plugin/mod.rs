@@ -50,6 +50,6 @@ impl WatPlugin {
                 (instance $event (export "handle" (func $handle)))
                 (export "hookhost:hooks/{interface}@0.1.0" (instance $event)))"#
         );
-        wat::parse_str(text).unwrap()
+        wat::parse_str(text).expect("the text of a component")
     }
 }

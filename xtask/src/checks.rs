@@ -7,9 +7,18 @@ use crate::{
     workspace::{Workspace, run},
 };
 
+/// Builds `hookhost`, for the demo and for the tests that run it.
+pub(crate) fn build_command(workspace: &Workspace) -> Outcome {
+    // Of the whole workspace, though it is one binary: so the dependencies get the features that the tests need, too,
+    // and are compiled once.
+    let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
+    run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)
+}
+
 /// All tests, doctests included: the command of the README.
 pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let folder = plugins::build(workspace)?;
+    build_command(workspace)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
     run("all tests", with_plugins(&mut cargo, &folder).args(arguments))
 }

@@ -11,8 +11,8 @@ use std::{
 };
 
 use crate::{
-    Outcome, plugins,
-    workspace::{Workspace, output, run as run_shown, say, spelt},
+    Outcome, checks, plugins,
+    workspace::{Workspace, output, say, spelt},
 };
 
 /// What the demo's user tells each plugin, as `hookhost allow --set` takes it.
@@ -34,10 +34,7 @@ struct Demo {
 
 pub(crate) fn run(workspace: &Workspace) -> Outcome {
     let built = plugins::build(workspace)?;
-    run_shown(
-        "building hookhost (the first time, wasmtime is compiled too)",
-        &mut workspace.cargo(&["build", "-p", "hookhost-cli"]),
-    )?;
+    checks::build_command(workspace)?;
     let demo = Demo::prepare(workspace)?;
     say(&format!("a fresh project is in {}", workspace.show(&demo.project)));
     for plugin in plugins::examples(workspace)? {

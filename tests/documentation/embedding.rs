@@ -1,0 +1,130 @@
+//! `docs/embedding.md`: its code is the code below, and runs.
+
+use crate::guide::{assert_compiled, page};
+use hookhost::allowlist::{Digest, Entry, Limits, Settings};
+use hookhost_tests::User;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookhost::allowlist::Places;
+use hookhost::{Config, Host};
+use std::path::Path;
+
+async fn host(project: &Path, places: &Places) -> Result<Host, Box<dyn std::error::Error>> {
+    let found = Config::discover(project, places, &["agent"])?;
+    for file in &found.inert {
+        eprintln!("note: {file}");
+    }
+    let host = Host::builder(found.config).cache(places.state.join("compiled")).build().await?;
+    Ok(host)
+}
+
+use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
+use hookhost::{GateOutcome, Session, TransformOutcome};
+use serde_json::Value;
+
+async fn call_tool(session: &Session, id: &str, name: &str, arguments: &Value) -> String {
+    let call = session.tool_call(id, name, arguments, ToolOrigin::Builtin);
+    let (call, result, source) = match session.before_tool_call(call).await.outcome {
+        GateOutcome::Allowed { value: call } => {
+            let result = run_tool(&call.name, &call.arguments);
+            (call, result, ResultSource::Tool)
+        }
+        GateOutcome::Responded { value: call, response, .. } => (call, response, ResultSource::Plugin),
+        GateOutcome::Rejected(rejection) => return rejection.to_string(),
+    };
+    match session.after_tool_call(&call, result, source).await.outcome {
+        TransformOutcome::Passed { value } => value.text,
+        TransformOutcome::Withheld(rejection) => rejection.to_string(),
+    }
+}
+
+use hookhost::SessionSpec;
+
+async fn an_agent(host: &Host, project: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let session = host.open_session(SessionSpec::new("my-agent", project))?;
+    let tasks = session.session_start().await.outcome;
+    assert!(tasks.is_empty(), "no plugin adds to the agent's queue");
+
+    let arguments = serde_json::json!({ "path": "src/../infra/main.tf", "content": "" });
+    let answer = call_tool(&session, "1", "write_file", &arguments).await;
+    assert!(answer.starts_with("Rejected by path-guard: "));
+
+    let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
+    assert_eq!(call_tool(&session, "2", "write_file", &arguments).await, "written");
+    Ok(())
+}
+
+use hookhost::action::{ActionMap, ToolShape};
+use hookhost::contract::ShellDialect;
+
+fn actions() -> ActionMap {
+    let mut actions = ActionMap::default();
+    let line = vec!["line".to_owned()];
+    actions.insert("run_in_vm", ToolShape::Shell { command: line, cwd: vec![], dialect: ShellDialect::Posix });
+    actions
+}
+
+use futures_util::future::BoxFuture;
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
+
+struct OnCall;
+
+impl Approver for OnCall {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        Box::pin(async move {
+            let asked: Vec<_> = request.questions.iter().map(|question| question.plugin.as_str()).collect();
+            Approval::Denied(Some(format!("nobody is on call for {}", asked.join(", "))))
+        })
+    }
+}
+
+/// The tools of the guide's agent.
+fn run_tool(_name: &str, _arguments: &hookhost::contract::Json) -> ToolResult {
+    ToolResult { text: "written".into(), is_error: false, raw: None }
+}
+
+/// An entry of a built plugin. Its limits on time are far off: tests run on busy machines.
+fn entry(plugin: &str) -> Entry {
+    let wasm = hookhost_tests::plugin(plugin);
+    let mut entry = Entry::new(plugin, &wasm, Digest::of_file(&wasm).expect("the plugin"));
+    let far_off = Duration::from_secs(60);
+    entry.limits = Limits { compute: far_off, deadline: far_off, ..Limits::default() };
+    entry
+}
+
+#[tokio::test]
+async fn the_agent_of_the_guide_is_told_no_and_then_writes() {
+    let mut entry = entry("path-guard");
+    entry.config.insert("protected".into(), serde_json::json!(["infra/**"]));
+    let config = Config::from_entries(vec![entry], Settings::default()).expect("a configuration");
+    let host = Host::builder(config).build().await.expect("a host");
+    an_agent(&host, Path::new("/work")).await.expect("a session");
+}
+
+#[tokio::test]
+async fn a_host_is_made_of_the_files_that_count() {
+    let user = User::new();
+    user.configure(&hookhost_tests::Entry::new("no-force-push", &hookhost_tests::plugin("no-force-push")).to_toml());
+    user.write("hookhost.toml", "not approved, and not even TOML");
+    let places = Places { config: user.path("config"), state: user.path("state"), home: None };
+    let host = host(&user.project(), &places).await.expect("a host");
+    let names: Vec<_> = host.plugins().iter().map(hookhost::Plugin::name).collect();
+    assert_eq!(names, ["no-force-push"]);
+    assert!(places.state.join("compiled").exists(), "compiled code is kept");
+}
+
+#[tokio::test]
+async fn a_tool_of_ones_own_is_a_shell_command_to_plugins() {
+    let config = Config::from_entries(vec![entry("no-force-push")], Settings::default()).expect("a configuration");
+    let host = Host::builder(config).actions(actions()).approver(Arc::new(OnCall)).build().await.expect("a host");
+    let session = host.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");
+    let arguments = serde_json::json!({ "line": "git push --force" });
+    let answer = call_tool(&session, "1", "run_in_vm", &arguments).await;
+    assert_eq!(answer, "Rejected by no-force-push: force-push rewrites shared history");
+}
+
+#[test]
+fn every_piece_of_code_is_the_code_above() {
+    assert_compiled(&page("docs/embedding.md"), include_str!("embedding.rs"));
+}

@@ -1,0 +1,161 @@
+//! The README: its transcript is what the demo prints, its first plugin is made by doing what it says, word for word.
+
+use crate::guide::{Block, assert_shown, blocks, blocks_of, links, normalised, page, root, section};
+use hookhost_tests::User;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[test]
+fn the_transcript_is_what_the_demo_prints() {
+    let readme = page("README.md");
+    let shown = blocks_of(section(&readme, "## Two commands"), "text").remove(0);
+
+    // The demo of the real `cargo xtask`, whose target folder holds already what it would build: cargo has nothing to do.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let target = folder.path().canonicalize().expect("the temporary folder");
+    fs::create_dir_all(target.join("debug")).expect("the folder of the binary");
+    symlink(hookhost_tests::hookhost(), target.join("debug/hookhost")).expect("a link");
+    let plugins = target.join("wasm32-wasip2/plugin");
+    fs::create_dir_all(&plugins).expect("the folder of the plugins");
+    for plugin in ["all-events", "bounded-shell", "no-force-push", "path-guard", "redact-secrets", "token-budget"] {
+        let built = hookhost_tests::plugin(plugin);
+        fs::copy(&built, plugins.join(built.file_name().expect("a name"))).expect("a copy");
+    }
+    let mut demo = Command::new(xtask());
+    demo.arg("demo").env("CARGO", "true").env("CARGO_TARGET_DIR", &target).env_remove("CLICOLOR_FORCE");
+    let output = demo.output().expect("xtask can be started");
+    let printed = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+
+    let begin = printed.find("==> a fresh project").expect("the first line that is no build line");
+    let printed = printed[begin..].replace(target.to_str().expect("UTF-8"), "target");
+    assert_shown(&shown.replace("/home/me/hookhost/target", "target"), &printed);
+}
+
+#[test]
+fn the_first_plugin_is_made_by_following_the_readme_word_for_word() {
+    let readme = page("README.md");
+    let steps = blocks(section(&readme, "## Write your first plugin in ten minutes"));
+    let user = User::new();
+    let clone = clone_below(&user.path("."));
+    let script = script(&steps, &user.path("."));
+
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(&script).current_dir(clone).env("HOME", user.path("."));
+    for (variable, folder) in [("CONFIG", "config"), ("STATE", "state"), ("CACHE", "cache")] {
+        shell.env(format!("HOOKHOST_{variable}_DIR"), user.path(folder));
+    }
+    // A home of its own, with the real one's toolchain; what is compiled on the way is kept for the next time.
+    let home = PathBuf::from(std::env::var_os("HOME").expect("a home"));
+    for (variable, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        shell.env(variable, std::env::var_os(variable).map_or_else(|| home.join(folder), PathBuf::from));
+    }
+    shell.env("CARGO_BUILD_BUILD_DIR", build_folder()).env("CARGO_NET_OFFLINE", "true");
+    for variable in ["CARGO_TARGET_DIR", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
+        shell.env_remove(variable);
+    }
+    let status = shell.status().expect("sh can be started");
+
+    let parent = user.path(".").canonicalize().expect("the home");
+    let printed = |step: usize| {
+        let text = fs::read_to_string(user.path(&format!("step-{step}"))).unwrap_or_default();
+        text.replace(parent.to_str().expect("UTF-8"), "/home/me")
+    };
+    assert!(status.success(), "{}", (0..=steps.len()).map(printed).collect::<String>());
+    let mut checked = 0;
+    let mut command = None;
+    for (step, block) in steps.iter().enumerate() {
+        let Some(asked) = command else {
+            command = (block.language == "sh").then_some(step);
+            continue;
+        };
+        match block.language.as_str() {
+            "sh" => command = Some(step),
+            "text" if steps[step - 1].language == "json" => {
+                assert_eq!(printed(asked).lines().nth(1), Some(block.text.trim_end()), "the line after the object");
+                checked += 1;
+            }
+            "text" => {
+                assert_shown(&block.text, &printed(asked));
+                checked += 1;
+            }
+            "json" => {
+                let printed = printed(asked);
+                let json = |text: &str| serde_json::from_str::<serde_json::Value>(&normalised(text)).expect("JSON");
+                assert_eq!(json(printed.lines().next().unwrap_or_default()), json(&block.text), "{printed}");
+                checked += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(checked, 5, "every output that the README shows was compared");
+}
+
+#[test]
+fn every_link_of_the_readme_and_the_guides_leads_somewhere() {
+    for name in ["README.md", "docs/using.md", "docs/writing-plugins.md", "docs/embedding.md"] {
+        let page = page(name);
+        let links = links(&page);
+        assert!(!links.is_empty(), "{name} has no links");
+        for link in links {
+            let target = root().join(name).parent().expect("a folder").join(&link);
+            assert!(target.exists(), "{name} links to {link}, which is not there");
+        }
+    }
+}
+
+/// The steps as one shell session that writes the files and keeps what each block of commands prints. A step that fails
+/// ends it.
+fn script(steps: &[Block], outputs: &Path) -> String {
+    let mut script = "set -e\n".to_owned();
+    for (step, block) in steps.iter().enumerate() {
+        let Block { language, text, file } = block;
+        if let Some(file) = file {
+            let _ = write!(script, "cat > {file} <<'END OF FILE'\n{text}END OF FILE\n");
+            if file == "Cargo.toml" {
+                // The versions that the repository was tested with; cargo drops those that are not needed.
+                let _ = writeln!(script, "cp '{}' .", root().join("Cargo.lock").display());
+            }
+        } else if language == "sh" {
+            let output = outputs.join(format!("step-{step}"));
+            // Not a subshell: `cd` and `export` last.
+            let _ = write!(script, "exec > '{}' 2>&1\n{text}", output.display());
+        }
+    }
+    // The SDK had another path last time, and its old builds are of no use.
+    let last = outputs.join(format!("step-{}", steps.len()));
+    let _ = writeln!(script, "exec > '{}' 2>&1", last.display());
+    for built in ["", "--release", "--release --target wasm32-wasip2"] {
+        let _ =
+            writeln!(script, "cargo clean --quiet -p no-force-push -p hookhost-guest -p hookhost-guest-macros {built}");
+    }
+    script
+}
+
+/// A clone in which the demo has run, as far as the README needs it: all of the repository by links, and the command.
+fn clone_below(parent: &Path) -> PathBuf {
+    let clone = parent.join("hookhost");
+    fs::create_dir_all(clone.join("target/debug")).expect("the clone's target folder");
+    symlink(hookhost_tests::hookhost(), clone.join("target/debug/hookhost")).expect("a link");
+    for entry in fs::read_dir(root()).expect("the repository") {
+        let entry = entry.expect("an entry").path();
+        let name = entry.file_name().expect("a name");
+        if name != "target" && name != ".git" {
+            symlink(&entry, clone.join(name)).expect("a link");
+        }
+    }
+    clone
+}
+
+fn xtask() -> PathBuf {
+    let built = hookhost_tests::hookhost().with_file_name("xtask");
+    assert!(built.exists(), "{} is not there: run `cargo build -p xtask`", built.display());
+    built
+}
+
+fn build_folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme")
+}

@@ -1,0 +1,81 @@
+//! `docs/using.md`: its TOML is what the engine reads, its tables have every key, its commands run.
+
+use crate::guide::{blocks_of, page, run_commands};
+use hookhost::allowlist::{Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant};
+use hookhost_agent::config::AgentSection;
+use hookhost_tests::User;
+use regex_lite::Regex;
+use std::num::NonZeroU32;
+
+fn configs() -> Vec<Config> {
+    let source = Source::new("/home/me/.config/hookhost/hookhost.toml", Layer::User);
+    let source = Source { home: Some("/home/me".into()), ..source };
+    let parse =
+        |text: &String| Config::parse(text, &source, &["agent"]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    blocks_of(&page("docs/using.md"), "toml").iter().map(parse).collect()
+}
+
+#[test]
+fn every_toml_block_is_a_configuration() {
+    let configs = configs();
+    assert_eq!(configs.len(), 5);
+    let agent = configs.iter().find_map(|config| config.section::<AgentSection>("agent").expect("a section"));
+    assert_eq!(agent.expect("a block with [agent]").provider.as_deref(), Some("local"));
+}
+
+#[test]
+fn the_limits_that_are_called_defaults_are_the_defaults() {
+    let configs = configs();
+    let entry = configs.iter().flat_map(Config::entries).find(|entry| entry.grants == Grants::default());
+    assert_eq!(entry.expect("an entry without grants").limits, Limits::default());
+    let shown = page("docs/using.md");
+    for (limit, value) in written_limits(&shown) {
+        let text = format!(
+            "[[plugin]]\nname = 'x'\npath = 'x'\nsha256 = '{}'\n[plugin.limits]\n{limit} = {value}\n",
+            "0".repeat(64)
+        );
+        let config = Config::parse(&text, &Source::new("/x.toml", Layer::User), &[]).expect("a limit");
+        assert_eq!(config.entries()[0].limits, Limits::default(), "{limit}");
+    }
+}
+
+/// The lines of the block that shows the defaults.
+fn written_limits(page: &str) -> Vec<(String, String)> {
+    let block = blocks_of(page, "toml").into_iter().find(|text| text.contains("[plugin.limits]")).expect("a block");
+    let lines = block.lines().skip_while(|line| *line != "[plugin.limits]").skip(1);
+    let pairs: Vec<_> =
+        lines.filter_map(|line| line.split_once(" = ")).map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+    assert_eq!(pairs.len(), 8, "every limit is shown");
+    pairs
+}
+
+#[test]
+fn every_key_of_the_file_is_in_a_table_and_no_other() {
+    let mut entry = Entry::new("x", "x", Digest::of_bytes(b""));
+    entry.grants.state = Some(StateGrant::default());
+    entry.grants.model = Some(ModelGrant { name: String::new(), max_calls: NonZeroU32::MIN });
+    let debug = format!("{entry:?} {:?} {:?}", Settings::default(), AgentSection::default());
+    let fields = Regex::new(r"(?:\{|,) (\w+): ").expect("a pattern");
+    let page = page("docs/using.md");
+    for found in fields.captures_iter(&debug) {
+        let key = found[1].replace('_', "-");
+        let key = match key.as_str() {
+            "origin" => continue,
+            "digest" => "sha256",
+            key => key,
+        };
+        assert!(page.contains(&format!("`{key}`")), "`{key}` is not in the guide");
+    }
+    // Rows that begin with keys in backquotes: each is a key still.
+    let first_cells = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    for key in first_cells.flat_map(|cell| cell.split(", ")).map(|key| key.trim_matches('`').replace('-', "_")) {
+        let known = key == "sha256" || debug.contains(&format!(" {key}: "));
+        assert!(known, "`{key}` is in the guide and is no key");
+    }
+}
+
+#[test]
+fn every_command_runs() {
+    let user = User::new();
+    run_commands(&user, &page("docs/using.md"), &["path-guard", "token-budget"]);
+}
