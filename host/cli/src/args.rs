@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Runs policies for LLM agents as sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 110, arg_required_else_help = true, after_help = CODES)]
+#[command(name = "hookhost", version, max_term_width = 110, arg_required_else_help = true, after_help = CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -25,13 +25,12 @@ pub(crate) enum Command {
 /// Which plugins load.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
-    /// The configuration file, which then counts alone [default: the user's hookhost.toml, and those of the project
-    /// that you have approved with `hookhost trust`]
+    /// The configuration file, which then counts alone [default: your own hookhost.toml, and the project's where you
+    /// have approved it]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Adds a plugin of the allowlist that has `enabled = false`; can be given several times. One that is not on the
-    /// allowlist is refused
+    /// Loads this plugin too, which the allowlist must have, perhaps with `enabled = false`; can be repeated
     #[arg(long = "plugin", value_name = "X.wasm")]
     pub(crate) plugins: Vec<PathBuf>,
 }
@@ -99,7 +98,7 @@ const ALLOW_EXAMPLES: &str = "\
 Examples:
   hookhost allow plugins/path_guard.wasm
   hookhost allow plugins/path_guard.wasm --project --priority 10 --set 'protected=[\"infra/**\"]'
-  hookhost allow token_budget.wasm --grant 'state = { quota = \"64KiB\" }' --set session-tokens=200000 --yes";
+  hookhost allow bounded_shell.wasm --entry 'actions = [\"shell\"]' --set limit-seconds=60 --yes";
 
 /// Put a plugin on the allowlist, or pin its new digest; shows first what it hears and needs
 #[derive(Debug, Args)]
@@ -117,8 +116,7 @@ pub(crate) struct AllowArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "project")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Write the hookhost.toml of the project: that of the working directory or the nearest folder above it, or a new one
-    /// in the working directory
+    /// Write the project's hookhost.toml: the nearest one, or a new one in the working directory
     #[arg(long)]
     pub(crate) project: bool,
 
@@ -126,12 +124,15 @@ pub(crate) struct AllowArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) priority: Option<i32>,
 
-    /// A grant, as a line of [plugin.grants]; can be given several times. What the plugin imports is granted without it,
-    /// with the defaults, but for `model`
+    /// A further key of the entry, as a line of [[plugin]], such as `actions = ["shell"]`; can be repeated
+    #[arg(long = "entry", value_name = "LINE")]
+    pub(crate) entry: Vec<String>,
+
+    /// A grant, as a line of [plugin.grants]; can be repeated. What the plugin imports need not be named, but for `model`
     #[arg(long = "grant", value_name = "LINE")]
     pub(crate) grants: Vec<String>,
 
-    /// A key of [plugin.config]; can be given several times. The value is TOML, or else a text; a dot in the key goes
+    /// A key of [plugin.config]; can be repeated. The value is TOML, or else a text; a dot in the key goes
     /// into a table
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -221,9 +222,10 @@ Examples:
     hookhost dispatch before-tool-call --payload -
   hookhost dispatch prompt-submit --payload prompt.json | jq -r .outcome
 
-The payload is a JSON object of the event's parameters, as wit/events.wit names them. In a tool call `action` and
-`origin` can be left out. A key `session` can give cwd, workspace, agent, interactive, turn, depth, id and parent.
-`hookhost dispatch EVENT` without a payload shows an example of one.";
+The payload is a JSON object of the event's parameters, as wit/events.wit
+names them; `hookhost dispatch EVENT` without a payload shows an example.
+In a tool call `action` and `origin` can be left out. A key `session` can
+give cwd, workspace, agent, interactive, turn, depth, id and parent.";
 
 /// Send one event through the chain; prints one JSON object
 #[derive(Debug, Args)]

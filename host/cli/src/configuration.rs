@@ -14,7 +14,7 @@ pub(crate) const SECTIONS: &[&str] = &["agent"];
 
 /// The folders of the user's own files.
 pub(crate) fn places() -> Result<Places, Stop> {
-    Places::of_user().map_err(|error| not_loaded(error))
+    Places::of_user().map_err(not_loaded)
 }
 
 /// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's folder for caches. Without one of
@@ -27,8 +27,7 @@ pub(crate) fn cache() -> Option<PathBuf> {
 
 /// The working directory.
 pub(crate) fn cwd() -> Result<PathBuf, Stop> {
-    std::env::current_dir()
-        .map_err(|error| anyhow::anyhow!("the working directory cannot be found: {error}").into())
+    std::env::current_dir().map_err(|error| anyhow::anyhow!("the working directory cannot be found: {error}").into())
 }
 
 /// The configuration that counts in `folder`. What is inert there is announced.

@@ -3,9 +3,9 @@
 use crate::args::ConfigArgs;
 use crate::configuration::{self, allow_command};
 use crate::exit::Stop;
-use crate::output::quoted;
+use crate::output::{self, quoted};
 use anyhow::anyhow;
-use hookhost::allowlist::Config;
+use hookhost::allowlist::{Config, Entry, Settings};
 use hookhost::approval::Approver;
 use hookhost::plugin::{Advice, LoadError};
 use hookhost::{Error, Host};
@@ -33,41 +33,64 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> Stop
         [] => "there is no hookhost.toml that counts here".to_owned(),
         files => format!("it has no entry in {}", files.join(" or ")),
     };
-    Stop::not_loaded(anyhow!("{shown} is not on the allowlist: {allowlist}"))
-        .advise(allow_command(wasm, None, args.config.as_deref()))
+    Stop::not_loaded(anyhow!("{shown} is not on the allowlist: {allowlist}")).advise(allow_command(
+        wasm,
+        None,
+        args.config.as_deref(),
+    ))
 }
 
 /// Loads every enabled plugin, or none.
 pub(crate) async fn host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Stop> {
-    let mut builder = Host::builder(config.clone());
+    build(config.clone(), approver).await.map_err(|error| stop(error, &config))
+}
+
+/// Loads one plugin as its entry says, whether or not it is enabled, and throws it away.
+pub(crate) async fn attempt(entry: &Entry) -> Result<(), Stop> {
+    let entry = Entry { enabled: true, ..entry.clone() };
+    let config = Config::from_entries(vec![entry.clone()], Settings::default()).map_err(configuration::not_loaded)?;
+    match build(config.clone(), None).await {
+        Ok(_) => Ok(()),
+        Err(error @ Error::Load(LoadError::Refused { .. })) if entry.origin.is_none() => {
+            Err(stop(error, &config).advise(output::this_command_and("--set KEY=VALUE")))
+        }
+        Err(error) => Err(stop(error, &config)),
+    }
+}
+
+async fn build(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Error> {
+    let mut builder = Host::builder(config);
     if let Some(folder) = configuration::cache() {
         builder = builder.cache(folder);
     }
     if let Some(approver) = approver {
         builder = builder.approver(approver);
     }
-    builder.build().await.map_err(|error| match error {
-        Error::Load(error) => not_loaded(error, &config),
-        other => Stop::from(anyhow::Error::new(other)),
-    })
+    builder.build().await
 }
 
-fn not_loaded(error: LoadError, config: &Config) -> Stop {
-    let entry = name_of(&error).and_then(|name| config.entry(name));
+fn stop(error: Error, config: &Config) -> Stop {
+    match error {
+        Error::Load(error) => not_loaded(&error, config),
+        other => Stop::from(anyhow::Error::new(other)),
+    }
+}
+
+fn not_loaded(error: &LoadError, config: &Config) -> Stop {
+    let entry = name_of(error).and_then(|name| config.entry(name));
     let written = entry.and_then(|entry| entry.origin.as_ref()).map(ToString::to_string);
     let command = match error.advice() {
         Advice::Allow(path) => Some(allow_command(path, entry, None)),
         Advice::Inspect(path) => Some(format!("hookhost inspect {}", quoted(&path.to_string_lossy()))),
         Advice::None => None,
     };
-    let message = match (&error, &written) {
+    let message = match (error, &written) {
         (LoadError::Unreadable { .. }, Some(origin)) => {
             format!("{error}; put the file back, or take out its entry at {origin}")
         }
-        (
-            LoadError::NotGranted { .. } | LoadError::Unsupported { .. } | LoadError::Refused { .. },
-            Some(origin),
-        ) => format!("{error}\n  its entry is at {origin}"),
+        (LoadError::NotGranted { .. } | LoadError::Unsupported { .. } | LoadError::Refused { .. }, Some(origin)) => {
+            format!("{error}\n  its entry is at {origin}")
+        }
         _ => error.to_string(),
     };
     let stop = Stop::not_loaded(anyhow!(message));

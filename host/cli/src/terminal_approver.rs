@@ -46,21 +46,13 @@ impl Approver for Terminal {
 fn describe(request: &ApprovalRequest) -> String {
     let mut text = String::new();
     for question in &request.questions {
-        let _ = writeln!(
-            text,
-            "{WARNING}{} asks:{WARNING:#} {}",
-            question.plugin,
-            one_line(&question.escalation.question)
-        );
+        let _ =
+            writeln!(text, "{WARNING}{} asks:{WARNING:#} {}", question.plugin, one_line(&question.escalation.question));
     }
     let _ = writeln!(text, "{DIM}what would happen ({}):{DIM:#}\n{}", request.event, indented(request.value.get()));
     if !request.changed_by.is_empty() {
         let by = request.changed_by.join(", ");
-        let _ = writeln!(
-            text,
-            "{CHANGED}changed by {by}{CHANGED:#}; it came as\n{}",
-            indented(request.original.get())
-        );
+        let _ = writeln!(text, "{CHANGED}changed by {by}{CHANGED:#}; it came as\n{}", indented(request.original.get()));
     }
     let _ = write!(text, "{NAME}Go on? [y/N]{NAME:#} ");
     text

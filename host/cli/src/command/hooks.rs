@@ -16,7 +16,11 @@ use std::fmt::Write as _;
 pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, Stop> {
     let config = loading::config(&args.configuration, &configuration::cwd()?)?;
     let host = loading::host(config.clone(), None).await?;
-    if args.json { output::print_json(&as_json(&host, &config))? } else { output::print(&as_text(&host, &config))? }
+    if args.json {
+        output::print_json(&as_json(&host, &config))?;
+    } else {
+        output::print(&as_text(&host, &config))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -80,7 +84,8 @@ fn is_about_calls(event: EventKind) -> bool {
 fn about(plugin: &Plugin) -> String {
     let entry = plugin.entry();
     let origin = entry.origin.as_ref().map(ToString::to_string).unwrap_or_default();
-    let hears = if plugin.events().next().is_none() { "  hears nothing: its entry leaves all of its events out\n" } else { "" };
+    let hears =
+        if plugin.events().next().is_none() { "  hears nothing: its entry leaves all of its events out\n" } else { "" };
     format!(
         "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{hears}  limits  {}\n  grants  {}\n",
         plugin.name(),

@@ -14,7 +14,7 @@ use std::future::Future;
 pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
     match command {
         Command::Run(args) => wait_for(run::run(&args)),
-        Command::Allow(args) => allow::run(&args),
+        Command::Allow(args) => wait_for(allow::run(&args)),
         Command::Trust(args) => trust::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Hooks(args) => wait_for(hooks::run(&args)),

@@ -89,7 +89,7 @@ fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -
             Some(false) => return Err(Stop::new(Exit::Rejected, anyhow!("not approved: {shown} stays inert"))),
             None => {
                 let stop = Stop::usage("there is no terminal on which to ask you whether to approve this");
-                return Err(stop.advise(format!("hookhost trust {shown} --yes")));
+                return Err(stop.advise(output::this_command_and("--yes")));
             }
         }
     }

@@ -50,7 +50,8 @@ pub(crate) fn limits_json(limits: &Limits) -> Value {
 
 /// What is granted, in one line; `nothing` where nothing is.
 pub(crate) fn grants(grants: &Grants) -> String {
-    let granted: Vec<_> = grants_json(grants).into_iter().map(|(grant, value)| grant_in_words(&grant, &value)).collect();
+    let granted: Vec<_> =
+        grants_json(grants).into_iter().map(|(grant, value)| grant_in_words(&grant, &value)).collect();
     if granted.is_empty() { "nothing".to_owned() } else { granted.join(", ") }
 }
 

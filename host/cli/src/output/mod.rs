@@ -60,6 +60,13 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
+/// The command line of this process, with something more, as a person would type it.
+pub(crate) fn this_command_and(more: &str) -> String {
+    let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
+    let words = std::iter::once("hookhost".to_owned()).chain(arguments).chain([more.to_owned()]);
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Asks a person on the terminal; `None` where there is none.
 pub(crate) fn confirm(question: &str) -> Option<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {

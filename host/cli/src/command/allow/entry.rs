@@ -10,20 +10,21 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// A grant that a plugin needs.
-pub(super) struct Needed<'a> {
-    pub(super) key: &'a str,
+struct Needed<'a> {
+    key: &'a str,
     /// The line of `[plugin.grants]`.
-    pub(super) text: &'a str,
+    text: &'a str,
 }
 
 /// The grants without which the plugin will not load.
-pub(super) fn needed(inspection: &Inspection) -> impl Iterator<Item = Needed<'_>> {
+fn needed(inspection: &Inspection) -> impl Iterator<Item = Needed<'_>> {
     inspection.grants.iter().map(|line| Needed { key: line.split('=').next().unwrap_or(line).trim(), text: line })
 }
 
 /// The entry that is there, with the file's digest as it is now.
 pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) -> Result<Entry, Stop> {
     let changes = !args.grants.is_empty()
+        || !args.entry.is_empty()
         || !args.set.is_empty()
         || args.config_json.is_some()
         || args.priority.is_some()
@@ -43,7 +44,7 @@ pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) ->
 pub(super) fn new(args: &AllowArgs, inspection: &Inspection, file: &Path, places: &Places) -> Result<Entry, Stop> {
     let wasm = std::path::absolute(&args.wasm).unwrap_or_else(|_| args.wasm.clone());
     let path = wasm.to_str().ok_or_else(|| Stop::usage(format!("the path {} is not UTF-8", wasm.display())))?;
-    let mut entry = Table::new();
+    let mut entry = further_keys(args)?;
     entry.insert("name".into(), Value::String(args.name.clone().unwrap_or_else(|| name_of(&args.wasm))));
     entry.insert("path".into(), Value::String(path.to_owned()));
     entry.insert("sha256".into(), Value::String(inspection.digest.to_string()));
@@ -66,8 +67,9 @@ pub(super) fn new(args: &AllowArgs, inspection: &Inspection, file: &Path, places
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let source = Source { file, layer: Layer::Chosen, home: places.home.clone() };
     let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;
-    let entry = read.entries().first().cloned();
-    entry.ok_or_else(|| Stop::usage("the flags give no entry"))
+    let entry = read.entries().first().cloned().ok_or_else(|| Stop::usage("the flags give no entry"))?;
+    // It is written nowhere yet.
+    Ok(Entry { origin: None, ..entry })
 }
 
 /// The text that was read is of this program's making: its lines would tell nobody anything.
@@ -87,13 +89,41 @@ fn name_of(wasm: &Path) -> String {
     stem.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' }).collect()
 }
 
+/// The keys of `--entry`, which have no flag of their own.
+fn further_keys(args: &AllowArgs) -> Result<Table, Stop> {
+    const FLAGS: [(&str, &str); 7] = [
+        ("name", "--name"),
+        ("path", "the argument"),
+        ("sha256", "the file"),
+        ("priority", "--priority"),
+        ("enabled", "--disabled"),
+        ("grants", "--grant"),
+        ("config", "--set"),
+    ];
+    let mut entry = Table::new();
+    for line in &args.entry {
+        let parsed: Table = line.parse().map_err(|_| {
+            Stop::usage(format!("--entry {line:?} is no line of [[plugin]], such as `mode = \"audit\"`"))
+        })?;
+        for (key, value) in parsed {
+            if let Some((_, flag)) = FLAGS.iter().find(|(known, _)| *known == key) {
+                return Err(Stop::usage(format!("--entry cannot give `{key}`: that is for {flag} to say")));
+            }
+            if entry.insert(key.clone(), value).is_some() {
+                return Err(Stop::usage(format!("--entry gives `{key}` twice")));
+            }
+        }
+    }
+    Ok(entry)
+}
+
 /// What the flags grant, and what the plugin needs beside, with the defaults.
 fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, Stop> {
     let mut grants = Table::new();
     for line in &args.grants {
-        let parsed: Table = line
-            .parse()
-            .map_err(|_| Stop::usage(format!("--grant {line:?} is no line of [plugin.grants], such as `transcript = true`")))?;
+        let parsed: Table = line.parse().map_err(|_| {
+            Stop::usage(format!("--grant {line:?} is no line of [plugin.grants], such as `transcript = true`"))
+        })?;
         for (key, value) in parsed {
             if grants.insert(key.clone(), value).is_some() {
                 return Err(Stop::usage(format!("--grant gives `{key}` twice")));
@@ -125,15 +155,16 @@ fn config(args: &AllowArgs) -> Result<Table, Stop> {
     let mut config = match &args.config_json {
         None => Table::new(),
         Some(text) => {
-            let wrong = |why: &dyn std::fmt::Display| Stop::usage(format!("--config-json is no JSON object for a configuration: {why}"));
+            let wrong = |why: &dyn std::fmt::Display| {
+                Stop::usage(format!("--config-json is no JSON object for a configuration: {why}"))
+            };
             let object: serde_json::Map<String, serde_json::Value> =
                 serde_json::from_str(text).map_err(|error| wrong(&error))?;
             Table::try_from(object).map_err(|error| wrong(&error))?
         }
     };
     for set in &args.set {
-        let (key, value) =
-            set.split_once('=').ok_or_else(|| Stop::usage(format!("--set {set:?} is not KEY=VALUE")))?;
+        let (key, value) = set.split_once('=').ok_or_else(|| Stop::usage(format!("--set {set:?} is not KEY=VALUE")))?;
         put(&mut config, key.trim(), value_of(value))
             .map_err(|why| Stop::usage(format!("--set {set:?} cannot be: {why}")))?;
     }

@@ -1,5 +1,5 @@
-//! `hookhost allow`: shows what a plugin hears and needs, asks, and writes its entry with the digest of exactly the bytes
-//! that were shown.
+//! `hookhost allow`: shows what a plugin hears and needs, asks, tries whether it takes its configuration, and writes its
+//! entry with the digest of exactly the bytes that were shown.
 
 mod entry;
 
@@ -7,6 +7,7 @@ use crate::args::AllowArgs;
 use crate::command::inspect;
 use crate::configuration::{self, SECTIONS, not_loaded};
 use crate::exit::{Exit, Stop};
+use crate::loading;
 use crate::output::{
     self, interfaces, one_line, quoted,
     style::{DIM, GOOD, NAME, WARNING},
@@ -16,7 +17,7 @@ use hookhost::allowlist::{self, Change, Config, Entry, FILE_NAME, Places, Projec
 use hookhost::plugin::Inspection;
 use std::path::PathBuf;
 
-pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, Stop> {
     let (_, inspection) = inspect::read(&args.wasm)?;
     if let Some(problem) = &inspection.problem {
         let shown = args.wasm.display();
@@ -25,13 +26,16 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Stop> {
     }
     let places = configuration::places()?;
     let file = target(args, &places)?;
-    let present = if file.exists() { Config::open(&file, &places, SECTIONS).map_err(not_loaded)? } else { Config::empty() };
+    let present =
+        if file.exists() { Config::open(&file, &places, SECTIONS).map_err(not_loaded)? } else { Config::empty() };
     let entry = match present.entry_at(&args.wasm) {
         Some(old) => entry::renewed(args, old, &inspection)?,
         None => entry::new(args, &inspection, &file, &places)?,
     };
     output::note(&describe(&entry, &inspection, present.entry(&entry.name), &file));
     ask(args)?;
+    // An entry that cannot be loaded would keep all others from loading.
+    loading::attempt(&entry).await?;
     let written = allowlist::allow(&file, &entry, &places, SECTIONS).map_err(not_loaded)?;
     let counts = settle_trust(args, &written, &places)?;
     output::print(&report(&entry, &written))?;
@@ -41,7 +45,6 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Stop> {
             "{WARNING}note:{WARNING:#} this project's file does not count yet\n  to see and approve it: hookhost trust {file}\n"
         ));
     }
-    missing_grants(&entry, &inspection);
     Ok(Exit::Done)
 }
 
@@ -66,10 +69,8 @@ fn ask(args: &AllowArgs) -> Result<(), Stop> {
     match output::confirm("Allow it?") {
         Some(true) => Ok(()),
         Some(false) => Err(Stop::new(Exit::Rejected, anyhow!("not allowed: nothing was written"))),
-        None => Err(Stop::usage("there is no terminal on which to ask you whether to allow this").advise(format!(
-            "hookhost allow {} --yes, after a look at the above",
-            quoted(&args.wasm.to_string_lossy())
-        ))),
+        None => Err(Stop::usage("there is no terminal on which to ask you whether to allow this")
+            .advise(output::this_command_and("--yes"))),
     }
 }
 
@@ -127,15 +128,4 @@ fn report(entry: &Entry, written: &Written) -> String {
         Change::Unchanged => "allowed already",
     };
     format!("{GOOD}{done}{GOOD:#} {} at {at}, pinned to sha256 {}\n", entry.name, entry.digest)
-}
-
-/// A new version of a plugin may import what its entry does not grant.
-fn missing_grants(entry: &Entry, inspection: &Inspection) {
-    let granted = output::entry::grants_json(&entry.grants);
-    for line in entry::needed(inspection).filter(|line| !granted.contains_key(line.key)) {
-        output::note(&format!(
-            "{WARNING}note:{WARNING:#} {} will not load before its entry has this in [plugin.grants]\n  {}\n",
-            entry.name, line.text
-        ));
-    }
 }

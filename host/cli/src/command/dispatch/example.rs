@@ -13,7 +13,7 @@ pub(super) fn payload(event: EventKind) -> &'static str {
         EventKind::BeforeInference => {
             r#"{"request": {"provider": "anthropic", "model": "m", "system-prompt": "", "prompt": "Tidy up", "tools": ["bash"], "input-tokens": 1000}}"#
         }
-        EventKind::StreamDelta => r#"{"delta": "one line\n"}"#,
+        EventKind::StreamDelta => r#"{"delta": "one line of the answer"}"#,
         EventKind::StreamEnd => r#"{"text": "the whole answer"}"#,
         EventKind::AfterInference => {
             r#"{"response": {"text": "I look.", "tool-calls": [{"id": "1", "name": "bash", "arguments": {"command": "ls"}}], "stop-reason": "tool-calls"}}"#

@@ -42,7 +42,9 @@ impl Payload {
             Some(path) if path.as_os_str() == "-" => {
                 let mut text = String::new();
                 let read = std::io::stdin().read_to_string(&mut text).map(|_| text);
-                read.map_err(|error| Stop::usage(format!("the payload cannot be read from the standard input: {error}")))?
+                read.map_err(|error| {
+                    Stop::usage(format!("the payload cannot be read from the standard input: {error}"))
+                })?
             }
             Some(path) => std::fs::read_to_string(path)
                 .map_err(|error| Stop::usage(format!("the payload {} cannot be read: {error}", path.display())))?,
@@ -98,11 +100,11 @@ impl Payload {
 /// The tool calls of a payload.
 fn tool_calls(event: EventKind, parameters: &mut Map<String, Value>) -> Vec<&mut Value> {
     let calls = match event {
-        EventKind::BeforeToolCall | EventKind::AfterToolCall => return parameters.get_mut("call").into_iter().collect(),
-        EventKind::BeforeTools => parameters.get_mut("calls"),
-        EventKind::AfterInference => {
-            parameters.get_mut("response").and_then(|response| response.get_mut("tool-calls"))
+        EventKind::BeforeToolCall | EventKind::AfterToolCall => {
+            return parameters.get_mut("call").into_iter().collect();
         }
+        EventKind::BeforeTools => parameters.get_mut("calls"),
+        EventKind::AfterInference => parameters.get_mut("response").and_then(|response| response.get_mut("tool-calls")),
         _ => None,
     };
     calls.and_then(Value::as_array_mut).into_iter().flatten().collect()
@@ -125,8 +127,10 @@ fn complete(call: &mut Value, session: &Session) {
 }
 
 fn missing(event: EventKind) -> Stop {
-    Stop::usage(format!("{event} carries a payload, a JSON object: name its file with --payload, or `-` for the standard input"))
-        .advise(command(event, example::payload(event)))
+    Stop::usage(format!(
+        "{event} carries a payload, a JSON object: name its file with --payload, or `-` for the standard input"
+    ))
+    .advise(command(event, example::payload(event)))
 }
 
 /// The payload is not one of this event.

@@ -60,7 +60,9 @@ fn prompt(args: &RunArgs) -> Result<String, Stop> {
     let prompt = match &args.prompt {
         Some(prompt) => prompt.clone(),
         None if std::io::stdin().is_terminal() => {
-            return Err(Stop::usage("there is nothing to do: give a prompt").advise("hookhost run \"Explain this project\""));
+            return Err(
+                Stop::usage("there is nothing to do: give a prompt").advise("hookhost run \"Explain this project\"")
+            );
         }
         None => {
             let mut text = String::new();

@@ -46,6 +46,8 @@ struct Shown {
     mid_line: bool,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
+    /// The call whose start stands in the last line: its result needs no name.
+    last_started: Option<String>,
     /// Why a task ended, where another one follows.
     ended: Option<String>,
     tasks: usize,
@@ -60,6 +62,11 @@ impl Reporter for ForPeople {
             return;
         }
         let text = shown.describe(event);
+        match event {
+            AgentEvent::ToolStarted { id, .. } => shown.last_started = Some(id.clone()),
+            _ if !text.is_empty() => shown.last_started = None,
+            _ => {}
+        }
         if !text.is_empty() || matches!(event, AgentEvent::Answer { .. }) {
             shown.end_line();
         }
@@ -73,9 +80,9 @@ impl ForPeople {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.end_line();
         let usage = &outcome.usage;
-        let calls = if outcome.turns == 1 { "1 model call".to_owned() } else { format!("{} model calls", outcome.turns) };
-        let mut text =
-            format!("{DIM}{calls}, {} tokens in, {} out{DIM:#}\n", usage.input_tokens, usage.output_tokens);
+        let calls =
+            if outcome.turns == 1 { "1 model call".to_owned() } else { format!("{} model calls", outcome.turns) };
+        let mut text = format!("{DIM}{calls}, {} tokens in, {} out{DIM:#}\n", usage.input_tokens, usage.output_tokens);
         if let Some(transcript) = &outcome.transcript {
             let _ = writeln!(text, "{DIM}transcript: {}{DIM:#}", one_line(&transcript.to_string_lossy()));
         }
@@ -111,13 +118,20 @@ impl Shown {
                 format!("{WARNING}retrying{WARNING:#} in {:.1} s: {}\n", wait.as_secs_f64(), one_line(error))
             }
             AgentEvent::TextHeld { bytes } => {
-                format!("{DIM}text beside tool calls is not shown: plugins see final text first ({bytes} bytes){DIM:#}\n")
+                format!(
+                    "{DIM}text beside tool calls is not shown: plugins see final text first ({bytes} bytes){DIM:#}\n"
+                )
             }
             AgentEvent::Answered { by } => {
                 format!("{CHANGED}answered{CHANGED:#} by {by}, in the model's place\n")
             }
             AgentEvent::ToolChanged { name, by, before, after, .. } => {
-                format!("{CHANGED}changed{CHANGED:#} {NAME}{}{NAME:#} by {}{}\n", one_line(name), names(by), difference(before, after))
+                format!(
+                    "{CHANGED}changed{CHANGED:#} {NAME}{}{NAME:#} by {}{}\n",
+                    one_line(name),
+                    names(by),
+                    difference(before, after)
+                )
             }
             AgentEvent::ToolRefused { id, name, arguments, refusal } => {
                 self.refused.insert(id.clone());
@@ -135,10 +149,18 @@ impl Shown {
             }
             AgentEvent::ResultWithheld { id, name, refusal } => {
                 self.refused.insert(id.clone());
-                format!("{ERROR}withheld{ERROR:#} the result of {NAME}{}{NAME:#} {}\n", one_line(name), because(refusal))
+                format!(
+                    "{ERROR}withheld{ERROR:#} the result of {NAME}{}{NAME:#} {}\n",
+                    one_line(name),
+                    because(refusal)
+                )
             }
-            AgentEvent::ToolFinished { id, text, is_error, .. } => {
-                if self.refused.remove(id) { String::new() } else { result(text, *is_error) }
+            AgentEvent::ToolFinished { id, .. } if self.refused.remove(id) => String::new(),
+            AgentEvent::ToolFinished { id, name, text, is_error } => {
+                let follows = self.last_started.as_ref() == Some(id);
+                let label =
+                    if follows { String::new() } else { format!("{NAME}{}{NAME:#} answered\n", one_line(name)) };
+                label + &result(text, *is_error)
             }
             _ => String::new(),
         }
@@ -273,11 +295,22 @@ mod tests {
         let id = "1".to_owned();
         let name = "bash".to_owned();
         let refusal = refused("rejected");
-        let event = AgentEvent::ToolRefused { id: id.clone(), name: name.clone(), arguments: json!({"command": "x"}), refusal };
+        let event =
+            AgentEvent::ToolRefused { id: id.clone(), name: name.clone(), arguments: json!({"command": "x"}), refusal };
         assert!(plain(&shown.describe(&event)).starts_with("refused bash command=x by guard: "));
         let finished = AgentEvent::ToolFinished { id, name, text: "Rejected by guard".into(), is_error: true };
         assert_eq!(shown.describe(&finished), "");
-        assert_eq!(plain(&shown.describe(&finished)), "  Rejected by guard\n");
+        assert_eq!(plain(&shown.describe(&finished)), "bash answered\n  Rejected by guard\n");
+    }
+
+    #[test]
+    fn a_result_that_does_not_follow_its_calls_start_is_told_with_its_tools_name() {
+        let finished =
+            AgentEvent::ToolFinished { id: "1".into(), name: "bash".into(), text: "x".into(), is_error: false };
+        let mut shown = Shown { last_started: Some("1".into()), ..Shown::default() };
+        assert_eq!(plain(&shown.describe(&finished)), "  x\n");
+        shown.last_started = Some("2".into());
+        assert_eq!(plain(&shown.describe(&finished)), "bash answered\n  x\n");
     }
 
     #[test]
