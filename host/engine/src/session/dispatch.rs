@@ -37,6 +37,8 @@ struct Ledger {
     /// Of each call whose change is part of the final value.
     kept: Vec<(usize, Effects)>,
     asked: bool,
+    /// Whether its entry kept it from being asked.
+    narrowed: bool,
 }
 
 impl<'a> Dispatch<'a> {
@@ -194,7 +196,7 @@ impl<'a> Dispatch<'a> {
                     session.remind(effects.reminders);
                 }
             }
-            if !ledger.asked {
+            if ledger.narrowed && !ledger.asked {
                 self.record.unconcerned.push(plugin.name().to_owned());
             }
         }
@@ -224,8 +226,10 @@ impl<'a> Dispatch<'a> {
         self.outcome_of(member, answer).unwrap_or_else(Answer::Failed)
     }
 
-    fn concerns<E: Event>(&self, member: usize, payload: &E::Payload) -> bool {
-        self.chain[member].is_concerned(E::calls(payload))
+    fn concerns<E: Event>(&mut self, member: usize, payload: &E::Payload) -> bool {
+        let concerned = self.chain[member].is_concerned(E::calls(payload));
+        self.ledger[member].narrowed |= !concerned;
+        concerned
     }
 
     /// Calls one plugin, and notes the call.
