@@ -54,6 +54,14 @@ fn describe(request: &ApprovalRequest) -> String {
         let by = request.changed_by.join(", ");
         let _ = writeln!(text, "{CHANGED}changed by {by}{CHANGED:#}; it came as\n{}", indented(request.original.get()));
     }
+    if let Some(response) = &request.response {
+        let by = one_line(&response.by);
+        let result = indented(response.result.get());
+        let _ = writeln!(
+            text,
+            "{CHANGED}{by} answers in its place{CHANGED:#}: it does not run, and this is its result\n{result}"
+        );
+    }
     let _ = write!(text, "{NAME}Go on? [y/N]{NAME:#} ");
     text
 }
@@ -88,6 +96,7 @@ mod tests {
             original: raw(r#"{"name":"bash","arguments":{"command":"make"}}"#),
             value: raw(r#"{"name":"bash","arguments":{"command":"timeout 60 make\u001b[2J"}}"#),
             changed_by: vec!["bounded-shell".into()],
+            response: None,
             questions: vec![Question {
                 plugin: "careful".into(),
                 escalation: Escalation { question: "Really make?\u{1b}[1A".into(), code: None },

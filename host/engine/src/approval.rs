@@ -34,8 +34,21 @@ pub struct ApprovalRequest {
     pub value: Box<RawValue>,
     /// The plugins that changed it, in order.
     pub changed_by: Vec<String>,
+    /// Where a plugin gave a result in its place: that result, as JSON. Then the value does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<ProposedResponse>,
     /// Who asks what, in chain order; never empty.
     pub questions: Vec<Question>,
+}
+
+/// A result that stands in place of running the value.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ProposedResponse {
+    /// The plugin that gave it.
+    pub by: String,
+    /// The result, as JSON.
+    pub result: Box<RawValue>,
 }
 
 /// A question that a plugin asks.

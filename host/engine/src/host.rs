@@ -6,12 +6,12 @@ use crate::approval::Approver;
 use crate::event::EventKind;
 use crate::plugin::{Cache, LoadError, Plugin};
 use crate::sandbox::capability::Model;
-use crate::sandbox::{Sandbox, SandboxError};
+use crate::sandbox::{Sandbox, SandboxError, may_wait};
 use crate::session::{Session, SessionError, SessionSpec};
 use crate::state;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ struct Shared {
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
     state: state::Store,
+    /// Identifiers of the open sessions.
+    open: Mutex<HashSet<String>>,
 }
 
 /// What a host is built from.
@@ -98,6 +100,15 @@ impl Host {
         &self.shared.state
     }
 
+    /// Takes a session identifier; false where an open session has it.
+    pub(crate) fn claim(&self, id: &str) -> bool {
+        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned())
+    }
+
+    pub(crate) fn release(&self, id: &str) {
+        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
     /// A sentence for each pattern of an entry's `tools` that fits none of a session's tools.
     pub(crate) fn tool_patterns_that_fit_none(&self, spec: &SessionSpec) -> Vec<String> {
         if spec.tools.is_empty() {
@@ -154,7 +165,8 @@ impl HostBuilder {
         let mut entries: Vec<_> = self.config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
         let largest = entries.iter().map(|entry| entry.limits.memory.get()).max();
-        let sandbox = Arc::new(Sandbox::new(largest.unwrap_or(1 << 20))?);
+        let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
+        let sandbox = Arc::new(Sandbox::new(largest.unwrap_or(1 << 20), any_waits)?);
         let cache = self.cache.as_deref().and_then(|folder| {
             let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
             Cache::open(folder).map_err(failed).ok()
@@ -170,7 +182,15 @@ impl HostBuilder {
             }
         }
         let Self { actions, approver, model, .. } = self;
-        let shared = Shared { plugins, chains, actions, approver, model, state: state::Store::default() };
+        let shared = Shared {
+            plugins,
+            chains,
+            actions,
+            approver,
+            model,
+            state: state::Store::default(),
+            open: Mutex::default(),
+        };
         Ok(Host { shared: Arc::new(shared) })
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Scope {
 pub(crate) struct Space {
     values: BTreeMap<String, Stored>,
     bytes: usize,
+    /// When the first of the values expires.
+    next_expiry: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,6 +77,7 @@ impl Space {
     fn put(&mut self, key: &str, value: Vec<u8>, expires: Option<u64>) {
         self.remove(key);
         self.bytes += key.len() + value.len();
+        self.next_expiry = self.next_expiry.into_iter().chain(expires).min();
         self.values.insert(key.to_owned(), Stored { value, expires });
     }
 
@@ -84,13 +87,21 @@ impl Space {
         }
     }
 
+    fn has_expired(&self, now: u64) -> bool {
+        self.next_expiry.is_some_and(|expiry| expiry <= now)
+    }
+
     fn expire(&mut self, now: u64) {
+        if !self.has_expired(now) {
+            return;
+        }
         let expired = |stored: &Stored| stored.expires.is_some_and(|expires| expires <= now);
         let keys: Vec<String> =
             self.values.iter().filter(|(_, stored)| expired(stored)).map(|(key, _)| key.clone()).collect();
         for key in keys {
             self.remove(&key);
         }
+        self.next_expiry = self.values.values().filter_map(|stored| stored.expires).min();
     }
 }
 
@@ -129,7 +140,9 @@ impl View {
     }
 
     pub(crate) fn delete(&mut self, scope: Scope, key: &str) -> Result<(), StateError> {
-        self.write(scope, key, Write::Delete)
+        // What is not there need not be remembered: a guest could fill the host's memory with the names of it.
+        let known = self.space(scope).values.contains_key(key) || self.writes.0.contains_key(&(scope, key.to_owned()));
+        if known { self.write(scope, key, Write::Delete) } else { Ok(()) }
     }
 
     pub(crate) fn increment(&mut self, scope: Scope, key: &str, by: i64) -> Result<i64, StateError> {
@@ -192,9 +205,17 @@ fn parse(value: &[u8], key: &str) -> Result<i64, StateError> {
 impl Store {
     /// A view of one plugin's spaces at `now` (milliseconds since the Unix epoch).
     pub(crate) fn view(&self, plugin: &str, session: &str, quota: usize, now: u64) -> View {
-        let spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
-        let space = |session: Option<&str>| {
-            spaces.get(&(plugin.to_owned(), session.map(str::to_owned))).cloned().unwrap_or_default()
+        let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut space = |session: Option<&str>| {
+            let space = spaces.get_mut(&(plugin.to_owned(), session.map(str::to_owned)));
+            // What has expired must not count against the quota.
+            let live = |space: &mut Arc<Space>| {
+                if space.has_expired(now) {
+                    Arc::make_mut(space).expire(now);
+                }
+                Arc::clone(space)
+            };
+            space.map(live).unwrap_or_default()
         };
         let (session, plugin) = (space(Some(session)), space(None));
         let used = [session.bytes, plugin.bytes];
@@ -217,7 +238,8 @@ impl Store {
                 Write::Add(by) => {
                     // Another session may have made it something else meanwhile; then this one starts it anew.
                     let before = space.live(&key, now).and_then(|value| parse(value, &key).ok()).unwrap_or(0);
-                    space.put(&key, before.saturating_add(by).to_string().into_bytes(), None);
+                    let expires = space.values.get(&key).and_then(|stored| stored.expires);
+                    space.put(&key, before.saturating_add(by).to_string().into_bytes(), expires);
                 }
             }
         }
@@ -280,6 +302,39 @@ mod tests {
         assert_eq!(view.get(Scope::Session, "more").unwrap(), None);
         assert_eq!(view.set(Scope::Session, "key", vec![0; 8], None), Err(StateError::QuotaExceeded));
         assert_eq!(view.get(Scope::Session, "key").unwrap(), Some(b"value".to_vec()));
+    }
+
+    #[test]
+    fn what_has_expired_makes_room_again() {
+        let store = Store::default();
+        let mut view = store.view("p", "s", 10, 0);
+        view.set(Scope::Plugin, "key", b"value".to_vec(), Some(1)).unwrap();
+        store.commit("p", "s", view.into_writes(), 0);
+        let mut view = store.view("p", "s", 10, 1_000);
+        view.set(Scope::Plugin, "new", b"value".to_vec(), None).unwrap();
+    }
+
+    #[test]
+    fn an_increment_keeps_the_time_at_which_a_value_expires() {
+        let store = Store::default();
+        let mut view = store.view("p", "s", 100, 0);
+        view.set(Scope::Plugin, "n", b"1".to_vec(), Some(10)).unwrap();
+        store.commit("p", "s", view.into_writes(), 0);
+        let mut view = store.view("p", "s", 100, 5_000);
+        assert_eq!(view.increment(Scope::Plugin, "n", 1).unwrap(), 2);
+        store.commit("p", "s", view.into_writes(), 5_000);
+        assert_eq!(store.view("p", "s", 100, 9_999).get(Scope::Plugin, "n").unwrap(), Some(b"2".to_vec()));
+        assert_eq!(store.view("p", "s", 100, 10_000).get(Scope::Plugin, "n").unwrap(), None);
+    }
+
+    #[test]
+    fn deleting_what_is_not_there_keeps_nothing() {
+        let store = Store::default();
+        let mut view = store.view("p", "s", 10, 0);
+        for n in 0..1000 {
+            view.delete(Scope::Plugin, &"k".repeat(n)).unwrap();
+        }
+        assert!(view.into_writes().0.is_empty());
     }
 
     #[test]

@@ -27,18 +27,17 @@ pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
     Value::Array(words)
 }
 
-/// Where the script stands in `[shell, -c, script]`, whatever the shell's path and the cluster that holds `c`.
+/// Where the script stands in exactly `[shell, -c, script]`. Anything more (a file, an rc file, operands), or a shell from
+/// an unusual place, is more than its script, and is shown as it is.
 fn script(words: &[Value]) -> Option<usize> {
-    let shell = words.first()?.as_str()?.rsplit('/').next()?;
-    if !matches!(shell, "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish") {
-        return None;
-    }
-    let flag = words[1..].iter().position(|word| {
-        word.as_str().is_some_and(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))
-    })?;
-    let script = flag + 2;
-    // With operands behind it ($0, $1, …) the script alone is not the whole command.
-    (script + 1 == words.len() && words[script].is_string()).then_some(script)
+    const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
+    const PLACES: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
+    let [shell, flag, script] = words else { return None };
+    let shell = shell.as_str()?;
+    let name = PLACES.iter().find_map(|place| shell.strip_prefix(place)).unwrap_or(shell);
+    // `-l` only reads the user's own profile first.
+    let runs_a_script = SHELLS.contains(&name) && matches!(flag.as_str()?, "-c" | "-lc" | "-cl");
+    (runs_a_script && script.is_string()).then_some(2)
 }
 
 fn quoted(word: &Value) -> String {

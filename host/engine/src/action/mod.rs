@@ -37,7 +37,8 @@ pub enum ToolShape {
     Other(String),
 }
 
-/// A table from tool names to [`ToolShape`]s. Names compare without case, `_` and `-`; the row added last wins.
+/// A table from tool names to [`ToolShape`]s. Names compare without case, `_` and `-`; the row added last wins. Where the
+/// arguments of a known tool cannot be read, the action is `other` with the kind's name, such as `other("shell")`.
 ///
 /// ```
 /// use hookhost::action::{ActionMap, ToolShape};
@@ -94,34 +95,44 @@ impl ActionMap {
     /// What a call does. `cwd` is the session's working directory, for commands that name none.
     #[must_use]
     pub fn action(&self, tool: &str, arguments: &Value, origin: &ToolOrigin, cwd: &str) -> Action {
-        if let Some(mcp) = mcp_tool(tool, origin) {
-            return Action::Mcp(mcp);
-        }
-        let Some(shape) = self.shape(tool) else { return Action::Other(String::new()) };
-        let text = |keys: &[String]| text_argument(arguments, keys);
+        let Some(shape) = self.shape(tool) else {
+            return mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
+        };
+        // One text, however it is spelt. Where there are several or none, the kind's name stands for what cannot be told.
+        let text = |keys: &[String]| {
+            let mut texts: Vec<&Value> = spellings(arguments, keys).collect();
+            texts.dedup();
+            if let [Value::String(text)] = texts.as_slice() { Some(text.clone()) } else { None }
+        };
         match shape {
             ToolShape::Shell { command, cwd: directory, dialect } => {
                 let commands: Vec<String> = spellings(arguments, command).map(command::text).collect();
-                if commands.is_empty() {
-                    return Action::Other("shell".into());
+                let cwd =
+                    if spellings(arguments, directory).next().is_some() { text(directory) } else { Some(cwd.into()) };
+                match cwd {
+                    Some(cwd) if !commands.is_empty() => {
+                        Action::Shell(ShellCommand { command: commands.join("\n"), cwd, dialect: *dialect })
+                    }
+                    _ => Action::Other("shell".into()),
                 }
-                Action::Shell(ShellCommand {
-                    command: commands.join("\n"),
-                    cwd: text(directory).unwrap_or_else(|| cwd.to_owned()),
-                    dialect: *dialect,
-                })
             }
             ToolShape::ReadFile(path) => text(path).map_or_else(|| Action::Other("read-file".into()), Action::ReadFile),
             ToolShape::WriteFile(path) => {
-                let paths: Vec<String> =
-                    spellings(arguments, path).filter_map(Value::as_str).map(str::to_owned).collect();
-                if paths.is_empty() { Action::Other("write-files".into()) } else { Action::WriteFiles(paths) }
+                let paths: Option<Vec<String>> =
+                    spellings(arguments, path).map(|path| path.as_str().map(str::to_owned)).collect();
+                match paths {
+                    Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
+                    _ => Action::Other("write-files".into()),
+                }
             }
-            ToolShape::Patch(patch) => {
-                Action::WriteFiles(text(patch).map(|text| patch::paths(&text)).unwrap_or_default())
-            }
+            ToolShape::Patch(patch) => match text(patch).map(|text| patch::paths(&text)) {
+                Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
+                _ => Action::Other("write-files".into()),
+            },
             ToolShape::Fetch(url) => text(url).map_or_else(|| Action::Other("fetch".into()), Action::Fetch),
-            ToolShape::SpawnAgent(task) => Action::SpawnAgent(text(task).unwrap_or_default()),
+            ToolShape::SpawnAgent(task) => {
+                text(task).map_or_else(|| Action::Other("spawn-agent".into()), Action::SpawnAgent)
+            }
             ToolShape::Other(word) => Action::Other(word.clone()),
         }
     }
@@ -149,12 +160,6 @@ impl ActionMap {
         let before = self.action(tool, arguments, origin, cwd);
         let mut arguments = arguments.as_object().cloned().unwrap_or_default();
         let shape = self.shape(tool).ok_or_else(other_kind)?;
-        if let ToolShape::Shell { command: keys, .. } | ToolShape::WriteFile(keys) = shape
-            && keys.iter().filter(|key| arguments.contains_key(*key)).count() > 1
-        {
-            let what = "the change, since the call spells one argument in several ways";
-            return Err(WriteBackError::NoArgument { tool: tool.to_owned(), what });
-        }
         match (shape, &before, action) {
             (ToolShape::Shell { command, cwd: directory, .. }, Action::Shell(old), Action::Shell(new)) => {
                 if old.dialect != new.dialect {
@@ -198,7 +203,16 @@ impl ActionMap {
             _ if before == *action => {}
             _ => return Err(other_kind()),
         }
-        Ok(Value::Object(arguments))
+        let written = Value::Object(arguments);
+        // What runs must be what was answered: an argument spelt twice, or a list, may not carry it.
+        if self.action(tool, &written, origin, cwd) == *action {
+            Ok(written)
+        } else {
+            Err(WriteBackError::NoArgument {
+                tool: tool.to_owned(),
+                what: "the change, as the call spells its arguments",
+            })
+        }
     }
 
     fn shape(&self, tool: &str) -> Option<&ToolShape> {
@@ -316,11 +330,7 @@ fn mcp_tool(tool: &str, origin: &ToolOrigin) -> Option<McpTool> {
 /// The values of an argument that is there, in the order of its spellings. Usually there is one; where a call carries
 /// several, a guard is shown all of them, since only the tool knows which it takes.
 fn spellings<'a>(arguments: &'a Value, keys: &'a [String]) -> impl Iterator<Item = &'a Value> {
-    keys.iter().filter_map(|key| arguments.get(key))
-}
-
-fn text_argument(arguments: &Value, keys: &[String]) -> Option<String> {
-    spellings(arguments, keys).next()?.as_str().map(str::to_owned)
+    keys.iter().filter_map(|key| arguments.get(key)).filter(|value| !value.is_null())
 }
 
 /// The spelling that the arguments use, else the preferred one.

@@ -76,6 +76,43 @@ fn a_patch_names_every_file_that_it_touches() {
 }
 
 #[test]
+fn a_patch_names_what_it_copies_and_deletes_however_git_quotes_it() {
+    let diff = "diff --git a/empty b/empty\ndeleted file mode 100644\ndiff --git \"a/infra/\\303\\244.tf\" \"b/infra/\\303\\244.tf\"\n--- \"a/infra/\\303\\244.tf\"\ncopy from x\ncopy to infra/y\n";
+    assert_eq!(
+        action("apply_patch", &json!({"patch": diff})),
+        Action::WriteFiles(["empty", "infra/ä.tf", "x", "infra/y"].map(String::from).to_vec())
+    );
+}
+
+#[test]
+fn an_argv_that_is_more_than_its_script_is_shown_whole() {
+    for words in [
+        &["bash", "/tmp/evil.sh", "-c", "ls"][..],
+        &["bash", "--rcfile", "evil", "-ic", "ls"],
+        &["/tmp/evil/bash", "-c", "ls"],
+        &["bash", "-xc", "ls"],
+    ] {
+        assert_eq!(action("shell", &json!({ "command": words })), shell(&words.join(" ")));
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_read_are_known_by_their_kind() {
+    for (tool, arguments, kind) in [
+        ("bash", json!({"commandLine": "rm x"}), "shell"),
+        ("bash", json!({"command": "x", "cwd": ["a"]}), "shell"),
+        ("write_file", json!({"path": ["infra/x"]}), "write-files"),
+        ("write_file", json!({"path": "a", "file_path": 1}), "write-files"),
+        ("apply_patch", json!({"input": "nothing"}), "write-files"),
+        ("read_file", json!({"path": "a", "file_path": "b"}), "read-file"),
+        ("web_fetch", json!({}), "fetch"),
+    ] {
+        assert_eq!(action(tool, &arguments), Action::Other(kind.into()), "{tool} {arguments}");
+    }
+    assert_eq!(action("read_file", &json!({"path": null, "file_path": "b"})), Action::ReadFile("b".into()));
+}
+
+#[test]
 fn mcp_tools_are_known_by_their_origin_or_their_name() {
     let named = action("mcp__github__create_issue", &json!({}));
     let by_origin = ActionMap::default().action("create_issue", &json!({}), &ToolOrigin::Mcp("github".into()), "/work");
@@ -89,6 +126,9 @@ fn mcp_tools_are_known_by_their_origin_or_their_name() {
 fn a_row_of_the_embedder_wins() {
     let mut map = ActionMap::default();
     map.insert("bash", ToolShape::Other("never a shell here".into()));
+    map.insert("mcp__vm__run", ToolShape::Other("vm".into()));
+    let named = map.action("mcp__vm__run", &json!({}), &ToolOrigin::Mcp("vm".into()), "/");
+    assert_eq!(named, Action::Other("vm".into()));
     let action = map.action("BASH", &json!({"command": "ls"}), &ToolOrigin::Builtin, "/");
     assert_eq!(action, Action::Other("never a shell here".into()));
 }

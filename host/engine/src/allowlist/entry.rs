@@ -191,10 +191,11 @@ pub struct ToolPattern(String);
 pub struct InvalidPattern(());
 
 impl ToolPattern {
-    /// Whether a tool of that name is meant.
+    /// Whether a tool of that name is meant. Case does not count, as it does not where a call's action is worked out.
     #[must_use]
     pub fn matches(&self, tool: &str) -> bool {
-        let Some((head, rest)) = self.0.split_once('*') else { return self.0 == tool };
+        let (pattern, tool) = (self.0.to_lowercase(), tool.to_lowercase());
+        let Some((head, rest)) = pattern.split_once('*') else { return pattern == tool };
         let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
         // The first fit of each piece leaves the most room for the next.
         let between = tool.strip_prefix(head).and_then(|tool| tool.strip_suffix(tail));

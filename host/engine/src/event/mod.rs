@@ -164,6 +164,11 @@ pub(crate) trait Event: Sized + Send + 'static {
 
     fn params<'a>(session: &'a Session, payload: &'a Self::Payload) -> Self::Params<'a>;
 
+    /// The payload as it is asked about and as it may run: what the host can work out itself it does not take on trust.
+    fn prepared(payload: Self::Payload, _rules: &Rules<'_>) -> Self::Payload {
+        payload
+    }
+
     /// The tool calls that it is about, which an entry's `actions` and `tools` narrow.
     fn calls(_payload: &Self::Payload) -> Option<&[ToolCall]> {
         None

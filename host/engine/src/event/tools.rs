@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 event! {
     /// The tool calls of one answer, together.
     BeforeTools("calls": Vec<ToolCall>) -> (BatchVerdict,) {
+        fn prepared(calls: Vec<ToolCall>, rules: &Rules<'_>) -> Vec<ToolCall> {
+            calls.into_iter().map(|call| rules.prepared(call)).collect()
+        }
         fn calls(calls: &Vec<ToolCall>) -> Option<&[ToolCall]> {
             Some(calls)
         }
@@ -32,6 +35,9 @@ impl GateEvent for BeforeTools {
 event! {
     /// A tool is about to be called.
     BeforeToolCall("call": ToolCall) -> (ToolCallVerdict,) {
+        fn prepared(call: ToolCall, rules: &Rules<'_>) -> ToolCall {
+            rules.prepared(call)
+        }
         fn calls(call: &ToolCall) -> Option<&[ToolCall]> {
             Some(std::slice::from_ref(call))
         }

@@ -94,7 +94,10 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
     let mut surface = Surface::default();
     let ty = component.component_type();
     for (import, _) in ty.imports(engine) {
-        if let Some(capability) = import.strip_prefix(PACKAGE).map(bare) {
+        if let Some(capability) = interface(import) {
+            let hint = "it is of another version of the contract than this host's";
+            let capability =
+                capability.map_err(|_| ContractError::UnknownImport { import: import.to_owned(), hint })?;
             if capability != "types" {
                 surface.capabilities.push((capability.to_owned(), import.to_owned()));
             }
@@ -118,12 +121,14 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
     let types = ty.instance_type();
     let mut others = Vec::new();
     for (export, item) in ty.exports(engine) {
-        let (Some(interface), ComponentItem::ComponentInstance(instance)) =
-            (export.strip_prefix(PACKAGE).map(bare), item.ty)
-        else {
+        let (Some(interface), ComponentItem::ComponentInstance(instance)) = (interface(export), item.ty) else {
             others.push(export.to_owned());
             continue;
         };
+        let interface = interface.map_err(|version| ContractError::UnknownExport {
+            export: export.to_owned(),
+            hint: format!("it is of version `{version}` of the contract, and this host speaks {VERSION}"),
+        })?;
         let check = Check { engine, component, export, instance: &instance };
         if let Some(event) = EventKind::from_name(interface) {
             let handle =
@@ -189,9 +194,15 @@ impl Check<'_> {
     }
 }
 
-/// `before-tool-call@0.1.0` → `before-tool-call`.
-pub(super) fn bare(interface: &str) -> &str {
-    interface.split('@').next().unwrap_or(interface)
+/// An interface of the contract by its bare name: `hookhost:hooks/before-tool-call@0.1.0` → `before-tool-call`. `Err` holds
+/// a version that is not compatible with this host's; `None`: of another package.
+pub(super) fn interface(name: &str) -> Option<Result<&str, &str>> {
+    let name = name.strip_prefix(PACKAGE)?;
+    let (bare, version) = name.split_once('@').unwrap_or((name, ""));
+    // In 0.x, the minor version is what may break.
+    let line = |version: &'static str| version.rsplit_once('.').map_or(version, |(line, _)| line);
+    let compatible = version.strip_prefix(line(VERSION)).is_some_and(|patch| patch.starts_with('.'));
+    Some(if compatible { Ok(bare) } else { Err(version) })
 }
 
 fn nearest(interface: &str) -> String {

@@ -50,6 +50,16 @@ pub enum LoadError {
         /// The line to add to `[plugin.grants]`.
         line: String,
     },
+    /// The entry's `events` names one that the plugin does not export.
+    #[error("plugin `{name}` does not hear `{event}`, which its `events` names: it hears {hears}")]
+    NotExported {
+        /// Name of the entry.
+        name: String,
+        /// The event.
+        event: &'static str,
+        /// What it exports.
+        hears: String,
+    },
     /// The entry grants something that this version cannot give.
     #[error("plugin `{name}`: this version of hookhost cannot give the grant `{grant}` yet: take it out of the entry")]
     Unsupported {

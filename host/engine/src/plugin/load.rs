@@ -4,7 +4,7 @@ use super::cache::{Cache, Cached};
 use super::contract_check::{Surface, compile, surface};
 use super::{ContractError, LoadError, Loaded, Plugin, preinitialise};
 use crate::allowlist::{Digest, Entry};
-use crate::sandbox::{GuestSetup, SharedSandbox, capability};
+use crate::sandbox::{SharedSandbox, capability};
 use std::sync::Arc;
 use wasmtime::component::Component;
 
@@ -38,6 +38,10 @@ impl Plugin {
             loaded.configure = None;
         }
         if let Some(events) = &entry.events {
+            if let Some(event) = events.iter().find(|event| !loaded.handles.contains_key(event)) {
+                let hears = loaded.handles.keys().map(|event| event.name()).collect::<Vec<_>>().join(", ");
+                return Err(LoadError::NotExported { name: entry.name.clone(), event: event.name(), hears });
+            }
             loaded.handles.retain(|event, _| events.contains(event));
         }
         Ok(Self { shared: Arc::new(loaded) })
@@ -70,21 +74,6 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
 
 fn unfit(entry: &Entry, problem: ContractError) -> LoadError {
     LoadError::Unfit { name: entry.name.clone(), path: entry.path.clone(), problem }
-}
-
-impl Loaded {
-    /// What a guest has while it is set up: the log, and nothing of any event.
-    pub(super) fn guest_for_setup(&self) -> GuestSetup {
-        GuestSetup {
-            plugin: Arc::clone(&self.name),
-            event: capability::EventFacts::default(),
-            grants: Arc::default(),
-            state: None,
-            transcript: Arc::new(capability::NoTranscript),
-            model: None,
-            model_calls: Arc::default(),
-        }
-    }
 }
 
 fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {

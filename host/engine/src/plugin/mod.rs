@@ -94,8 +94,12 @@ impl Plugin {
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
         let Entry { actions, tools, .. } = &self.shared.entry;
         let Some(calls) = calls else { return true };
+        // A call of a known tool whose arguments cannot be read may do what such a tool does.
+        let may_do = |action: &Action, kind: ActionKind| {
+            kind == ActionKind::of(action) || matches!(action, Action::Other(word) if word == kind.name())
+        };
         calls.iter().any(|call| {
-            actions.as_ref().is_none_or(|actions| actions.contains(&ActionKind::of(&call.action)))
+            actions.as_ref().is_none_or(|actions| actions.iter().any(|&kind| may_do(&call.action, kind)))
                 && tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
         })
     }

@@ -7,7 +7,7 @@
 use super::load::{compiled, link};
 use super::{LoadError, Loaded};
 use crate::allowlist::Entry;
-use crate::sandbox::{Failure, Guest, SharedSandbox};
+use crate::sandbox::{Failure, Guest, GuestSetup, SharedSandbox};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use wasmparser::{Parser, Payload};
@@ -66,7 +66,7 @@ async fn configured(loaded: &Loaded) -> Result<(Store<Guest>, Instance), LoadErr
     let failed = |failure| LoadError::Failed { name: name(), failure };
     let limits = &loaded.entry.limits;
     let sandbox = &loaded.sandbox;
-    let instance = sandbox.instantiate(&loaded.pre, loaded.guest_for_setup(), limits).await;
+    let instance = sandbox.instantiate(&loaded.pre, GuestSetup::to_configure(loaded.name.clone()), limits).await;
     let (mut store, instance) = instance.map_err(failed)?;
     if let Some(configure) = &loaded.configure {
         let config = (loaded.config.as_str(),);
@@ -86,10 +86,7 @@ fn exports_setup(bytes: &[u8]) -> bool {
             Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
             Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
             Ok(Payload::ComponentExportSection(exports)) if depth == 0 => {
-                let setup = |name: &str| {
-                    name.strip_prefix(super::contract_check::PACKAGE)
-                        .is_some_and(|name| super::contract_check::bare(name) == "setup")
-                };
+                let setup = |name: &str| super::contract_check::interface(name) == Some(Ok("setup"));
                 if exports.into_iter().flatten().any(|export| setup(export.name.name)) {
                     return true;
                 }

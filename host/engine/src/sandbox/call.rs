@@ -3,11 +3,12 @@
 use super::capability::{Effects, LogLine};
 use super::failure::{Failure, FailureKind, Limit, classify};
 use super::guest::{Guest, GuestSetup};
-use super::{Sandbox, ticks};
+use super::{Sandbox, may_wait as waits, ticks};
 use crate::allowlist::Limits;
 use crate::state::Writes;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower};
@@ -53,10 +54,19 @@ impl Sandbox {
         R: ComponentNamedList + Lift + Send + Sync + 'static,
     {
         let began = Instant::now();
-        let mut store = self.store(setup, limits);
+        let may_wait = waits(&setup.grants);
+        // Where `configure` has to run first, it has no capability but the log; the event comes after.
+        let (first, then) = match configure {
+            Some(_) => (GuestSetup::to_configure(Arc::clone(&setup.plugin)), Some(setup)),
+            None => (setup, None),
+        };
+        let mut store = self.store(first, limits);
+        let permits = if may_wait { &self.waiting } else { &self.computing };
+        // Declared before the store's end: the slot is given back first, then the permit for it.
+        let mut permit = None;
         let called = with_deadline(limits.deadline, async {
             // The pool has a slot for each permit. A closed semaphore cannot be: nobody closes it.
-            let _permit = self.permits.acquire().await;
+            permit = permits.acquire().await.ok();
             let _ticking = self.ticker.call();
             let instance = pre.instantiate_async(&mut store).await.map_err(|error| not_instantiated(&error, limits))?;
             if let Some((configure, config)) = configure {
@@ -66,11 +76,16 @@ impl Sandbox {
                     Failure::new(FailureKind::NotInstantiated, format!("refused its configuration: {message}"))
                 })?;
             }
+            if let Some(setup) = then {
+                store.data_mut().begin(setup);
+            }
             invoke(&mut store, &instance, handle, params, limits).await
         })
         .await;
         let answer = called.unwrap_or_else(|| Err(deadline_passed(limits)));
-        finished(store, answer, limits, began)
+        let called = finished(store, answer, limits, began);
+        drop(permit);
+        called
     }
 
     /// An instance that a caller keeps for more than one call; for loading, never for events.
@@ -187,13 +202,22 @@ fn spoken(duration: Duration) -> String {
 pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let deadline = tokio::time::Instant::now() + limit;
     let mut future = pin!(future);
-    let mut timer = None;
+    let mut timer: Option<Pin<Box<tokio::time::Sleep>>> = None;
     poll_fn(|context| {
+        // The timer first, once there is one: a guest that computes for another tick would come too late.
+        if let Some(timer) = &mut timer
+            && Pin::as_mut(timer).poll(context).is_ready()
+        {
+            return Poll::Ready(None);
+        }
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        timer.as_mut().poll(context).map(|()| None)
+        if timer.is_none() {
+            let timer = timer.insert(Box::pin(tokio::time::sleep_until(deadline)));
+            return timer.as_mut().poll(context).map(|()| None);
+        }
+        Poll::Pending
     })
     .await
 }

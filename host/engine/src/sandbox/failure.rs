@@ -27,7 +27,7 @@ pub enum FailureKind {
     Deadline,
     /// It asked for more than `limits.memory`, and trapped over it.
     OutOfMemory,
-    /// It called capabilities more often than `limits.capability-calls`.
+    /// It called capabilities more often than `limits.capability-calls`, or gave more effects than one event may have.
     CapabilityCalls,
     /// The event is larger than `limits.input`.
     InputTooLarge,
@@ -85,12 +85,10 @@ pub(crate) fn classify(error: &wasmtime::Error, memory_denied: bool, limits: &cr
             format!("asked for more than its {} bytes of memory (limits.memory)", limits.memory),
         ),
         Some(trap) => Failure::new(FailureKind::Trap, format!("trapped: {trap}")),
-        None if error.to_string().contains("fuel allocated for hostcalls has been exhausted") => {
+        None if error.root_cause().to_string().contains("fuel allocated for hostcalls has been exhausted") => {
             // wasmtime keeps the type of this error to itself; a test holds us to its text.
-            Failure::new(
-                FailureKind::AnswerTooLarge,
-                format!("answered more than {} bytes (limits.output)", limits.output),
-            )
+            let detail = format!("handed the host more than {} bytes at once (limits.output)", limits.output);
+            Failure::new(FailureKind::AnswerTooLarge, detail)
         }
         None if error.is::<wasmtime_wasi::I32Exit>() => Failure::new(FailureKind::Trap, "exited instead of answering"),
         None => Failure::invalid(format!("answered something invalid: {}", error.root_cause())),

@@ -1,6 +1,6 @@
 //! What the store of one call holds: everything that the guest can reach, and what it has used.
 
-use super::capability::{Effects, EventFacts, Level, Log, Model, Transcript};
+use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Transcript};
 use super::failure::{Failure, FailureKind, Limit};
 use super::output::Output;
 use super::virtual_wasi;
@@ -26,7 +26,8 @@ pub(crate) struct Guest {
     pub(super) ticks: u64,
     calls_left: u32,
     calls_allowed: u32,
-    wasi: Option<(WasiCtx, Output)>,
+    wasi: Option<WasiCtx>,
+    output: Option<Output>,
     table: ResourceTable,
 }
 
@@ -34,6 +35,8 @@ pub(crate) struct Guest {
 #[derive(Debug)]
 pub(super) struct MemoryLimit {
     bytes: usize,
+    /// Of all memories together.
+    used: usize,
     pub(super) denied: bool,
 }
 
@@ -51,6 +54,21 @@ pub(crate) struct GuestSetup {
     pub(crate) model_calls: Arc<AtomicU32>,
 }
 
+impl GuestSetup {
+    /// What a guest has while it is configured: the log, and nothing of any event.
+    pub(crate) fn to_configure(plugin: Arc<str>) -> Self {
+        Self {
+            plugin,
+            event: EventFacts::default(),
+            grants: Arc::default(),
+            state: None,
+            transcript: Arc::new(NoTranscript),
+            model: None,
+            model_calls: Arc::default(),
+        }
+    }
+}
+
 impl Guest {
     pub(super) fn new(setup: GuestSetup, limits: &Limits, ticks: u64) -> Self {
         Self {
@@ -63,13 +81,28 @@ impl Guest {
             model_calls: setup.model_calls,
             effects: Effects::default(),
             log: Log::with_room(limits.log.get()),
-            memory: MemoryLimit { bytes: limits.memory.get(), denied: false },
+            memory: MemoryLimit { bytes: limits.memory.get(), used: 0, denied: false },
             ticks,
             calls_left: limits.capability_calls.get(),
             calls_allowed: limits.capability_calls.get(),
             wasi: None,
+            output: None,
             table: ResourceTable::new(),
         }
+    }
+
+    /// From being configured to handling an event: only now it has the event and its capabilities.
+    pub(super) fn begin(&mut self, setup: GuestSetup) {
+        let GuestSetup { plugin, event, grants, state, transcript, model, model_calls } = setup;
+        self.plugin = plugin;
+        self.event = event;
+        self.grants = grants;
+        self.state = state;
+        self.transcript = transcript;
+        self.model = model;
+        self.model_calls = model_calls;
+        self.effects = Effects::default();
+        self.wasi = None;
     }
 
     /// Counts a call of a capability.
@@ -95,7 +128,7 @@ impl Guest {
     /// What it wrote by `log`, and to its standard output and error, in that order.
     pub(super) fn take_log(&mut self) -> Log {
         let mut log = std::mem::take(&mut self.log);
-        if let Some((_, output)) = &self.wasi {
+        if let Some(output) = &self.output {
             let (text, dropped) = output.take();
             for line in text.lines().filter(|line| !line.trim().is_empty()) {
                 log.write(Level::Info, line.to_owned());
@@ -108,17 +141,19 @@ impl Guest {
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let (ctx, _) = self.wasi.get_or_insert_with(|| {
-            let output = Output::with_room(self.log.room);
-            (virtual_wasi::context(&self.event, &self.grants, &output), output)
-        });
+        let output = self.output.get_or_insert_with(|| Output::with_room(self.log.room));
+        let ctx = self.wasi.get_or_insert_with(|| virtual_wasi::context(&self.event, &self.grants, output));
         WasiCtxView { ctx, table: &mut self.table }
     }
 }
 
 impl wasmtime::ResourceLimiter for MemoryLimit {
-    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let granted = desired <= self.bytes;
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let used = self.used.saturating_add(desired.saturating_sub(current));
+        let granted = used <= self.bytes;
+        if granted {
+            self.used = used;
+        }
         self.denied |= !granted;
         Ok(granted)
     }

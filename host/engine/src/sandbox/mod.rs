@@ -25,7 +25,8 @@ use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// Calls that may be under way at once; more wait, and their waiting counts against their deadlines.
+/// Calls of each kind (see [`may_wait`]) that may be under way at once; more queue, and that counts against their
+/// deadlines.
 const CONCURRENT_CALLS: u32 = 32;
 /// Core instances of one component: its main module, adapters and shims. A Rust component has 4.
 const CORE_INSTANCES: u32 = 20;
@@ -45,7 +46,9 @@ const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 pub(crate) struct Sandbox {
     engine: Engine,
     ticker: Ticker,
-    permits: Semaphore,
+    /// Slots for plugins that only compute, and for those that may wait for a model: the latter starve nobody.
+    computing: Semaphore,
+    waiting: Semaphore,
 }
 
 /// Why there is no sandbox.
@@ -56,15 +59,17 @@ pub(crate) struct Sandbox {
 pub struct SandboxError(String);
 
 impl Sandbox {
-    /// A sandbox whose pool has room for guests of up to `largest_memory` bytes.
+    /// A sandbox whose pool has room for guests of up to `largest_memory` bytes, and where `any_waits`, for plugins that
+    /// wait for a model.
     ///
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
-    pub(crate) fn new(largest_memory: usize) -> Result<Self, SandboxError> {
+    pub(crate) fn new(largest_memory: usize, any_waits: bool) -> Result<Self, SandboxError> {
         let fail = |error: wasmtime::Error| SandboxError(format!("{error:#}"));
-        let engine = Engine::new(&config(largest_memory)).map_err(fail)?;
+        let engine = Engine::new(&config(largest_memory, any_waits)).map_err(fail)?;
         let ticker = Ticker::start(&engine).map_err(|error| SandboxError(error.to_string()))?;
-        Ok(Self { engine, ticker, permits: Semaphore::new(CONCURRENT_CALLS as usize) })
+        let slots = || Semaphore::new(CONCURRENT_CALLS as usize);
+        Ok(Self { engine, ticker, computing: slots(), waiting: slots() })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -91,13 +96,14 @@ pub(crate) fn is_base_wasi(import: &str) -> bool {
     virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
 }
 
-fn config(largest_memory: usize) -> Config {
+fn config(largest_memory: usize, any_waits: bool) -> Config {
+    let slots = if any_waits { 2 * CONCURRENT_CALLS } else { CONCURRENT_CALLS };
     let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(CONCURRENT_CALLS)
-        .total_core_instances(CONCURRENT_CALLS * CORE_INSTANCES)
-        .total_memories(CONCURRENT_CALLS * MEMORIES)
-        .total_tables(CONCURRENT_CALLS * TABLES)
-        .total_stacks(CONCURRENT_CALLS)
+    pool.total_component_instances(slots)
+        .total_core_instances(slots * CORE_INSTANCES)
+        .total_memories(slots * MEMORIES)
+        .total_tables(slots * TABLES)
+        .total_stacks(slots)
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
@@ -119,6 +125,11 @@ fn config(largest_memory: usize) -> Config {
         .relaxed_simd_deterministic(true)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
+}
+
+/// Whether a plugin with these grants may wait in a capability, rather than compute.
+pub(crate) fn may_wait(grants: &Grants) -> bool {
+    grants.model.is_some()
 }
 
 /// The epochs that `limits.compute` is worth; one more, since the first may come at once.

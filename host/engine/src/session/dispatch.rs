@@ -2,7 +2,7 @@
 
 use super::Shared;
 use super::outcome::{Cause, GateOutcome, Rejection, TransformOutcome};
-use crate::approval::{self, ApprovalRequest, Question};
+use crate::approval::{self, ApprovalRequest, ProposedResponse, Question};
 use crate::audit::{CallRecord, Record, raw};
 use crate::chain::{self, Answer, Decision, Gate, Member, Objection, OnFailure, Passage, Transform};
 use crate::contract::{self, Escalation, Json, Task};
@@ -94,7 +94,11 @@ impl<'a> Dispatch<'a> {
             Decision::Rejected(objection) => GateOutcome::Rejected(self.rejection(objection)),
             Decision::Stands { value, changed_by, response, questions, .. } => {
                 self.record.changed_by = self.names(changed_by);
-                if let Err(rejection) = self.approve(questions).await {
+                let proposed = response.as_ref().map(|(member, response)| ProposedResponse {
+                    by: self.chain[*member].name().to_owned(),
+                    result: raw(response),
+                });
+                if let Err(rejection) = self.approve(questions, proposed).await {
                     return GateOutcome::Rejected(rejection);
                 }
                 match response {
@@ -362,7 +366,11 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Asks a person, where plugins hold questions.
-    async fn approve(&mut self, questions: Vec<(usize, Escalation)>) -> Result<(), Rejection> {
+    async fn approve(
+        &mut self,
+        questions: Vec<(usize, Escalation)>,
+        response: Option<ProposedResponse>,
+    ) -> Result<(), Rejection> {
         if questions.is_empty() {
             return Ok(());
         }
@@ -378,6 +386,7 @@ impl<'a> Dispatch<'a> {
             original: self.record.original.clone(),
             value: self.record.last.as_ref().unwrap_or(&self.record.original).clone(),
             changed_by: self.record.changed_by.clone(),
+            response,
             questions,
         };
         approval::resolve(self.session.host.approver(), request)

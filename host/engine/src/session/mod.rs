@@ -93,6 +93,9 @@ impl SessionSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
+    /// A session of that identifier is open: the two would share and erase each other's state.
+    #[error("a session `{0}` is open already: give each its own identifier, or none")]
+    Open(String),
     /// A tool's schema is not a JSON Schema.
     #[error("the input schema of the tool `{tool}` is not a JSON Schema: {problem}")]
     Schema {
@@ -143,6 +146,9 @@ impl Session {
     pub(crate) fn open(host: Host, spec: SessionSpec) -> Result<Self, SessionError> {
         let schemas = Schemas::compile(&spec)?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        if !host.claim(&id) {
+            return Err(SessionError::Open(id));
+        }
         let life = Life {
             failures: HashMap::new(),
             reminders: Vec::new(),
@@ -241,7 +247,9 @@ impl Session {
 
     async fn settle<E: Dispatched>(&self, payload: E::Payload, options: DispatchOptions) -> Settled<E::Outcome> {
         let _turn = self.shared.order.lock().await;
-        let mut dispatch = Dispatch::new(&self.shared, E::KIND, self.info(), options.raw, raw(&payload));
+        let info = self.info();
+        let payload = E::prepared(payload, &self.shared.rules(&info));
+        let mut dispatch = Dispatch::new(&self.shared, E::KIND, info, options.raw, raw(&payload));
         let outcome = E::settle(&mut dispatch, payload).await;
         Settled { outcome, record: dispatch.finish() }
     }
@@ -263,6 +271,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.shared.host.state().end_session(&self.shared.id);
+        self.shared.host.release(&self.shared.id);
     }
 }
 

@@ -31,6 +31,13 @@ impl Schemas {
 }
 
 impl Rules<'_> {
+    /// The call with its arguments in one spelling (white space and repeated keys could show a person, a plugin and a tool
+    /// different things) and its action worked out.
+    pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments));
+        self.actions.call(call.id, call.name, &arguments, call.origin, self.cwd)
+    }
+
     /// The call with other arguments.
     ///
     /// # Errors

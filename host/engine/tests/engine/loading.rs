@@ -225,3 +225,28 @@ fn an_inspection_says_what_a_component_is_without_running_it() {
     let other = inspect(&text("(component)")).unwrap();
     assert!(other.problem.unwrap().contains("exports no event"));
 }
+
+#[tokio::test]
+async fn an_event_that_the_plugin_does_not_export_is_not_silently_unheard() {
+    let path = component("no_force_push.wasm");
+    let mut entry = Entry::new("x", &path, Digest::of_file(&path).unwrap());
+    entry.events = Some([hookhost::event::EventKind::FinalizeContent].into());
+    let error = load(entry).await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "plugin `x` does not hear `finalize-content`, which its `events` names: it hears before-tool-call"
+    );
+}
+
+#[tokio::test]
+async fn an_interface_of_another_version_of_the_contract_is_refused() {
+    for version in ["9.3.0", "0.2.0", "1.0.0"] {
+        let bytes =
+            text(&format!(r#"(component (instance $e) (export "hookhost:hooks/stream-end@{version}" (instance $e)))"#));
+        let refusal = refusal(&bytes, |_| {}).await;
+        assert!(refusal.contains(&format!("of version `{version}`")), "{refusal}");
+    }
+    // A later patch of the same line is this host's.
+    let bytes = text(r#"(component (instance $e) (export "hookhost:hooks/stream-end@0.1.7" (instance $e)))"#);
+    assert!(refusal(&bytes, |_| {}).await.contains("the function is missing"));
+}

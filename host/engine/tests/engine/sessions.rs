@@ -374,3 +374,116 @@ async fn a_pattern_that_fits_no_tool_is_reported() {
     let notices = host.open_session(spec).unwrap().take_notices();
     assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` fits no tool"]);
 }
+
+#[tokio::test]
+async fn a_person_is_shown_the_result_that_a_plugin_gave_in_the_tools_place() {
+    let person = Arc::new(Person { says: Mutex::new(Some(Approval::Approved)), ..Person::default() });
+    let asks = plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "sure?"}}));
+    let answers = plugin("b", json!({"before-tool-call": {"verdict": "respond", "value": "instead"}}));
+    let session = asking(&person, vec![asks, answers]).await;
+    let outcome = session.before_tool_call(bash(&session, "ls")).await.outcome;
+    assert!(matches!(outcome, GateOutcome::Responded { .. }));
+    let asked = person.asked.lock().unwrap();
+    let response = asked[0].response.as_ref().unwrap();
+    assert_eq!(response.by, "b");
+    assert!(response.result.get().contains("instead"));
+}
+
+#[tokio::test]
+async fn what_is_asked_about_is_in_one_spelling_and_its_action_is_the_hosts() {
+    let person = Arc::new(Person { says: Mutex::new(Some(Approval::Approved)), ..Person::default() });
+    let asks = plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "{command}?"}}));
+    let session = asking(&person, vec![asks]).await;
+    let mut call = bash(&session, "ls");
+    // A tool could take the first of the two keys; and the action is somebody's claim.
+    call.arguments = r#"{"command": "rm -rf /", "command": "ls"}"#.into();
+    call.action = hookhost::contract::Action::ReadFile("harmless".into());
+    let GateOutcome::Allowed { value } = session.before_tool_call(call).await.outcome else { panic!("not allowed") };
+    assert_eq!(value.arguments, r#"{"command":"ls"}"#);
+    assert!(matches!(&value.action, hookhost::contract::Action::Shell(shell) if shell.command == "ls"));
+    let asked = person.asked.lock().unwrap();
+    assert!(!asked[0].value.get().contains("rm -rf"));
+    assert_eq!(asked[0].questions[0].escalation.question, "ls?");
+}
+
+#[tokio::test]
+async fn a_plugin_narrowed_to_an_action_is_asked_where_the_arguments_cannot_be_read() {
+    let mut entry = plugin("p", json!({"any": {"verdict": "reject", "reason": "no"}}));
+    entry.actions = Some([ActionKind::WriteFiles].into());
+    let session = session(vec![entry]).await;
+    for arguments in [json!({"path": ["infra/x"]}), json!({"paht": "infra/x"})] {
+        let write = session.tool_call("1", "write_file", &arguments, hookhost::contract::ToolOrigin::Builtin);
+        assert!(matches!(session.before_tool_call(write).await.outcome, GateOutcome::Rejected(_)), "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_session_of_one_identifier_is_refused_while_the_first_is_open() {
+    let host = host(vec![]).await;
+    let named = || {
+        let mut spec = spec();
+        spec.id = Some("same".into());
+        host.open_session(spec)
+    };
+    let first = named().unwrap();
+    assert_eq!(
+        named().unwrap_err().to_string(),
+        "a session `same` is open already: give each its own identifier, or none"
+    );
+    drop(first);
+    assert!(named().is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn more_events_at_once_than_there_are_slots_are_queued_and_none_fails() {
+    let mut entry = plugin("p", json!({}));
+    entry.limits.deadline = std::time::Duration::from_secs(60);
+    let host = host(vec![entry]).await;
+    let sessions = (0..100).map(|_| {
+        let session = host.open_session(spec()).unwrap();
+        tokio::spawn(async move {
+            for _ in 0..20 {
+                let settled = session.before_tool_call(bash(&session, "ls")).await;
+                assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.record);
+            }
+        })
+    });
+    for session in sessions.collect::<Vec<_>>() {
+        session.await.unwrap();
+    }
+}
+
+struct Slow;
+
+impl Model for Slow {
+    fn complete<'a>(&'a self, _: &'a str, _: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn plugins_that_wait_for_a_model_starve_no_other() {
+    let wait = json!({"prompt-submit": {"do": [{"model": ["judge", "data"]}]}});
+    let mut waiting = plugin("a", wait);
+    waiting.limits.deadline = std::time::Duration::from_secs(60);
+    waiting.events = Some([hookhost::event::EventKind::PromptSubmit].into());
+    let path = crate::support::component("no_force_push.wasm");
+    let digest = hookhost::allowlist::Digest::of_file(&path).unwrap();
+    let mut guard = Entry::new("b", path, digest);
+    guard.limits.deadline = std::time::Duration::from_secs(20);
+    let config = Config::from_entries(vec![waiting, guard], hookhost::allowlist::Settings::default()).unwrap();
+    let host = crate::support::builder(config).model(Arc::new(Slow)).build().await.unwrap();
+    let waiters: Vec<_> = (0..40)
+        .map(|_| {
+            let session = host.open_session(spec()).unwrap();
+            tokio::spawn(async move { session.prompt_submit("x".into()).await.record })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let session = host.open_session(spec()).unwrap();
+    let outcome = session.before_tool_call(bash(&session, "ls")).await.outcome;
+    assert!(matches!(outcome, GateOutcome::Allowed { .. }), "{outcome:?}");
+    for waiter in waiters {
+        waiter.abort();
+    }
+}

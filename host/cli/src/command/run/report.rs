@@ -218,20 +218,30 @@ fn changed(what: &str, before: &Value, after: &Value) -> String {
     format!("\n  {DIM}{label}was{DIM:#} {}\n  {DIM}{label}now{DIM:#} {}", short(before), short(after))
 }
 
-/// A value on one line: a text as it is, an object of one text as that text's member.
+/// A value on one line: a text as it is, an object as its members, plain words first, since those name what the texts
+/// are for.
 fn short(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, value)| match value {
-                Value::String(text) => format!("{key}={}", cut(&one_line(text), SHOWN / 2)),
-                other => format!("{key}={other}"),
-            });
-            fields.collect::<Vec<_>>().join(" ")
+            let mut fields: Vec<_> = fields.iter().map(|(key, value)| format!("{key}={}", member(value))).collect();
+            fields.sort_by_key(|field| field.contains(char::is_whitespace));
+            fields.join(" ")
         }
         other => other.to_string(),
     };
     cut(&one_line(&text), SHOWN)
+}
+
+/// A member's value: a text in quotes where its end would not be seen otherwise.
+fn member(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() || text.contains(char::is_whitespace) => {
+            format!("\"{}\"", cut(&one_line(text.trim_end()), SHOWN / 2))
+        }
+        Value::String(text) => cut(&one_line(text), SHOWN / 2),
+        other => other.to_string(),
+    }
 }
 
 /// The first lines of a result.

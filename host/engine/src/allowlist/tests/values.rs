@@ -126,7 +126,7 @@ fn a_star_stands_for_any_text_and_nothing_else_does() {
     let table = [
         ("bash", "bash", true),
         ("bash", "bash2", false),
-        ("bash", "BASH", false),
+        ("bash", "BASH", true),
         ("*", "", true),
         ("mcp__*", "mcp__files__read", true),
         ("mcp__*", "mcp_", false),

@@ -1,13 +1,17 @@
 //! `effects`: findings and reminders, held until the call has returned.
 
 use super::{Guest, wit};
+use crate::sandbox::failure::{Failure, FailureKind, Limit};
 use serde::{Deserialize, Serialize};
 
-/// Most findings, and most reminders, of one call; what exceeds it traps, so that nothing is lost in silence.
+/// Most findings, and most reminders, of one call; one more is a failure, so that nothing is lost in silence.
 const MOST: usize = 64;
 
-/// Longest reminder, in bytes: it is plugin text that a model reads.
+/// Longest reminder with its tags and key, in bytes: it is plugin text that a model reads.
 const LONGEST_REMINDER: usize = 4096;
+
+/// Longest finding, in bytes.
+const LONGEST_FINDING: usize = 64 * 1024;
 
 /// Something that the audit log is to hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,11 +64,21 @@ pub(crate) struct Effects {
     pub(crate) reminders: Vec<Reminder>,
 }
 
+/// A limit on effects was reached: the call fails, and says why.
+fn exceeded(detail: String) -> wasmtime::Error {
+    Limit(Failure::new(FailureKind::CapabilityCalls, detail)).into()
+}
+
 impl wit::effects::Host for Guest {
     fn report(&mut self, finding: wit::effects::Finding) -> wasmtime::Result<()> {
         self.count_call()?;
         if self.effects.findings.len() == MOST {
-            wasmtime::bail!("reported more than {MOST} findings about one event");
+            return Err(exceeded(format!("reported more than {MOST} findings about one event")));
+        }
+        let texts = [&finding.code, &finding.explanation, &finding.action].into_iter();
+        let size: usize = texts.chain(&finding.references).chain(&finding.details).map(String::len).sum();
+        if size > LONGEST_FINDING {
+            return Err(exceeded(format!("reported a finding of more than {LONGEST_FINDING} bytes")));
         }
         self.effects.findings.push(Finding {
             code: finding.code,
@@ -84,10 +98,11 @@ impl wit::effects::Host for Guest {
     fn remind(&mut self, reminder: wit::effects::Reminder) -> wasmtime::Result<()> {
         self.count_call()?;
         if self.effects.reminders.len() == MOST {
-            wasmtime::bail!("gave more than {MOST} reminders about one event");
+            return Err(exceeded(format!("gave more than {MOST} reminders about one event")));
         }
-        if reminder.body.len() > LONGEST_REMINDER {
-            wasmtime::bail!("gave a reminder of more than {LONGEST_REMINDER} bytes");
+        let texts = [&reminder.body].into_iter().chain(&reminder.tags).chain(&reminder.dedupe_key);
+        if texts.map(String::len).sum::<usize>() > LONGEST_REMINDER {
+            return Err(exceeded(format!("gave a reminder of more than {LONGEST_REMINDER} bytes")));
         }
         self.effects.reminders.push(Reminder {
             plugin: self.plugin.to_string(),
