@@ -158,7 +158,7 @@ impl ActionMap {
     ) -> Result<Value, WriteBackError> {
         let other_kind = || WriteBackError::OtherKind { tool: tool.to_owned() };
         let before = self.action(tool, arguments, origin, cwd);
-        let mut arguments = arguments.as_object().cloned().unwrap_or_default();
+        let Some(mut arguments) = arguments.as_object().cloned() else { return Err(other_kind()) };
         let shape = self.shape(tool).ok_or_else(other_kind)?;
         match (shape, &before, action) {
             (ToolShape::Shell { command, cwd: directory, .. }, Action::Shell(old), Action::Shell(new)) => {

@@ -96,6 +96,8 @@ impl Cache {
             }
         }
         let mut hasher = Sha(Sha256::new());
+        // Our own version stands for the pre-initialiser's: an image is only as right as what made it.
+        env!("CARGO_PKG_VERSION").hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         entry.digest.as_bytes().hash(&mut hasher);
         serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);

@@ -93,7 +93,8 @@ impl Plugin {
     /// Whether the entry's `actions` and `tools` let it hear of any of these calls; `None`: the event is about none.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
         let Entry { actions, tools, .. } = &self.shared.entry;
-        let Some(calls) = calls else { return true };
+        // A batch of none is about every call that it might have had.
+        let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };
         // A call of a known tool whose arguments cannot be read may do what such a tool does.
         let may_do = |action: &Action, kind: ActionKind| {
             kind == ActionKind::of(action) || matches!(action, Action::Other(word) if word == kind.name())

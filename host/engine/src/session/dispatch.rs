@@ -190,7 +190,11 @@ impl<'a> Dispatch<'a> {
     /// Makes the effects hold, and gives the record.
     pub(super) fn finish(mut self) -> Record {
         let session = self.session;
-        for (plugin, ledger) in self.chain.iter().zip(std::mem::take(&mut self.ledger)) {
+        // Without a final value no change is part of it; then only the effects of the last call hold.
+        let stands = !matches!(self.record.outcome, "rejected" | "withheld");
+        for (plugin, mut ledger) in self.chain.iter().zip(std::mem::take(&mut self.ledger)) {
+            let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
+            ledger.kept.retain(|(call, _)| stands || Some(*call) == last);
             if let Some(writes) = ledger.writes {
                 session.host.state().commit(plugin.name(), &self.info.id, writes, self.facts.time);
             }

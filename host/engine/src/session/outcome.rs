@@ -29,7 +29,8 @@ pub enum GateOutcome<V, R = Never> {
         /// The value that may run.
         value: V,
     },
-    /// It is not to run; this is its result.
+    /// It is not to run; this is its result. A tool's result is then handed to `after_tool_call` like any other, with
+    /// [`crate::contract::ResultSource::Plugin`].
     Responded {
         /// The value that the response is about.
         value: V,

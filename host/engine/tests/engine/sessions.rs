@@ -453,6 +453,54 @@ async fn more_events_at_once_than_there_are_slots_are_queued_and_none_fails() {
     }
 }
 
+#[tokio::test]
+async fn where_the_event_is_rejected_only_the_effects_of_the_last_call_hold() {
+    let changes = plugin(
+        "a",
+        json!({"before-tool-call": [
+            {"when": {"round": 1}, "do": [{"remind": "first"}], "verdict": "modify", "value": {"command": "ls -l"}},
+            {"do": [{"remind": "second"}], "verdict": "reject", "reason": "no"}]}),
+    );
+    let other = plugin(
+        "b",
+        json!({"before-tool-call": {"when": {"lacks": "-a"}, "verdict": "modify", "value": {"command": "{command} -a"}}}),
+    );
+    let session = session(vec![changes, other]).await;
+    assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, GateOutcome::Rejected(_)));
+    let bodies: Vec<_> = session.reminders().into_iter().map(|reminder| reminder.body).collect();
+    assert_eq!(bodies, ["second"]);
+}
+
+struct Panics;
+
+impl Model for Panics {
+    fn complete<'a>(&'a self, _: &'a str, _: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        panic!("an embedder's mistake")
+    }
+}
+
+impl Transcript for Panics {
+    fn length(&self) -> u32 {
+        panic!("an embedder's mistake")
+    }
+    fn message(&self, _: u32) -> Option<hookhost::capability::Message> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_the_embedders_model_or_transcript_is_not_the_hosts() {
+    let ask = json!({"prompt-submit": {"do": [{"model": ["a", "b"]}], "verdict": "replace", "value": "{last}"},
+                     "finalize-content": {"do": [{"transcript": [0, 1]}]}});
+    let config = Config::from_entries(vec![plugin("p", ask)], hookhost::allowlist::Settings::default()).unwrap();
+    let host = crate::support::builder(config).model(Arc::new(Panics)).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    session.set_transcript(Arc::new(Panics));
+    assert!(text(&session, "x").await.contains("the model failed"));
+    let withheld = session.finalize_content("x".into()).await.outcome;
+    assert!(matches!(withheld, TransformOutcome::Withheld(_)));
+}
+
 struct Slow;
 
 impl Model for Slow {

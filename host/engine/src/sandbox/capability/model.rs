@@ -1,7 +1,9 @@
 //! `model`: side calls to a language model, within the grant's budget.
 
 use super::{Guest, wit};
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use wit::model::Error;
 
@@ -45,6 +47,8 @@ impl wit::model::Host for Guest {
             max_output_tokens: request.max_output_tokens,
             temperature: request.temperature,
         };
-        Ok(model.complete(&grant.name, request).await.map_err(Error::Failed))
+        // It is the embedder's code: its panic must not become the host's.
+        let asked = AssertUnwindSafe(async { model.complete(&grant.name, request).await }).catch_unwind();
+        Ok(asked.await.unwrap_or_else(|_| Err("the model failed".into())).map_err(Error::Failed))
     }
 }

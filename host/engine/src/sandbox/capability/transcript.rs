@@ -1,6 +1,8 @@
 //! `transcript`: the conversation, read as needed.
 
 use super::{Guest, wit};
+use crate::sandbox::failure::{Failure, FailureKind, Limit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Most bytes of contents that one `read` returns.
 const PAGE: usize = 1 << 20;
@@ -38,20 +40,30 @@ impl Transcript for NoTranscript {
 impl wit::transcript::Host for Guest {
     fn length(&mut self) -> wasmtime::Result<u32> {
         self.count_call()?;
-        Ok(self.transcript.length())
+        guarded(|| self.transcript.length())
     }
 
     fn read(&mut self, start: u32, count: u32) -> wasmtime::Result<Vec<wit::transcript::Message>> {
         self.count_call()?;
-        let mut bytes = 0;
-        let messages = (start..start.saturating_add(count)).map_while(|index| self.transcript.message(index));
-        Ok(messages
-            .take_while(|message| {
-                let first = bytes == 0;
-                bytes += message.content.len();
-                first || bytes <= PAGE
-            })
-            .map(|message| wit::transcript::Message { role: message.role, content: message.content })
-            .collect())
+        guarded(|| {
+            let mut bytes = 0;
+            let messages = (start..start.saturating_add(count)).map_while(|index| self.transcript.message(index));
+            messages
+                .take_while(|message| {
+                    let first = bytes == 0;
+                    bytes += message.content.len();
+                    first || bytes <= PAGE
+                })
+                .map(|message| wit::transcript::Message { role: message.role, content: message.content })
+                .collect()
+        })
     }
+}
+
+/// Runs the embedder's code: its panic must not become the host's.
+fn guarded<T>(read: impl FnOnce() -> T) -> wasmtime::Result<T> {
+    catch_unwind(AssertUnwindSafe(read)).map_err(|_| {
+        let detail = "asked for the transcript, and the agent failed to read it";
+        Limit(Failure::new(FailureKind::Trap, detail)).into()
+    })
 }
