@@ -32,7 +32,7 @@ fn the_models_text_is_the_output_and_what_happens_beside_it_is_on_the_standard_e
         0,
         &[
             "The answers are scripted: script.toml",
-            "bash command=echo hello",
+            "bash command=\"echo hello\"",
             "  hello\n",
             "2 model calls",
             "transcript: ",
@@ -58,7 +58,7 @@ fn refused_changed_and_masked_are_told_with_the_plugins_name() {
     ended.expect(
         0,
         &[
-            "refused bash command=rm x by guard: nothing is deleted here [rm.no]",
+            "refused bash command=\"rm x\" by guard: nothing is deleted here [rm.no]",
             "changed bash by guard\n  command: was echo s3cret\n  command: now true && echo s3cret",
             "changed the result of bash by guard",
             "  [masked]",

@@ -64,7 +64,9 @@ pub enum Action {
     /// Starts a sub-agent with this task.
     #[component(name = "spawn-agent")]
     SpawnAgent(String),
-    /// None of the above; a word for it where the agent has one, else empty.
+    /// None of the above; a word for it where the agent has one, else empty. Where the arguments of a tool of a known kind
+    /// cannot be read, the kind's name: "shell", "read-file", "write-files", "fetch" or "spawn-agent". A guard of that kind
+    /// is asked about these, too.
     #[component(name = "other")]
     Other(String),
 }
