@@ -147,7 +147,13 @@ fn targets(session: &Session, call: &ToolCall) -> Result<Vec<(String, Target)>, 
             add(&from, &write.path, write.whole, write.wild);
         }
     }
-    Ok(targets)
+    match &call.action {
+        Action::Other(kind) if kind == "shell" => Err("the command cannot be found in the call's arguments".into()),
+        Action::Other(kind) if kind == "write-files" && targets.is_empty() => {
+            Err("what would be written cannot be told from the call's arguments".into())
+        }
+        _ => Ok(targets),
+    }
 }
 
 /// Of a tool whose action is unknown: the arguments called like paths, where its name says that it writes.

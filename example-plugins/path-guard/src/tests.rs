@@ -280,3 +280,17 @@ proptest! {
         prop_assert!(is_refused(&shell(&command)), "{}", command);
     }
 }
+
+#[test]
+fn a_call_that_writes_who_knows_what_is_refused() {
+    usual();
+    for (tool, arguments, kind) in [
+        ("bash", json!({"commandLine": "rm x"}), "shell"),
+        ("write_file", json!({"content": "x"}), "write-files"),
+        ("write_file", json!({"path": ["infra/x"]}), "write-files"),
+    ] {
+        assert!(is_refused(&call(tool, arguments.clone(), Action::Other(kind.into()))), "{tool} {arguments}");
+    }
+    let elsewhere = json!({"path": ["src/x"]});
+    assert!(!is_refused(&call("write_file", elsewhere, Action::Other("write-files".into()))));
+}
