@@ -3,6 +3,8 @@
 //! The list of events is not written down here. It is read from the contract's own WIT text, so an event that the
 //! contract gains needs one method in the SDK's `Plugin` trait and nothing in this crate.
 
+#![deny(missing_docs)]
+
 mod contract;
 mod expand;
 mod sdk;

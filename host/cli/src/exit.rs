@@ -13,7 +13,7 @@ Exit codes:
   1    the agent, its provider or the system failed
   2    the command line, or an event's payload, is wrong
   3    rejected, by a plugin or by a person
-  4    a plugin failed or timed out, and that decided
+  4    a plugin failed or timed out, and its `on-failure` decided
   5    not loaded: the allowlist, a plugin's file or its digest is wrong; nothing ran
   130  interrupted (Ctrl-C, or a request to terminate)";
 

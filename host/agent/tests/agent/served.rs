@@ -20,6 +20,9 @@ const FORMATS: [(Make, Called, Said); 2] = [
 ];
 
 /// What plugins do; all tests of this file share their host.
+/// These tests share a session identifier, which one session at a time can have.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 static HOST: Shared = Shared::new(|| {
     vec![
         on(
@@ -44,6 +47,7 @@ async fn harness(server: &Server, make: Make) -> Harness {
 
 #[tokio::test]
 async fn two_turns_with_tool_calls_usage_counted_and_plugins_applied() {
+    let _alone = ALONE.lock().await;
     for (make, called, said) in FORMATS {
         let server = Server::start([
             Answer::events(&called("I remove it.", "t1", "bash", r#"{"command": "rm secret"}"#)),
@@ -69,6 +73,7 @@ async fn two_turns_with_tool_calls_usage_counted_and_plugins_applied() {
 
 #[tokio::test]
 async fn a_server_that_is_busy_is_asked_again_and_one_that_refuses_is_not() {
+    let _alone = ALONE.lock().await;
     for (make, _, said) in FORMATS {
         let busy = || Answer::error(429, "{}").header("retry-after", "0");
         let server = Server::start([busy(), Answer::error(500, "{}"), Answer::events(&said("Done."))]).await;
@@ -87,6 +92,7 @@ async fn a_server_that_is_busy_is_asked_again_and_one_that_refuses_is_not() {
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_leaves_a_whole_transcript() {
+    let _alone = ALONE.lock().await;
     for (make, _, said) in FORMATS {
         let body = said("A long answer that never comes to its end.");
         let server = Server::start([Answer::events(&body).cut_after(body.len() * 2 / 3)]).await;

@@ -25,6 +25,7 @@ macro_rules! events {
     ($($(#[$doc:meta])* $shape:ident $event:ident = $name:literal in $module:ident;)*) => {
         /// The events of the contract.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum EventKind {
             $($(#[$doc])* $event,)*
         }

@@ -50,6 +50,7 @@ fn payload(event: EventKind) -> Value {
         EventKind::AgentError => json!({"message": "text"}),
         EventKind::CustomEvent => json!({"event": {"name": "n", "payload": {"a": 1}}}),
         EventKind::AuditRecord => json!({"entry": {"a": 1}}),
+        _ => panic!("{event} was added: say here what it carries"),
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) fn payload(event: EventKind) -> &'static str {
         EventKind::AgentError => r#"{"message": "the provider failed"}"#,
         EventKind::CustomEvent => r#"{"event": {"name": "deploy", "payload": {"to": "staging"}}}"#,
         EventKind::AuditRecord => r#"{"entry": {"event": "prompt-submit", "outcome": "passed"}}"#,
+        // An event that was added and has no example yet: `wit/events.wit` has its parameters.
+        _ => "{}",
     }
 }
 
@@ -49,6 +51,7 @@ mod tests {
     #[test]
     fn every_example_is_a_json_object() {
         for event in EventKind::ALL {
+            assert!(payload(*event) != "{}" || event.name() == "session-start", "{event} has no example");
             let example: Value = serde_json::from_str(payload(*event)).unwrap();
             assert!(example.is_object(), "{event}");
         }
