@@ -174,7 +174,7 @@ fn an_entry_narrowed_to_other_actions_is_not_asked() {
 }
 
 #[test]
-fn the_action_is_worked_out_unless_the_payload_says_it() {
+fn the_action_is_worked_out_whatever_the_payload_says() {
     let user = User::new();
     let (_, object) = user.dispatch("before-tool-call", &call("ls"));
     let shell = json!({ "shell": { "command": "ls", "cwd": user.project(), "dialect": "posix" } });
@@ -184,7 +184,7 @@ fn the_action_is_worked_out_unless_the_payload_says_it() {
     said["call"]["action"] = json!({ "other": "look" });
     said["call"]["origin"] = json!({ "mcp": "files" });
     let (_, object) = user.dispatch("before-tool-call", &said);
-    assert_eq!(object["final"]["action"], json!({ "other": "look" }));
+    assert_eq!(object["final"]["action"], shell, "what a call does is not taken on trust");
     assert_eq!(object["final"]["origin"], json!({ "mcp": "files" }));
     // Also where calls are in a list, or part of something.
     let (_, object) = user.dispatch("before-tools", &json!({ "calls": [call("a")["call"], call("b")["call"]] }));

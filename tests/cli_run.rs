@@ -32,7 +32,7 @@ fn the_models_text_is_the_output_and_what_happens_beside_it_is_on_the_standard_e
         0,
         &[
             "The answers are scripted: script.toml",
-            "bash command=\"echo hello\"",
+            "bash command=\"echo hello",
             "  hello\n",
             "2 model calls",
             "transcript: ",

@@ -224,8 +224,8 @@ Examples:
 
 The payload is a JSON object of the event's parameters, as wit/events.wit
 names them; `hookhost dispatch EVENT` without a payload shows an example.
-In a tool call `action` and `origin` can be left out. A key `session` can
-give cwd, workspace, agent, interactive, turn, depth, id and parent.";
+In a tool call `origin` can be left out; `action` is worked out. A key `session`
+can give cwd, workspace, agent, interactive, turn, depth, id and parent.";
 
 /// Send one event through the chain; prints one JSON object
 #[derive(Debug, Args)]
