@@ -10,7 +10,7 @@ const MISBEHAVIOURS: [(&str, &str, &str); 8] = [
     ("loop", "out-of-fuel", "used up its fuel"),
     ("recurse", "trap", "trapped: "),
     ("allocate", "out-of-memory", "bytes of memory (limits.memory)"),
-    ("big-answer", "answer-too-large", "bytes (limits.output)"),
+    ("big-answer", "answer-too-large", "bytes at once (limits.output)"),
     ("invalid-json", "invalid-answer", "answered `modify` with arguments that are not JSON"),
     ("trap", "trap", "wasm `unreachable` instruction executed"),
     ("exit", "trap", "exited instead of answering"),
