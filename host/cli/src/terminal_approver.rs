@@ -47,7 +47,7 @@ fn describe(request: &ApprovalRequest) -> String {
     let mut text = String::new();
     for question in &request.questions {
         let _ =
-            writeln!(text, "{WARNING}{} asks:{WARNING:#} {}", question.plugin, one_line(&question.escalation.question));
+            writeln!(text, "{WARNING}{} asks:{WARNING:#} {}", question.by, one_line(&question.escalation.question));
     }
     let _ = writeln!(text, "{DIM}what would happen ({}):{DIM:#}\n{}", request.event, indented(request.value.get()));
     if !request.changed_by.is_empty() {
@@ -98,7 +98,7 @@ mod tests {
             changed_by: vec!["bounded-shell".into()],
             response: None,
             questions: vec![Question {
-                plugin: "careful".into(),
+                by: hookhost::approval::Asker::Plugin("careful".into()),
                 escalation: Escalation { question: "Really make?\u{1b}[1A".into(), code: None },
             }],
         };

@@ -1,14 +1,16 @@
 //! The host: the loaded plugins, in chain order, and what an embedder brings.
 
 use crate::action::ActionMap;
-use crate::allowlist::Config;
+use crate::allowlist::{AskRule, Config, Settings};
 use crate::approval::Approver;
 use crate::event::EventKind;
 use crate::plugin::{Cache, LoadError, Plugin};
 use crate::sandbox::capability::Model;
 use crate::sandbox::{Sandbox, SandboxError, may_wait};
 use crate::session::{Session, SessionError, SessionSpec};
-use crate::state;
+use crate::session::Telling;
+use crate::store::{Store, StoreError};
+use std::time::Duration;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +27,10 @@ struct Shared {
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
-    state: state::Store,
+    store: Store,
+    telling: Telling,
+    asks: Vec<AskRule>,
+    settings: Settings,
     /// Identifiers of the open sessions.
     open: Mutex<HashSet<String>>,
 }
@@ -37,6 +42,7 @@ pub struct HostBuilder {
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
+    store: Option<PathBuf>,
 }
 
 /// Why there is no host.
@@ -49,13 +55,16 @@ pub enum Error {
     /// The machine gives no room for the sandbox.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// Audit log and state cannot be kept where they should.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl Host {
     /// A host of what `config` allows.
     #[must_use]
     pub fn builder(config: Config) -> HostBuilder {
-        HostBuilder { config, cache: None, actions: ActionMap::default(), approver: None, model: None }
+        HostBuilder { config, cache: None, actions: ActionMap::default(), approver: None, model: None, store: None }
     }
 
     /// Opens a session.
@@ -84,6 +93,18 @@ impl Host {
         !self.chain(event).is_empty()
     }
 
+    /// Waits until observers have heard of everything and all of it is recorded, for `deadline` at most. Whatever ends a
+    /// process that has opened sessions calls it last. Events that observers have not heard of by then are given up; how
+    /// many they were is recorded, and returned.
+    ///
+    /// # Errors
+    /// If the last records could not be written.
+    pub async fn drain(&self, deadline: Duration) -> Result<u64, StoreError> {
+        let given_up = self.shared.telling.drain(deadline).await;
+        self.shared.store.flush().await?;
+        Ok(given_up)
+    }
+
     pub(crate) fn actions(&self) -> &ActionMap {
         &self.shared.actions
     }
@@ -96,8 +117,20 @@ impl Host {
         self.shared.model.clone()
     }
 
-    pub(crate) fn state(&self) -> &state::Store {
-        &self.shared.state
+    pub(crate) fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    pub(crate) fn telling(&self) -> &Telling {
+        &self.shared.telling
+    }
+
+    pub(crate) fn asks(&self) -> &[AskRule] {
+        &self.shared.asks
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.shared.settings
     }
 
     /// Takes a session identifier; false where an open session has it.
@@ -143,6 +176,14 @@ impl HostBuilder {
         self
     }
 
+    /// Keeps the audit log and the state of plugins in this database, which is made where there is none; several processes
+    /// may share it. Without one, nothing is recorded, and state lives as long as the host.
+    #[must_use]
+    pub fn store(mut self, file: impl Into<PathBuf>) -> Self {
+        self.store = Some(file.into());
+        self
+    }
+
     /// Who answers escalations; without one, each is rejected.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
@@ -181,14 +222,21 @@ impl HostBuilder {
                 chains.entry(event).or_default().push(plugin.clone());
             }
         }
-        let Self { actions, approver, model, .. } = self;
+        let store = match &self.store {
+            Some(file) => Store::open(file, crate::session::now())?,
+            None => Store::in_memory()?,
+        };
+        let Self { config, actions, approver, model, .. } = self;
         let shared = Shared {
             plugins,
             chains,
             actions,
             approver,
             model,
-            state: state::Store::default(),
+            store,
+            telling: Telling::default(),
+            asks: config.asks().to_vec(),
+            settings: config.settings().clone(),
             open: Mutex::default(),
         };
         Ok(Host { shared: Arc::new(shared) })

@@ -69,6 +69,7 @@ pub mod plugin;
 mod sandbox;
 pub mod session;
 mod state;
+mod store;
 
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {
@@ -81,4 +82,5 @@ pub use allowlist::Config;
 pub use host::{Error, Host, HostBuilder};
 pub use plugin::Plugin;
 pub use sandbox::{Failure, FailureKind, SandboxError};
+pub use store::StoreError;
 pub use session::{GateOutcome, Session, SessionSpec, Settled, TransformOutcome};

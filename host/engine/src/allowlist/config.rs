@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Entry, Error, Layer, Problem, Problems, Settings, Source,
+    AskRule, Entry, Error, Layer, Problem, Problems, Settings, Source,
     decode::decode,
     file::{self, Parsed, Placed},
     paths::{canonical, lexical},
-    settings::WrittenSettings,
+    settings::{Forbidden, WrittenSettings},
     tree::{Node, Place, Table, join},
 };
 
@@ -20,6 +20,7 @@ use super::{
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     entries: Vec<Entry>,
+    asks: Vec<AskRule>,
     settings: Settings,
     sections: Table,
     files: Vec<PathBuf>,
@@ -48,8 +49,9 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Entry`] where an entry breaks a rule that a written one must keep, or where two have the same name or
-    /// file.
+    /// file; [`Error::Settings`] where a setting is out of the range of a written one.
     pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, Error> {
+        settings.check_made().map_err(|why| Error::Settings { why })?;
         for (index, entry) in entries.iter().enumerate() {
             let refused = |why: String| Error::Entry { name: entry.name.clone(), why };
             file::check_made(entry).map_err(refused)?;
@@ -64,6 +66,30 @@ impl Config {
         Ok(Self { entries, settings, ..Self::default() })
     }
 
+    /// Adds rules that a program made; those that are there stay.
+    ///
+    /// # Errors
+    /// [`Error::Ask`] where a rule breaks one that a written one must keep.
+    ///
+    /// ```
+    /// # use hookhost::allowlist::{AskRule, Config, Error};
+    /// let rule = AskRule { tools: Some(vec!["deploy_*".parse()?]), ..AskRule::default() };
+    /// assert_eq!(Config::empty().with_asks(vec![rule])?.asks().len(), 1);
+    ///
+    /// let about_nothing = AskRule { tools: Some(vec![]), ..AskRule::default() };
+    /// assert!(matches!(Config::empty().with_asks(vec![about_nothing]), Err(Error::Ask { .. })));
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_asks(mut self, rules: Vec<AskRule>) -> Result<Self, Error> {
+        for rule in rules {
+            if let Some((_, why)) = rule.broken().next() {
+                return Err(Error::Ask { why: why.to_owned() });
+            }
+            self.asks.push(rule);
+        }
+        Ok(self)
+    }
+
     /// All entries, also those that are not enabled, the user's before a project's, each file's in its own order.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
@@ -73,6 +99,12 @@ impl Config {
     /// The entries that load.
     pub fn enabled(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.enabled)
+    }
+
+    /// The rules about which calls a person is asked, the user's before a project's, each file's in its own order.
+    #[must_use]
+    pub fn asks(&self) -> &[AskRule] {
+        &self.asks
     }
 
     /// The entry of that name.
@@ -149,6 +181,7 @@ impl Config {
         }
         let config = Self {
             entries: sum.entries.into_iter().map(|placed| placed.entry).collect(),
+            asks: sum.asks,
             settings: sum.settings,
             sections: sum.sections,
             files: sum.files,
@@ -161,6 +194,7 @@ impl Config {
 #[derive(Default)]
 struct Sum {
     entries: Vec<Placed>,
+    asks: Vec<AskRule>,
     settings: Settings,
     /// The `[settings]` of the files so far, to be named where they are contradicted.
     settings_at: Vec<Node>,
@@ -174,6 +208,7 @@ impl Sum {
         for placed in parsed.entries {
             self.add_entry(placed, same);
         }
+        self.asks.extend(parsed.asks);
         if let Some(node) = parsed.settings {
             self.add_settings(node, parsed.layer);
         }
@@ -205,19 +240,35 @@ impl Sum {
 
     fn add_settings(&mut self, node: Node, layer: Layer) {
         let Some(written) = decode::<WrittenSettings>("settings", &node, &mut self.problems) else { return };
-        if layer != Layer::Project {
-            self.settings.set(&written);
-        } else if let Err(key) = self.settings.tighten(&written) {
-            let mut earlier = self.settings_at.iter().rev().map(|settings| (settings, settings.nearest_to(&[key])));
-            let against = match earlier.find(|(settings, value)| !std::ptr::eq(*settings, *value)) {
-                Some((_, value)) => format!("at {}", place(&value.place)),
-                None => "by default".to_owned(),
-            };
-            let message = format!("a project's file cannot loosen a setting, and `{key}` is tighter {against}");
-            let key_path = join("settings", key);
-            self.problems.push(Problem::new(&node.nearest_to(&[key]).place, message).about(&key_path));
+        if layer == Layer::Project {
+            for forbidden in self.settings.tighten(&written) {
+                let problem = self.forbidden(forbidden, &node);
+                self.problems.push(problem);
+            }
+        } else {
+            self.settings.set(written);
         }
         self.settings_at.push(node);
+    }
+
+    /// The problem that a project's `[settings]`, which is `node`, says what it may not.
+    fn forbidden(&self, forbidden: Forbidden, node: &Node) -> Problem {
+        match forbidden {
+            Forbidden::Looser(key) => {
+                let mut earlier = self.settings_at.iter().rev().map(|settings| (settings, settings.nearest_to(&[key])));
+                let against = match earlier.find(|(settings, value)| !std::ptr::eq(*settings, *value)) {
+                    Some((_, value)) => format!("at {}", place(&value.place)),
+                    None => "by default".to_owned(),
+                };
+                let message = format!("a project's file cannot loosen a setting, and `{key}` is tighter {against}");
+                Problem::new(&node.nearest_to(&[key]).place, message).about(&join("settings", key))
+            }
+            Forbidden::UsersAlone(key) => {
+                let path = join("settings", key);
+                let message = format!("a project's file cannot set `{path}`, which decides what your own log holds");
+                Problem::new(&node.nearest_to(&[key]).place, message).about(&path)
+            }
+        }
     }
 }
 

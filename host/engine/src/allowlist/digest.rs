@@ -38,6 +38,15 @@ impl Digest {
         }
     }
 
+    /// 32 bytes of 0, which stand where there is nothing to have a digest.
+    pub(crate) const fn zero() -> Self {
+        Self([0; 32])
+    }
+
+    pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 32 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {

@@ -4,12 +4,11 @@ use std::{
     collections::BTreeSet,
     fmt,
     path::{Path, PathBuf},
-    str::FromStr,
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Grants, Limits};
+use super::{ActionKind, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing};
 use crate::event::EventKind;
 
 /// One plugin that may load, and all that the operator says about it.
@@ -74,6 +73,11 @@ impl Entry {
 
     /// The priority of an entry that gives none.
     pub const DEFAULT_PRIORITY: i32 = 100;
+
+    /// The tool calls that it hears of.
+    pub(crate) fn narrowing(&self) -> Narrowing<'_> {
+        Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }
+    }
 }
 
 /// Where an entry is written.
@@ -124,123 +128,6 @@ pub enum OnFailure {
     Reject,
     /// Nothing: as if the plugin were not in the chain.
     Skip,
-}
-
-/// What a tool call does: the cases of the contract's `action`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ActionKind {
-    /// Runs a shell command.
-    Shell,
-    /// Reads a file.
-    ReadFile,
-    /// Creates, changes or deletes files.
-    WriteFiles,
-    /// Fetches a URL.
-    Fetch,
-    /// Calls a tool of an MCP server.
-    Mcp,
-    /// Starts a sub-agent.
-    SpawnAgent,
-    /// None of the others.
-    Other,
-}
-
-impl ActionKind {
-    /// All of them, in the contract's order.
-    pub const ALL: &[Self] =
-        &[Self::Shell, Self::ReadFile, Self::WriteFiles, Self::Fetch, Self::Mcp, Self::SpawnAgent, Self::Other];
-
-    /// Its name in the contract and in the allowlist.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Shell => "shell",
-            Self::ReadFile => "read-file",
-            Self::WriteFiles => "write-files",
-            Self::Fetch => "fetch",
-            Self::Mcp => "mcp",
-            Self::SpawnAgent => "spawn-agent",
-            Self::Other => "other",
-        }
-    }
-
-    /// The action of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name)
-    }
-}
-
-impl fmt::Display for ActionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A tool's name, in which `*` stands for any text, also for none. Upper and lower case differ.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ToolPattern(String);
-
-/// The text is no tool pattern.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "a tool pattern is a tool's name, with `*` for any text: it cannot be empty or hold spaces or control characters"
-)]
-pub struct InvalidPattern(());
-
-impl ToolPattern {
-    /// Whether a tool of that name is meant. Case does not count, as it does not where a call's action is worked out.
-    #[must_use]
-    pub fn matches(&self, tool: &str) -> bool {
-        let (pattern, tool) = (self.0.to_lowercase(), tool.to_lowercase());
-        let Some((head, rest)) = pattern.split_once('*') else { return pattern == tool };
-        let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-        // The first fit of each piece leaves the most room for the next.
-        let between = tool.strip_prefix(head).and_then(|tool| tool.strip_suffix(tail));
-        let left = between.and_then(|text| {
-            middle.split('*').try_fold(text, |text, piece| text.find(piece).map(|at| &text[at + piece.len()..]))
-        });
-        left.is_some()
-    }
-
-    /// The pattern as it is written.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for ToolPattern {
-    type Err = InvalidPattern;
-
-    fn from_str(text: &str) -> Result<Self, InvalidPattern> {
-        text.to_owned().try_into()
-    }
-}
-
-impl TryFrom<String> for ToolPattern {
-    type Error = InvalidPattern;
-
-    fn try_from(text: String) -> Result<Self, InvalidPattern> {
-        if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(InvalidPattern(()));
-        }
-        Ok(Self(text))
-    }
-}
-
-impl From<ToolPattern> for String {
-    fn from(pattern: ToolPattern) -> Self {
-        pattern.0
-    }
-}
-
-impl fmt::Display for ToolPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// The folder that relative paths of this file are relative to.

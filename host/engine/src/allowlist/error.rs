@@ -42,6 +42,18 @@ pub enum Error {
         /// Which rule.
         why: String,
     },
+    /// An ask rule that a program made breaks a rule of the file.
+    #[error("an ask rule cannot be used: {why}")]
+    Ask {
+        /// Which rule.
+        why: String,
+    },
+    /// Settings that a program made are out of the range of the file's.
+    #[error("the settings cannot be used: {why}")]
+    Settings {
+        /// Which setting, and its range.
+        why: String,
+    },
     /// The record of approved project files is not as the host wrote it.
     #[error("{} is damaged ({why}): delete it, and approve your projects again with `hookhost trust`", path.display())]
     TrustStore {

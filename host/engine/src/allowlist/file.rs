@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::{
-    Entry, Layer, Limits, Mode, Origin, Problem,
+    AskRule, Entry, Layer, Limits, Mode, Origin, Problem,
+    ask::WrittenAsk,
     decode::{decode, unknown_key},
     entry::folder_of,
     paths::expand,
@@ -41,6 +42,7 @@ pub(super) struct Parsed {
     pub(super) file: PathBuf,
     pub(super) layer: Layer,
     pub(super) entries: Vec<Placed>,
+    pub(super) asks: Vec<AskRule>,
     pub(super) settings: Option<Node>,
     /// The embedder's sections.
     pub(super) sections: Table,
@@ -56,7 +58,7 @@ pub(super) struct Placed {
 }
 
 /// The sections that are the engine's.
-const SECTIONS: [&str; 2] = ["plugin", "settings"];
+const SECTIONS: [&str; 3] = ["plugin", "ask", "settings"];
 
 /// Checks a file by itself; `sections` are those that the embedder claims.
 pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
@@ -65,6 +67,7 @@ pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Pa
         file: source.file.clone(),
         layer: source.layer,
         entries: Vec::new(),
+        asks: Vec::new(),
         settings: None,
         sections: Table::default(),
     };
@@ -72,7 +75,14 @@ pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Pa
     let known = || SECTIONS.iter().chain(sections).copied();
     for (key, node) in tree::parse(&file)?.into_iter() {
         match key.name.as_str() {
-            "plugin" => parsed.entries = entries(&key, &node, source, &mut problems),
+            "plugin" => {
+                let nodes = array_of_tables(&key, &node, "entries", &mut problems);
+                parsed.entries = nodes.iter().filter_map(|node| entry(node, source, &mut problems)).collect();
+            }
+            "ask" => {
+                let nodes = array_of_tables(&key, &node, "rules", &mut problems);
+                parsed.asks = nodes.iter().filter_map(|node| ask_rule(node, source, &mut problems)).collect();
+            }
             "settings" => parsed.settings = Some(node),
             name if known().any(|section| section == name) => parsed.sections.push(key, node),
             _ => problems.push(unknown_key(&key, "", &known().collect::<Vec<_>>())),
@@ -81,13 +91,30 @@ pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Pa
     if problems.is_empty() { Ok(parsed) } else { Err(problems) }
 }
 
-fn entries(key: &Key, node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Vec<Placed> {
+fn array_of_tables<'a>(key: &Key, node: &'a Node, what: &str, problems: &mut Vec<Problem>) -> &'a [Node] {
     let Value::Array(nodes) = &node.value else {
-        let message = "`plugin`: entries are written `[[plugin]]`, with two brackets";
-        problems.push(Problem::new(&key.place, message).about("plugin"));
-        return Vec::new();
+        let name = &key.name;
+        let message = format!("`{name}`: {what} are written `[[{name}]]`, with two brackets");
+        problems.push(Problem::new(&key.place, message).about(name));
+        return &[];
     };
-    nodes.iter().filter_map(|node| entry(node, source, problems)).collect()
+    nodes
+}
+
+fn ask_rule(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<AskRule> {
+    let written: WrittenAsk = decode("ask", node, problems)?;
+    let rule = written.rule(origin(node, source));
+    let before = problems.len();
+    problems.extend(rule.broken().map(|(key, why)| {
+        let path = key.map_or("ask".to_owned(), |key| join("ask", key));
+        let place = key.map_or(node, |key| node.nearest_to(&[key])).place.clone();
+        Problem::new(&place, format!("`{path}`: {why}")).about(&path)
+    }));
+    (problems.len() == before).then_some(rule)
+}
+
+fn origin(node: &Node, source: &Source) -> Origin {
+    Origin { file: source.file.clone(), line: node.place.line(), layer: source.layer }
 }
 
 fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Placed> {
@@ -106,7 +133,6 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
         return None;
     }
     let at = |key| node.nearest_to(&[key]).place.clone();
-    let origin = Origin { file: source.file.clone(), line: node.place.line(), layer: source.layer };
     Some(Placed {
         name_at: at("name"),
         path_at: at("path"),
@@ -125,7 +151,7 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
             limits,
             grants,
             config: written.config,
-            origin: Some(origin),
+            origin: Some(origin(node, source)),
         },
     })
 }

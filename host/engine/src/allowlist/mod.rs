@@ -21,6 +21,7 @@
 //! ));
 //! ```
 
+mod ask;
 mod atomic;
 mod config;
 mod decode;
@@ -33,7 +34,9 @@ mod file;
 mod grants;
 mod limits;
 mod names;
+mod narrowing;
 mod paths;
+mod pattern;
 mod problem;
 mod quantity;
 mod settings;
@@ -44,15 +47,18 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+pub use ask::AskRule;
 pub use config::Config;
 pub use digest::{Digest, InvalidDigest};
 pub use discover::{Discovered, FILE_NAME, Inert, InertFile, Places, ProjectFile};
 pub use edit::{Change, Written, allow};
-pub use entry::{ActionKind, Entry, InvalidPattern, Layer, Mode, OnFailure, Origin, ToolPattern};
+pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
 pub use error::Error;
 pub use file::Source;
 pub use grants::{Grants, ModelGrant, StateGrant};
 pub use limits::Limits;
+pub use narrowing::ActionKind;
+pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
 pub use problem::{Problem, Problems};
-pub use settings::Settings;
+pub use settings::{AuditSettings, Settings};
 pub use trust::{Approved, TrustStore};

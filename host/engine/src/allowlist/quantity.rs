@@ -51,21 +51,25 @@ impl Kind for Time {
 
 const HOUR: u64 = 3_600_000_000;
 
-/// An amount from 1 to `MAX` of the kind's smallest unit.
+/// An amount from `MIN` to `MAX` of the kind's smallest unit; `MIN` is not 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Quantity<K, const MAX: u64>(NonZeroU64, PhantomData<K>);
+pub(super) struct Quantity<K, const MAX: u64, const MIN: u64 = 1>(NonZeroU64, PhantomData<K>);
 
 pub(super) type Count64 = Quantity<Things, { i64::MAX as u64 }>;
 pub(super) type Count32 = Quantity<Things, { u32::MAX as u64 }>;
 pub(super) type Size = Quantity<Bytes, { 1 << 30 }>;
 pub(super) type Memory = Quantity<Bytes, { 4 << 30 }>;
 pub(super) type UpToAnHour = Quantity<Time, HOUR>;
+pub(super) type UpToADay = Quantity<Time, { 24 * HOUR }>;
+/// Of one value in the log: a cut leaves as much as the least.
+pub(super) type RecordedSize = Quantity<Bytes, { 64 << 20 }, { 1 << 10 }>;
 
-impl<K: Kind, const MAX: u64> Quantity<K, MAX> {
+impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
     pub(super) fn new(amount: u64) -> Result<Self, String> {
         match NonZeroU64::new(amount) {
+            Some(amount) if amount.get() < MIN => Err(format!("out of range: the least is {}", show::<K>(MIN))),
             Some(amount) if amount.get() <= MAX => Ok(Self(amount, PhantomData)),
-            Some(_) => Err(Self::out_of_range()),
+            Some(_) => Err(Self::too_much()),
             None => {
                 Err(format!("0 is never \"unlimited\": give {}, or leave the key out for the default", K::EXPECTED))
             }
@@ -76,7 +80,7 @@ impl<K: Kind, const MAX: u64> Quantity<K, MAX> {
         self.0
     }
 
-    fn out_of_range() -> String {
+    fn too_much() -> String {
         format!("out of range: the most is {}", show::<K>(MAX))
     }
 
@@ -89,7 +93,7 @@ impl<K: Kind, const MAX: u64> Quantity<K, MAX> {
             return Err(unreadable());
         }
         let amount = number.parse::<u64>().ok().and_then(|number| number.checked_mul(*scale));
-        Self::new(amount.ok_or_else(Self::out_of_range)?)
+        Self::new(amount.ok_or_else(Self::too_much)?)
     }
 }
 
@@ -101,28 +105,28 @@ fn show<K: Kind>(amount: u64) -> String {
     }
 }
 
-impl<K: Kind, const MAX: u64> fmt::Display for Quantity<K, MAX> {
+impl<K: Kind, const MAX: u64, const MIN: u64> fmt::Display for Quantity<K, MAX, MIN> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&show::<K>(self.0.get()))
     }
 }
 
-impl<K: Kind, const MAX: u64> Serialize for Quantity<K, MAX> {
+impl<K: Kind, const MAX: u64, const MIN: u64> Serialize for Quantity<K, MAX, MIN> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if K::UNITS.is_empty() { serializer.serialize_u64(self.0.get()) } else { serializer.collect_str(self) }
     }
 }
 
-impl<'de, K: Kind, const MAX: u64> Deserialize<'de> for Quantity<K, MAX> {
+impl<'de, K: Kind, const MAX: u64, const MIN: u64> Deserialize<'de> for Quantity<K, MAX, MIN> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reader(PhantomData))
     }
 }
 
-struct Reader<K, const MAX: u64>(PhantomData<K>);
+struct Reader<K, const MAX: u64, const MIN: u64>(PhantomData<K>);
 
-impl<K: Kind, const MAX: u64> Visitor<'_> for Reader<K, MAX> {
-    type Value = Quantity<K, MAX>;
+impl<K: Kind, const MAX: u64, const MIN: u64> Visitor<'_> for Reader<K, MAX, MIN> {
+    type Value = Quantity<K, MAX, MIN>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(K::EXPECTED)

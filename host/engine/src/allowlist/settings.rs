@@ -1,13 +1,56 @@
 //! The engine's own settings.
 
+use std::{num::NonZeroUsize, time::Duration};
+
 use serde::Deserialize;
 
+use super::{
+    KeyPattern,
+    quantity::{RecordedSize, UpToADay},
+};
+
 /// `[settings]`: what the operator decides for all plugins. A project's file can tighten one, never loosen it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `stream-unfinalised`: whether text is shown as it streams in although a plugin exports `finalize-content` and has
     /// not seen the whole of it. Default `false`, which holds the text back until it is final; `true` is the looser.
     pub stream_unfinalised: bool,
+    /// `approval-deadline`: how long a person is waited for when a plugin or an ask rule asks one; then the answer is no.
+    /// The session stands still that long, so where nobody may be there a shorter one lets the agent go on sooner, with the
+    /// refusal. 1 µs to 24 h, default 5 min; the longer is the looser.
+    pub approval_deadline: Duration,
+    /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this table at all: it could hide
+    /// from the user what it does.
+    pub audit: AuditSettings,
+}
+
+/// `[settings.audit]`: what the log holds of the values in it: payloads, changes and verdicts. Each record says what was
+/// withheld. An event of which something was withheld cannot be replayed as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditSettings {
+    /// `largest-value`: bytes of one value as JSON. A larger one is recorded as its size, its digest and its first KiB:
+    /// smaller keeps the log small where tools return much. 1 KiB to 64 MiB, default 256 KiB.
+    pub largest_value: NonZeroUsize,
+    /// `mask`: keys of JSON objects whose values are recorded as `"(masked)"`, at any depth, also in JSON that stands in
+    /// a string. For what must not be on disk a second time. Text that is not JSON is not searched: a password in a
+    /// command line is recorded. Each pattern costs a comparison with every key. Default none.
+    pub mask: Vec<KeyPattern>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            stream_unfinalised: false,
+            approval_deadline: Duration::from_secs(300),
+            audit: AuditSettings::default(),
+        }
+    }
+}
+
+impl Default for AuditSettings {
+    fn default() -> Self {
+        Self { largest_value: NonZeroUsize::MIN.saturating_add((256 << 10) - 1), mask: Vec::new() }
+    }
 }
 
 /// The keys of `[settings]`.
@@ -15,21 +58,72 @@ pub struct Settings {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct WrittenSettings {
     stream_unfinalised: Option<bool>,
+    approval_deadline: Option<UpToADay>,
+    audit: Option<WrittenAudit>,
+}
+
+/// The keys of `[settings.audit]`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct WrittenAudit {
+    largest_value: Option<RecordedSize>,
+    mask: Option<Vec<KeyPattern>>,
+}
+
+/// Why a project's file cannot set something.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Forbidden {
+    /// It would loosen this setting.
+    Looser(&'static str),
+    /// This table is the user's alone.
+    UsersAlone(&'static str),
+}
+
+impl WrittenSettings {
+    fn approval_deadline(&self) -> Option<Duration> {
+        self.approval_deadline.map(|time| Duration::from_micros(time.get().get()))
+    }
 }
 
 impl Settings {
     /// Takes over what the user's own file says.
-    pub(super) fn set(&mut self, written: &WrittenSettings) {
+    pub(super) fn set(&mut self, written: WrittenSettings) {
         self.stream_unfinalised = written.stream_unfinalised.unwrap_or(self.stream_unfinalised);
+        self.approval_deadline = written.approval_deadline().unwrap_or(self.approval_deadline);
+        if let Some(WrittenAudit { largest_value, mask }) = written.audit {
+            let bytes = |size: RecordedSize| NonZeroUsize::try_from(size.get()).unwrap_or(NonZeroUsize::MAX);
+            self.audit.largest_value = largest_value.map_or(self.audit.largest_value, bytes);
+            self.audit.mask = mask.unwrap_or_else(|| std::mem::take(&mut self.audit.mask));
+        }
     }
 
-    /// Takes over what a project's file says, or names the setting that it would loosen.
-    pub(super) fn tighten(&mut self, written: &WrittenSettings) -> Result<(), &'static str> {
+    /// Takes over what a project's file says, as far as it may say it; names what it may not.
+    pub(super) fn tighten(&mut self, written: &WrittenSettings) -> Vec<Forbidden> {
+        let mut forbidden = Vec::new();
         match written.stream_unfinalised {
-            Some(true) if !self.stream_unfinalised => return Err("stream-unfinalised"),
+            Some(true) if !self.stream_unfinalised => forbidden.push(Forbidden::Looser("stream-unfinalised")),
             Some(value) => self.stream_unfinalised = value,
             None => {}
         }
+        match written.approval_deadline() {
+            Some(longer) if longer > self.approval_deadline => {
+                forbidden.push(Forbidden::Looser("approval-deadline"));
+            }
+            Some(deadline) => self.approval_deadline = deadline,
+            None => {}
+        }
+        if written.audit.is_some() {
+            forbidden.push(Forbidden::UsersAlone("audit"));
+        }
+        forbidden
+    }
+
+    /// The checks of settings that a program made: those of written ones.
+    pub(super) fn check_made(&self) -> Result<(), String> {
+        let micros = u64::try_from(self.approval_deadline.as_micros()).unwrap_or(u64::MAX);
+        UpToADay::new(micros).map_err(|why| format!("`approval-deadline`: {why}"))?;
+        let bytes = self.audit.largest_value.get() as u64;
+        RecordedSize::new(bytes).map_err(|why| format!("`audit.largest-value`: {why}"))?;
         Ok(())
     }
 }

@@ -22,7 +22,9 @@ pub const MAX_PASSES: u32 = 4;
 /// }
 /// assert_eq!(asked, [Some(0), Some(1), Some(0)]);
 /// assert!(gate.ask().is_none());
-/// assert!(matches!(gate.decide(), Decision::Stands { value: "rm -r build", .. }));
+/// // The configuration asks nothing about it.
+/// let decision = gate.decide(|_| Vec::new());
+/// assert!(matches!(decision, Decision::Stands { value: "rm -r build", .. }));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Gate<V, R> {
@@ -67,13 +69,23 @@ pub enum Decision<V, R> {
         changed_by: Vec<usize>,
         /// The result that a plugin gave in its place.
         response: Option<(usize, R)>,
-        /// Questions that plugins hold, in chain order. Empty: *allowed*; else *escalated*.
-        questions: Vec<(usize, Escalation)>,
-        /// The first plugin that approved exactly this value: the configuration's own questions are waived.
+        /// Who asks a person what: the configuration first, then the plugins in chain order. Empty: *allowed* (or
+        /// *responded*); else *escalated*.
+        questions: Vec<(Asker, Escalation)>,
+        /// The first plugin with the grant that approved exactly this value: the configuration asks nothing.
         approved_by: Option<usize>,
     },
     /// It may not.
     Rejected(Objection),
+}
+
+/// Who asks a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// The configuration, with its `ask` rules.
+    Configuration,
+    /// The plugin of this index, with its `escalate`.
+    Member(usize),
 }
 
 impl<V: PartialEq, R> Gate<V, R> {
@@ -163,30 +175,37 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// What stands. Whoever calls this while [`Gate::ask`] still names somebody gets a rejection, never a value that
-    /// somebody has not seen.
+    /// What stands. `asks` gives the questions that the configuration asks about a value; it is consulted about the
+    /// final one, and only where that would run unless a person says no: nothing is rejected, no response stands in its
+    /// place, and no plugin with the grant approved exactly this value.
+    ///
+    /// Whoever calls this before [`Gate::ask`] has named everybody gets a rejection, never a value that an enforcing
+    /// plugin has not seen.
     #[must_use]
-    pub fn decide(self) -> Decision<V, R> {
+    pub fn decide(self, asks: impl FnOnce(&V) -> Vec<Escalation>) -> Decision<V, R> {
         if let Some(objection) = self.objection {
             return Decision::Rejected(objection);
         }
-        let unseen: Vec<usize> = (0..self.members.len())
-            .filter(|&member| self.members[member].enforcing && self.has_not_seen(member))
-            .collect();
-        if !unseen.is_empty() {
-            return Decision::Rejected(Objection::Disagreement { by: unseen });
+        let unseen =
+            (0..self.members.len()).filter(|&member| self.members[member].enforcing && self.has_not_seen(member));
+        let (silent, disagreeing): (Vec<usize>, Vec<usize>) = unseen.partition(|&member| self.silent[member]);
+        if !disagreeing.is_empty() {
+            return Decision::Rejected(Objection::Disagreement { by: disagreeing });
         }
+        if !silent.is_empty() {
+            return Decision::Rejected(Objection::Disagreement { by: silent });
+        }
+        let approved_by = self.approvals.iter().position(|&version| version == Some(self.version));
+        let waived = self.response.is_some() || approved_by.is_some();
+        let asked = if waived { Vec::new() } else { asks(&self.value) };
+        let held = self.questions.into_iter().enumerate();
+        let held = held.filter_map(|(member, question)| Some((Asker::Member(member), question?)));
         Decision::Stands {
-            approved_by: self.approvals.iter().position(|&version| version == Some(self.version)),
             value: self.value,
             changed_by: self.authors,
             response: self.response,
-            questions: self
-                .questions
-                .into_iter()
-                .enumerate()
-                .filter_map(|(member, question)| Some((member, question?)))
-                .collect(),
+            questions: asked.into_iter().map(|question| (Asker::Configuration, question)).chain(held).collect(),
+            approved_by,
         }
     }
 

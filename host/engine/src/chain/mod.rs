@@ -5,10 +5,12 @@
 //! [`merge`] (tasks, concatenated). `docs/composition.md` states the rules in prose.
 
 mod gate;
+#[cfg(test)]
+mod generated;
 mod merge;
 mod transform;
 
-pub use gate::{Ask, Decision, Gate, MAX_PASSES};
+pub use gate::{Ask, Asker, Decision, Gate, MAX_PASSES};
 pub use merge::{MAX_TASKS, merge};
 pub use transform::{Passage, Transform};
 
@@ -63,7 +65,7 @@ pub enum Objection {
     },
     /// After [`MAX_PASSES`] these had still not agreed to the value.
     Disagreement {
-        /// Who, in chain order; never empty.
+        /// Who, in chain order; never empty. Not one that gave no answer last time, where others disagree.
         by: Vec<usize>,
     },
 }

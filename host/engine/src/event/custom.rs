@@ -41,6 +41,12 @@ pub(crate) struct AuditRecord;
 #[serde(transparent)]
 pub(crate) struct Entry(#[serde(with = "crate::contract::json")] Json);
 
+impl Entry {
+    pub(crate) fn new(record: Json) -> Self {
+        Self(record)
+    }
+}
+
 impl Event for AuditRecord {
     type Payload = Entry;
     type Params<'a> = (&'a Session, &'a Json);

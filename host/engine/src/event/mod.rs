@@ -11,10 +11,11 @@ mod session;
 mod task;
 mod tools;
 
+pub(crate) use custom::{AuditRecord, Entry};
 pub use tools::ToolOutcome;
 
 use crate::chain::{Answer, Passage};
-use crate::contract::{Session, Task, ToolCall};
+use crate::contract::{Escalation, Session, Task, ToolCall};
 use crate::session::{Dispatch, Rules};
 use serde::{Serialize, de::DeserializeOwned};
 use std::future::Future;
@@ -146,6 +147,13 @@ impl std::fmt::Display for EventKind {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for EventKind {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::from_name(&name).ok_or_else(|| serde::de::Error::custom(format!("`{name}` is no event")))
+    }
+}
+
 impl Serialize for EventKind {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -168,6 +176,11 @@ pub(crate) trait Event: Sized + Send + 'static {
     /// The payload as it is asked about and as it may run: what the host can work out itself it does not take on trust.
     fn prepared(payload: Self::Payload, _rules: &Rules<'_>) -> Self::Payload {
         payload
+    }
+
+    /// What the configuration asks a person about it, unless a plugin approves.
+    fn asks(_payload: &Self::Payload, _rules: &Rules<'_>) -> Vec<Escalation> {
+        Vec::new()
     }
 
     /// The tool calls that it is about, which an entry's `actions` and `tools` narrow.

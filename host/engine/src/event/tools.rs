@@ -3,7 +3,7 @@
 use super::declare::event;
 use super::{Event, GateEvent, TransformEvent};
 use crate::chain::{Answer, Passage};
-use crate::contract::{BatchVerdict, ResultSource, Session, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict};
+use crate::contract::{BatchVerdict, Escalation, ResultSource, Session, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict};
 use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,9 @@ event! {
     BeforeToolCall("call": ToolCall) -> (ToolCallVerdict,) {
         fn prepared(call: ToolCall, rules: &Rules<'_>) -> ToolCall {
             rules.prepared(call)
+        }
+        fn asks(call: &ToolCall, rules: &Rules<'_>) -> Vec<Escalation> {
+            rules.asks(call)
         }
         fn calls(call: &ToolCall) -> Option<&[ToolCall]> {
             Some(std::slice::from_ref(call))

@@ -34,6 +34,10 @@ impl<T> Called<T> {
             time: Duration::ZERO,
             effects: crate::sandbox::capability::Effects::default(),
             writes: None,
+            reads: crate::state::Reads::default(),
+            inputs: crate::audit::Inputs::default(),
+            unrepeatable: std::collections::BTreeSet::new(),
+            missed: false,
             log: Vec::new(),
             log_dropped: 0,
         }

@@ -60,6 +60,7 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
     let surface = surface(sandbox.engine(), component).map_err(|problem| unfit(entry, problem))?;
     check_imports(entry, &surface)?;
     let linker = sandbox.linker(&entry.grants).map_err(link_error)?;
+    let config = serde_json::Value::Object(entry.config.clone()).to_string();
     Ok(Loaded {
         name: entry.name.as_str().into(),
         grants: Arc::new(entry.grants.clone()),
@@ -67,7 +68,8 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
         pre: linker.instantiate_pre(component).map_err(link_error)?,
         handles: surface.handles,
         configure: surface.configure,
-        config: serde_json::Value::Object(entry.config.clone()).to_string(),
+        config_digest: Digest::of_bytes(config.as_bytes()),
+        config,
         entry: entry.clone(),
     })
 }

@@ -16,8 +16,8 @@ pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};
 
-use crate::allowlist::{ActionKind, Digest, Entry, Mode, OnFailure};
-use crate::contract::{Action, ToolCall};
+use crate::allowlist::{Digest, Entry, Mode, OnFailure};
+use crate::contract::ToolCall;
 use crate::event::{EventKind, Shape};
 use crate::sandbox::{Guest, Handle, SharedSandbox};
 use std::collections::BTreeMap;
@@ -41,6 +41,7 @@ pub(crate) struct Loaded {
     /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
     pub(crate) configure: Option<Handle>,
     pub(crate) config: String,
+    pub(crate) config_digest: Digest,
 }
 
 impl Plugin {
@@ -92,33 +93,9 @@ impl Plugin {
 
     /// Whether the entry's `actions` and `tools` let it hear of any of these calls; `None`: the event is about none.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
-        let Entry { actions, tools, .. } = &self.shared.entry;
         // A batch of none is about every call that it might have had.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };
-        // A call of a known tool whose arguments cannot be read may do what such a tool does.
-        let may_do = |action: &Action, kind: ActionKind| {
-            kind == ActionKind::of(action) || matches!(action, Action::Other(word) if word == kind.name())
-        };
-        calls.iter().any(|call| {
-            actions.as_ref().is_none_or(|actions| actions.iter().any(|&kind| may_do(&call.action, kind)))
-                && tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
-        })
-    }
-}
-
-impl ActionKind {
-    /// The kind of an action.
-    #[must_use]
-    pub fn of(action: &Action) -> Self {
-        match action {
-            Action::Shell(_) => Self::Shell,
-            Action::ReadFile(_) => Self::ReadFile,
-            Action::WriteFiles(_) => Self::WriteFiles,
-            Action::Fetch(_) => Self::Fetch,
-            Action::Mcp(_) => Self::Mcp,
-            Action::SpawnAgent(_) => Self::SpawnAgent,
-            Action::Other(_) => Self::Other,
-        }
+        calls.iter().any(|call| self.shared.entry.narrowing().admits(call))
     }
 }
 

@@ -5,7 +5,9 @@ use super::failure::{Failure, FailureKind, Limit, classify};
 use super::guest::{Guest, GuestSetup};
 use super::{Sandbox, may_wait as waits, ticks};
 use crate::allowlist::Limits;
-use crate::state::Writes;
+use crate::audit::Inputs;
+use crate::state::{Reads, View, Writes};
+use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -32,6 +34,14 @@ pub(crate) struct Called<T> {
     pub(crate) effects: Effects,
     /// State writes; none where the call did not return.
     pub(crate) writes: Option<Writes>,
+    /// What it learnt of its state.
+    pub(crate) reads: Reads,
+    /// What else it learnt from outside the event.
+    pub(crate) inputs: Inputs,
+    /// Why the call cannot be repeated from what is recorded of it.
+    pub(crate) unrepeatable: BTreeSet<&'static str>,
+    /// Whether, in a replay, it asked for something that was not recorded.
+    pub(crate) missed: bool,
     /// What it logged, also where it failed.
     pub(crate) log: Vec<LogLine>,
     /// Log lines that found no room.
@@ -167,13 +177,19 @@ fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Lim
     let fuel = limits.fuel.get() - store.get_fuel().unwrap_or(0);
     let guest = store.data_mut();
     let log = guest.take_log();
+    guest.note_what_wasi_showed();
     let returned = answer.is_ok();
+    let (writes, reads) = guest.state.take().map(View::into_parts).unzip();
     Called {
         answer,
         fuel,
         time: began.elapsed(),
         effects: if returned { std::mem::take(&mut guest.effects) } else { Effects::default() },
-        writes: guest.state.take().filter(|_| returned).map(crate::state::View::into_writes),
+        writes: writes.filter(|_| returned),
+        reads: reads.unwrap_or_default(),
+        inputs: std::mem::take(&mut guest.inputs),
+        unrepeatable: std::mem::take(&mut guest.unrepeatable),
+        missed: guest.recalled.as_ref().is_some_and(super::capability::Recalled::missed),
         log: log.lines,
         log_dropped: log.dropped,
     }

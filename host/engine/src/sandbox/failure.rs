@@ -1,10 +1,10 @@
 //! What can go wrong with one call of a plugin. A failure is not a verdict: `on-failure` says what becomes of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wasmtime::Trap;
 
 /// A plugin gave no valid answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// What went wrong.
     pub kind: FailureKind,
@@ -13,7 +13,7 @@ pub struct Failure {
 }
 
 /// The kinds of [`Failure`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -43,6 +43,12 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// Whether it ran out of time on the clock, which no replay can repeat.
+    #[must_use]
+    pub(crate) fn is_wall_time(self) -> bool {
+        matches!(self, Self::Compute | Self::Deadline)
+    }
+
     /// Whether it ran out of time.
     #[must_use]
     pub fn is_timeout(self) -> bool {

@@ -1,11 +1,13 @@
 //! What the store of one call holds: everything that the guest can reach, and what it has used.
 
-use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Transcript};
+use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
 use super::failure::{Failure, FailureKind, Limit};
 use super::output::Output;
 use super::virtual_wasi;
 use crate::allowlist::{Grants, Limits};
+use crate::audit::Inputs;
 use crate::state::View;
+use std::collections::BTreeSet;
 use std::sync::{Arc, atomic::AtomicU32};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -19,7 +21,15 @@ pub(crate) struct Guest {
     pub(super) transcript: Arc<dyn Transcript>,
     pub(super) model: Option<Arc<dyn Model>>,
     pub(super) model_calls: Arc<AtomicU32>,
+    /// In place of the agent's model and transcript, where the call is replayed.
+    pub(super) recalled: Option<Recalled>,
     pub(super) effects: Effects,
+    /// What it learnt from outside the event, but for its state.
+    pub(super) inputs: Inputs,
+    /// Bytes of the conversation in `inputs`.
+    pub(super) recorded_bytes: usize,
+    /// Why the call cannot be repeated from what is recorded of it.
+    pub(super) unrepeatable: BTreeSet<&'static str>,
     pub(super) log: Log,
     pub(super) memory: MemoryLimit,
     /// Epochs for which it may still compute.
@@ -52,6 +62,7 @@ pub(crate) struct GuestSetup {
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) model_calls: Arc<AtomicU32>,
+    pub(crate) recalled: Option<Recalled>,
 }
 
 impl GuestSetup {
@@ -65,6 +76,7 @@ impl GuestSetup {
             transcript: Arc::new(NoTranscript),
             model: None,
             model_calls: Arc::default(),
+            recalled: None,
         }
     }
 }
@@ -79,7 +91,11 @@ impl Guest {
             transcript: setup.transcript,
             model: setup.model,
             model_calls: setup.model_calls,
+            recalled: setup.recalled,
             effects: Effects::default(),
+            inputs: Inputs::default(),
+            recorded_bytes: 0,
+            unrepeatable: BTreeSet::new(),
             log: Log::with_room(limits.log.get()),
             memory: MemoryLimit { bytes: limits.memory.get(), used: 0, denied: false },
             ticks,
@@ -93,7 +109,7 @@ impl Guest {
 
     /// From being configured to handling an event: only now it has the event and its capabilities.
     pub(super) fn begin(&mut self, setup: GuestSetup) {
-        let GuestSetup { plugin, event, grants, state, transcript, model, model_calls } = setup;
+        let GuestSetup { plugin, event, grants, state, transcript, model, model_calls, recalled } = setup;
         self.plugin = plugin;
         self.event = event;
         self.grants = grants;
@@ -101,6 +117,7 @@ impl Guest {
         self.transcript = transcript;
         self.model = model;
         self.model_calls = model_calls;
+        self.recalled = recalled;
         self.effects = Effects::default();
         self.wasi = None;
     }
@@ -118,6 +135,20 @@ impl Guest {
             ))
             .into()),
         }
+    }
+
+    /// Whether what WASI showed it was more than the event has: then another call would see something else.
+    pub(super) fn note_what_wasi_showed(&mut self) {
+        if self.wasi.is_none() {
+            return;
+        }
+        let grants = &self.grants;
+        let shown = [
+            (grants.clock, "it has the real time"),
+            (grants.random, "it has real random numbers"),
+            (grants.env.iter().any(|name| std::env::var_os(name).is_some()), "it has environment variables"),
+        ];
+        self.unrepeatable.extend(shown.into_iter().filter_map(|(shown, why)| shown.then_some(why)));
     }
 
     /// Whether it holds handles to anything of the host.

@@ -1,27 +1,35 @@
-//! One event on its way: ask the chain, settle, commit the effects.
+//! One event on its way: ask the chain, settle, record, and make the effects hold.
 
-use super::Shared;
-use super::outcome::{Cause, GateOutcome, Rejection, TransformOutcome};
-use crate::approval::{self, ApprovalRequest, ProposedResponse, Question};
-use crate::audit::{CallRecord, Record, raw};
-use crate::chain::{self, Answer, Decision, Gate, Member, Objection, OnFailure, Passage, Transform};
-use crate::contract::{self, Escalation, Json, Task};
+use super::approving::Asked;
+use super::outcome::{Cause, GateOutcome, OutcomeKind, Rejection, TransformOutcome};
+use super::recording::Due;
+use super::{Recall, Shared, observers};
+use crate::approval::{self, ProposedResponse, Question};
+use crate::audit::{Answer as ApproversAnswer, CallRecord, Observed, Record, raw};
+use crate::chain::{self, Answer, Asker, Decision, Gate, Member, Objection, OnFailure, Passage, Transform};
+use crate::contract::{self, Task};
 use crate::event::{CollectEvent, Dispatched, Event, EventKind, GateEvent, Shape, TransformEvent};
 use crate::plugin::Plugin;
-use crate::sandbox::capability::{Effects, EventFacts};
-use crate::sandbox::{Failure, FailureKind, GuestSetup};
-use crate::state::{View, Writes};
+use crate::sandbox::capability::{Effects, EventFacts, Reminder};
+use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
+use crate::state::{Snapshot, View, Writes};
+use crate::store::StoreError;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// An event being settled.
 pub(crate) struct Dispatch<'a> {
-    session: &'a Shared,
+    session: &'a Arc<Shared>,
     info: contract::Session,
     facts: EventFacts,
     chain: &'a [Plugin],
     ledger: Vec<Ledger>,
     record: Record,
+    answer: Option<ApproversAnswer>,
+    /// What is given again of an event that was recorded.
+    recall: Option<Recall>,
+    /// Whether observers are waited for.
+    await_observers: bool,
     /// Bytes of the value as JSON, as it now is.
     size: usize,
 }
@@ -29,9 +37,9 @@ pub(crate) struct Dispatch<'a> {
 /// What one plugin did beside its verdicts, so far.
 #[derive(Default)]
 struct Ledger {
-    snapshot: Option<View>,
-    /// Of its last call that returned.
-    writes: Option<Writes>,
+    snapshot: Option<Arc<Snapshot>>,
+    /// Of its last call that returned, with the index of its record.
+    writes: Option<(usize, Writes)>,
     /// Of its last call; none where that failed. With the index of its record.
     last: Option<(usize, Effects)>,
     /// Of each call whose change is part of the final value.
@@ -41,39 +49,60 @@ struct Ledger {
     narrowed: bool,
 }
 
+/// What an event begins with, beside its value.
+pub(super) struct Beginning {
+    pub(super) info: contract::Session,
+    pub(super) facts: EventFacts,
+    pub(super) recall: Option<Recall>,
+    pub(super) await_observers: bool,
+}
+
 impl<'a> Dispatch<'a> {
     pub(super) fn new(
-        session: &'a Shared,
+        session: &'a Arc<Shared>,
         event: EventKind,
-        info: contract::Session,
-        raw_event: Option<Json>,
+        beginning: Beginning,
         original: Box<RawValue>,
     ) -> Self {
+        let Beginning { info, facts, recall, await_observers } = beginning;
         let chain = session.host.chain(event);
-        let time = super::now();
-        let facts = EventFacts {
-            id: session.next_event_id(),
-            time,
-            round: 1,
-            parent_session: session.spec.parent.clone(),
-            raw: raw_event,
-        };
         let record = Record {
             id: facts.id.clone(),
             session: info.id.clone(),
+            turn: info.turn,
             event,
-            time,
-            outcome: "observed",
+            time: facts.time,
+            outcome: OutcomeKind::Observed,
             by: Vec::new(),
+            cause: None,
             reason: None,
             changed_by: Vec::new(),
             original,
             last: None,
+            response: None,
+            raw: facts.raw.clone(),
+            questions: Vec::new(),
+            approved_by: None,
             calls: Vec::new(),
             unconcerned: Vec::new(),
+            not_replayable: Vec::new(),
+            withheld: std::collections::BTreeMap::new(),
         };
         let size = record.original.get().len();
-        Self { session, info, facts, chain, ledger: chain.iter().map(|_| Ledger::default()).collect(), record, size }
+        let ledger = chain.iter().map(|_| Ledger::default()).collect();
+        Self { session, info, facts, chain, ledger, record, answer: None, recall, await_observers, size }
+    }
+
+    /// Tells observers of an event that has been settled and recorded.
+    pub(super) fn to_tell(
+        session: &'a Arc<Shared>,
+        event: EventKind,
+        info: contract::Session,
+        facts: EventFacts,
+        size: usize,
+    ) -> Self {
+        let beginning = Beginning { info, facts, recall: None, await_observers: true };
+        Self { size, ..Self::new(session, event, beginning, RawValue::NULL.to_owned()) }
     }
 
     /// Settles a gate event.
@@ -90,28 +119,49 @@ impl<'a> Dispatch<'a> {
                 self.changed(ask.member, gate.value());
             }
         }
-        match gate.decide() {
-            Decision::Rejected(objection) => GateOutcome::Rejected(self.rejection(objection)),
-            Decision::Stands { value, changed_by, response, questions, .. } => {
+        let rules = self.session.rules(&self.info);
+        match gate.decide(|value| E::asks(value, &rules)) {
+            Decision::Rejected(objection) => {
+                let rejection = self.rejection(objection);
+                // It is a no all the same; the log says so once it can be written.
+                if let Err(error) = self.conclude(Due::Now).await {
+                    self.record_without_effects(&error);
+                }
+                GateOutcome::Rejected(rejection)
+            }
+            Decision::Stands { value, changed_by, response, questions, approved_by } => {
+                let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
                 self.record.changed_by = self.names(changed_by);
-                let proposed = response.as_ref().map(|(member, response)| ProposedResponse {
-                    by: self.chain[*member].name().to_owned(),
-                    result: raw(response),
-                });
-                if let Err(rejection) = self.approve(questions, proposed).await {
-                    return GateOutcome::Rejected(rejection);
+                self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
+                self.record.response = response.as_ref().map(|(_, response)| raw(response));
+                let stands = if response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
+                self.record.outcome = if questions.is_empty() { stands } else { OutcomeKind::Escalated };
+                self.record.by = match &response {
+                    Some((by, _)) if questions.is_empty() => vec![by.clone()],
+                    _ => questions.iter().map(|(asker, _)| self.asker(*asker).to_string()).collect(),
+                };
+                let question = |(asker, escalation)| Question { by: self.asker(asker), escalation };
+                self.record.questions = questions.into_iter().map(question).collect();
+                if let Err(error) = self.conclude(Due::Now).await {
+                    return GateOutcome::Rejected(self.not_recorded(&error));
+                }
+                if self.record.outcome == OutcomeKind::Escalated {
+                    let proposed = response
+                        .as_ref()
+                        .zip(self.record.response.clone())
+                        .map(|((by, _), result)| ProposedResponse { by: by.clone(), result });
+                    let asked = Asked::new(self.session, &self.info, &self.record, proposed, stands);
+                    match asked.answer().await {
+                        Ok(answer) => self.answer = Some(answer),
+                        Err((answer, rejection)) => {
+                            self.answer = Some(answer);
+                            return GateOutcome::Rejected(rejection);
+                        }
+                    }
                 }
                 match response {
-                    Some((member, response)) => {
-                        let by = self.chain[member].name().to_owned();
-                        self.record.outcome = "responded";
-                        self.record.by = vec![by.clone()];
-                        GateOutcome::Responded { value, response, by }
-                    }
-                    None => {
-                        self.record.outcome = "allowed";
-                        GateOutcome::Allowed { value }
-                    }
+                    Some((by, response)) => GateOutcome::Responded { value, response, by },
+                    None => GateOutcome::Allowed { value },
                 }
             }
         }
@@ -142,15 +192,25 @@ impl<'a> Dispatch<'a> {
         match transform.decide() {
             Ok((value, changed_by)) => {
                 self.record.changed_by = self.names(changed_by);
-                self.record.outcome = "passed";
-                TransformOutcome::Passed { value }
+                self.record.outcome = OutcomeKind::Passed;
+                match self.conclude(Due::Soon).await {
+                    Ok(()) => TransformOutcome::Passed { value },
+                    Err(error) => TransformOutcome::Withheld(self.not_recorded(&error)),
+                }
             }
-            Err(objection) => TransformOutcome::Withheld(self.rejection(objection)),
+            Err(objection) => {
+                let rejection = self.rejection(objection);
+                if let Err(error) = self.conclude(Due::Soon).await {
+                    self.record_without_effects(&error);
+                }
+                TransformOutcome::Withheld(rejection)
+            }
         }
     }
 
     /// Settles an event to which plugins add tasks.
     pub(crate) async fn collect<E: CollectEvent + Dispatched>(&mut self, payload: E::Payload) -> Vec<Task> {
+        let members = self.members();
         let mut additions = Vec::new();
         for member in 0..self.chain.len() {
             let called = self.call::<E>(member, 1, &payload).await;
@@ -158,13 +218,11 @@ impl<'a> Dispatch<'a> {
                 self.verdict(&verdict);
                 E::tasks(verdict)
             });
-            if let Ok(tasks) = self.outcome_of(member, tasks)
-                && self.chain[member].enforces()
-            {
-                if !tasks.is_empty() {
+            if let Ok(tasks) = self.outcome_of(member, tasks) {
+                if !tasks.is_empty() && members[member].enforcing {
                     self.record.by.push(self.chain[member].name().to_owned());
                 }
-                additions.push(tasks);
+                additions.push((members[member], tasks));
             }
         }
         let (tasks, left_out) = chain::merge(additions);
@@ -174,41 +232,121 @@ impl<'a> Dispatch<'a> {
                 chain::MAX_TASKS
             ));
         }
-        self.record.outcome = "collected";
-        tasks
+        self.record.outcome = OutcomeKind::Collected;
+        match self.conclude(Due::Soon).await {
+            Ok(()) => tasks,
+            Err(error) => {
+                if !tasks.is_empty() {
+                    self.session.notice(format!("the tasks that plugins added are left out: {error}"));
+                }
+                self.record_without_effects(&error);
+                Vec::new()
+            }
+        }
     }
 
-    /// Tells those who only listen.
+    /// Records what happened, and has those told who listen.
     pub(crate) async fn observe<E: Dispatched<Return = ()>>(&mut self, payload: E::Payload) {
+        // Whoever feeds records in by hand does not write any.
+        if E::KIND != EventKind::AuditRecord
+            && let Err(error) = self.conclude(Due::Soon).await
+        {
+            tracing::error!(%error, event = %E::KIND, "an event could not be recorded");
+        }
+        if self.chain.is_empty() {
+            return;
+        }
+        if self.await_observers {
+            self.hear::<E>(&payload).await;
+            self.conclude_observed().await;
+        } else {
+            let (info, facts) = (self.info.clone(), self.facts.clone());
+            observers::tell::<E>(self.session, info, facts, payload, self.size);
+        }
+    }
+
+    /// Tells each observer.
+    pub(super) async fn hear<E: Dispatched<Return = ()>>(&mut self, payload: &E::Payload) {
         for member in 0..self.chain.len() {
-            let called = self.call::<E>(member, 1, &payload).await;
+            let called = self.call::<E>(member, 1, payload).await;
             // An observer's failure is in the record, and changes nothing.
             let _ = self.outcome_of(member, called);
         }
     }
 
-    /// Makes the effects hold, and gives the record.
-    pub(super) fn finish(mut self) -> Record {
-        let session = self.session;
+    /// Records what the observers did, and makes what they wrote hold.
+    pub(super) async fn conclude_observed(&mut self) {
+        let (writes, reminders) = self.effects();
+        // The record of a record would never end.
+        if self.record.event == EventKind::AuditRecord {
+            return;
+        }
+        let observed = Observed {
+            id: self.record.id.clone(),
+            session: self.info.id.clone(),
+            event: self.record.event,
+            time: super::now(),
+            calls: self.record.calls.clone(),
+        };
+        match self.session.record(&self.info, &observed, writes, Due::Soon).await {
+            Ok(()) => self.session.remind(reminders),
+            Err(error) => tracing::error!(%error, "what observers did could not be recorded, and does not hold"),
+        }
+    }
+
+    /// The record, and what a person answered.
+    pub(super) fn finish(self) -> (Record, Option<ApproversAnswer>) {
+        (self.record, self.answer)
+    }
+
+    /// Records the event and makes its effects hold: both, or neither.
+    async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
+        let (writes, reminders) = self.effects();
+        self.session.record(&self.info, &self.record, writes, due).await?;
+        self.session.remind(reminders);
+        Ok(())
+    }
+
+    /// Where a record could not be written, none of its effects hold; what is left of it is written when that can be done.
+    fn record_without_effects(&mut self, error: &StoreError) {
+        tracing::error!(%error, event = %self.record.event, id = self.record.id, "an event could not be recorded");
+        for call in &mut self.record.calls {
+            call.wrote.clear();
+            call.findings.clear();
+        }
+        self.session.record_soon(&self.info, &self.record);
+    }
+
+    /// What has no record may not happen.
+    fn not_recorded(&mut self, error: &StoreError) -> Rejection {
+        let rejection = self.rejected(Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string()));
+        self.record_without_effects(error);
+        rejection
+    }
+
+    /// Settles which effects hold: notes them in the record, and gives what is to be written and what the model is told.
+    fn effects(&mut self) -> (Vec<(Arc<str>, Writes)>, Vec<Reminder>) {
+        let (mut all_writes, mut reminders) = (Vec::new(), Vec::new());
         // Without a final value no change is part of it; then only the effects of the last call hold.
-        let stands = !matches!(self.record.outcome, "rejected" | "withheld");
+        let stands = !self.record.outcome.is_no();
         for (plugin, mut ledger) in self.chain.iter().zip(std::mem::take(&mut self.ledger)) {
             let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
             ledger.kept.retain(|(call, _)| stands || Some(*call) == last);
-            if let Some(writes) = ledger.writes {
-                session.host.state().commit(plugin.name(), &self.info.id, writes, self.facts.time);
+            if let Some((call, writes)) = ledger.writes.filter(|(_, writes)| !writes.is_empty()) {
+                self.record.calls[call].wrote = writes.recorded();
+                all_writes.push((Arc::clone(&plugin.shared.name), writes));
             }
             for (call, effects) in ledger.kept.into_iter().chain(ledger.last) {
                 self.record.calls[call].findings = effects.findings;
                 if plugin.enforces() {
-                    session.remind(effects.reminders);
+                    reminders.extend(effects.reminders);
                 }
             }
             if ledger.narrowed && !ledger.asked {
                 self.record.unconcerned.push(plugin.name().to_owned());
             }
         }
-        self.record
+        (all_writes, reminders)
     }
 
     fn members(&self) -> Vec<Member> {
@@ -247,7 +385,6 @@ impl<'a> Dispatch<'a> {
         round: u32,
         payload: &E::Payload,
     ) -> Result<E::Return, Failure> {
-        let session = self.session;
         let plugin = &self.chain[member];
         let entry = plugin.entry();
         self.ledger[member].asked = true;
@@ -255,17 +392,20 @@ impl<'a> Dispatch<'a> {
         self.record.calls.push(CallRecord {
             plugin: plugin.name().to_owned(),
             digest: entry.digest,
+            config: plugin.shared.config_digest,
             mode: entry.mode,
             round,
             verdict: None,
             failure: None,
             fuel: 0,
             micros: 0,
+            inputs: crate::audit::Inputs::default(),
+            wrote: Vec::new(),
             log: Vec::new(),
             log_dropped: 0,
             findings: Vec::new(),
         });
-        if session.is_tripped(plugin.name()) {
+        if self.session.is_tripped(plugin.name(), self.observes()) {
             return Err(Failure::new(
                 FailureKind::Tripped,
                 format!("failed {} times in a row and is not asked again in this session", super::FAILURES_TO_TRIP),
@@ -277,12 +417,27 @@ impl<'a> Dispatch<'a> {
                 format!("is not given an event of {} bytes (limits.input is {})", self.size, entry.limits.input),
             ));
         }
-        let state = entry.grants.state.as_ref().map(|grant| {
-            let snapshot = &mut self.ledger[member].snapshot;
-            let view = || session.host.state().view(plugin.name(), &self.info.id, grant.quota.get(), self.facts.time);
-            snapshot.get_or_insert_with(view).clone()
+        let setup = self.setup(member, round);
+        let called = plugin.call::<E>(&self.info, payload, setup).await;
+        self.note(member, called)
+    }
+
+    /// What the call of a plugin has.
+    fn setup(&mut self, member: usize, round: u32) -> GuestSetup {
+        let session = self.session;
+        let plugin = &self.chain[member];
+        let recall = self.recall.as_ref();
+        let state = plugin.entry().grants.state.as_ref().map(|grant| {
+            let snapshot = self.ledger[member].snapshot.get_or_insert_with(|| {
+                let snapshot = session.host.store().snapshot(&plugin.shared.name, &self.info.id, self.facts.time);
+                match recall {
+                    Some(recall) => recall.state(plugin.name(), snapshot),
+                    None => snapshot,
+                }
+            });
+            View::new(Arc::clone(snapshot), grant.quota.get(), self.facts.time)
         });
-        let setup = GuestSetup {
+        GuestSetup {
             plugin: Arc::clone(&plugin.shared.name),
             event: EventFacts { round, ..self.facts.clone() },
             grants: Arc::clone(&plugin.shared.grants),
@@ -290,18 +445,34 @@ impl<'a> Dispatch<'a> {
             transcript: session.transcript(),
             model: session.host.model(),
             model_calls: session.model_calls(plugin.name()),
-        };
-        let called = plugin.call::<E>(&self.info, payload, setup).await;
-        if let Some(record) = self.record.calls.last_mut() {
-            record.fuel = called.fuel;
-            record.micros = u64::try_from(called.time.as_micros()).unwrap_or(u64::MAX);
-            record.log = called.log;
-            record.log_dropped = called.log_dropped;
+            recalled: recall.map(|recall| recall.inputs(plugin.name(), round)),
+        }
+    }
+
+    /// Notes what a call did.
+    fn note<T>(&mut self, member: usize, called: Called<T>) -> Result<T, Failure> {
+        let call = self.record.calls.len() - 1;
+        let record = &mut self.record.calls[call];
+        record.fuel = called.fuel;
+        record.micros = u64::try_from(called.time.as_micros()).unwrap_or(u64::MAX);
+        record.log = called.log;
+        record.log_dropped = called.log_dropped;
+        record.inputs = called.inputs;
+        record.inputs.state = called.reads.recorded();
+        let name = self.chain[member].name();
+        let mut unrepeatable: Vec<&str> = called.unrepeatable.into_iter().collect();
+        if called.missed {
+            unrepeatable.push("it asked for what the log does not have");
+        }
+        let unrepeatable = unrepeatable.into_iter().map(|why| format!("{name}: {why}"));
+        for why in unrepeatable {
+            if !self.record.not_replayable.contains(&why) {
+                self.record.not_replayable.push(why);
+            }
         }
         if called.answer.is_ok() {
-            let call = self.record.calls.len() - 1;
             let ledger = &mut self.ledger[member];
-            ledger.writes = called.writes;
+            ledger.writes = called.writes.map(|writes| (call, writes));
             ledger.last = Some((call, called.effects));
         }
         called.answer
@@ -319,12 +490,15 @@ impl<'a> Dispatch<'a> {
         let plugin = &self.chain[member];
         match called {
             Ok(value) => {
-                self.session.succeeded(plugin.name());
+                self.session.succeeded(plugin.name(), self.observes());
                 Ok(value)
             }
             Err(failure) => {
                 if failure.kind != FailureKind::Tripped {
-                    self.session.failed(plugin, &failure);
+                    self.session.failed(plugin, self.observes(), &failure);
+                }
+                if let Some(why) = self.session.why_a_failure_cannot_be_replayed(plugin, self.observes(), &failure) {
+                    self.record.not_replayable.push(format!("{}: {why}", plugin.name()));
                 }
                 if let Some(record) = self.record.calls.last_mut() {
                     record.failure = Some(failure);
@@ -332,6 +506,10 @@ impl<'a> Dispatch<'a> {
                 Err(plugin.on_failure(self.record.event))
             }
         }
+    }
+
+    fn observes(&self) -> bool {
+        self.record.event.shape() == Shape::Observe
     }
 
     /// A plugin's change is part of the value: so are the effects of the call that made it.
@@ -363,39 +541,19 @@ impl<'a> Dispatch<'a> {
     }
 
     fn rejected(&mut self, rejection: Rejection) -> Rejection {
-        self.record.outcome = if self.record.event.shape() == Shape::Transform { "withheld" } else { "rejected" };
+        let transforms = self.record.event.shape() == Shape::Transform;
+        self.record.outcome = if transforms { OutcomeKind::Withheld } else { OutcomeKind::Rejected };
         self.record.by.clone_from(&rejection.by);
+        self.record.cause = Some(rejection.cause);
         self.record.reason = Some(rejection.to_string());
         rejection
     }
 
-    /// Asks a person, where plugins hold questions.
-    async fn approve(
-        &mut self,
-        questions: Vec<(usize, Escalation)>,
-        response: Option<ProposedResponse>,
-    ) -> Result<(), Rejection> {
-        if questions.is_empty() {
-            return Ok(());
+    fn asker(&self, asker: Asker) -> approval::Asker {
+        match asker {
+            Asker::Configuration => approval::Asker::Configuration,
+            Asker::Member(member) => approval::Asker::Plugin(self.chain[member].name().to_owned()),
         }
-        let by: Vec<String> = questions.iter().map(|(member, _)| self.chain[*member].name().to_owned()).collect();
-        let asked = questions.into_iter().zip(&by);
-        let questions: Vec<Question> =
-            asked.map(|((_, escalation), plugin)| Question { plugin: plugin.clone(), escalation }).collect();
-        let first = questions.first().map(|question| question.escalation.question.clone()).unwrap_or_default();
-        let request = ApprovalRequest {
-            id: self.record.id.clone(),
-            session: self.info.id.clone(),
-            event: self.record.event,
-            original: self.record.original.clone(),
-            value: self.record.last.as_ref().unwrap_or(&self.record.original).clone(),
-            changed_by: self.record.changed_by.clone(),
-            response,
-            questions,
-        };
-        approval::resolve(self.session.host.approver(), request)
-            .await
-            .map_err(|reason| self.rejected(Rejection::host(by, Cause::NotApproved, format!("{first} ({reason})"))))
     }
 
     fn names(&self, members: Vec<usize>) -> Vec<String> {

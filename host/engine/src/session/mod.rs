@@ -1,12 +1,19 @@
 //! A session: its events, one at a time and in call order, each settled by the chain of plugins that hear it.
 
+mod approving;
 mod dispatch;
+mod observers;
 mod outcome;
+mod recall;
+mod recording;
 mod rules;
 
-pub use outcome::{Cause, GateOutcome, Never, Rejection, Settled, TransformOutcome};
+pub use observers::MOST_WAITING;
+pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, Settled, TransformOutcome};
 
 pub(crate) use dispatch::Dispatch;
+pub(crate) use observers::Telling;
+pub(crate) use recall::Recall;
 pub(crate) use rules::Rules;
 
 use crate::audit::raw;
@@ -14,9 +21,11 @@ use crate::contract::{self, Json, ToolCall, ToolOrigin};
 use crate::event::{Dispatched, EventKind};
 use crate::host::Host;
 use crate::plugin::Plugin;
-use crate::sandbox::Failure;
-use crate::sandbox::capability::{NoTranscript, Reminder, Transcript};
+use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
+use crate::sandbox::{Failure, FailureKind};
+use dispatch::Beginning;
 use rules::Schemas;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -54,7 +63,8 @@ pub struct SessionSpec {
 }
 
 /// A tool and what its arguments must fit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ToolSpec {
     /// The tool's name.
     pub name: String,
@@ -63,7 +73,8 @@ pub struct ToolSpec {
 }
 
 /// A configured model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ModelRef {
     /// Name of the provider.
     pub provider: String,
@@ -119,6 +130,11 @@ pub struct Session {
 pub struct DispatchOptions {
     /// The agent's own message, where the event came from outside.
     pub raw: Option<Json>,
+    /// Whether observers are waited for: then their calls are in the record that comes back. For trying a plugin; it puts
+    /// observers on the path of the event.
+    pub await_observers: bool,
+    /// What is given again of an event that was recorded.
+    pub(crate) recall: Option<Recall>,
 }
 
 pub(crate) struct Shared {
@@ -131,15 +147,25 @@ pub(crate) struct Shared {
     turn: AtomicU32,
     events: AtomicU64,
     life: Mutex<Life>,
+    observers: observers::Observers,
 }
 
 /// What changes in the course of a session.
 struct Life {
-    failures: HashMap<String, u32>,
+    failures: HashMap<(String, bool), Streak>,
     reminders: Vec<(u32, Reminder)>,
     notices: Vec<String>,
     model_calls: HashMap<String, Arc<AtomicU32>>,
     transcript: Arc<dyn Transcript>,
+}
+
+/// Failures in a row of one plugin: as one that answers, or as one that observes, so that what happens off the path of an
+/// event has no part in its outcome.
+#[derive(Clone, Copy, Default)]
+struct Streak {
+    failures: u32,
+    /// Whether one of them was for lack of time, which no replay can repeat.
+    for_time: bool,
 }
 
 impl Session {
@@ -165,8 +191,11 @@ impl Session {
             turn: AtomicU32::new(0),
             events: AtomicU64::new(0),
             life: Mutex::new(life),
+            observers: observers::Observers::default(),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        let shared = Arc::new(shared);
+        shared.record_opening(&shared.info());
+        Ok(Self { shared })
     }
 
     /// Unique among all sessions.
@@ -238,7 +267,8 @@ impl Session {
             }
         };
         let settled = self.settle::<E>(payload, options).await;
-        Ok(Settled { outcome: serde_json::to_value(settled.outcome)?, record: settled.record })
+        let Settled { outcome, record, answer } = settled;
+        Ok(Settled { outcome: serde_json::to_value(outcome)?, record, answer })
     }
 
     pub(crate) async fn dispatch<E: Dispatched>(&self, payload: E::Payload) -> Settled<E::Outcome> {
@@ -249,13 +279,28 @@ impl Session {
         let _turn = self.shared.order.lock().await;
         let info = self.info();
         let payload = E::prepared(payload, &self.shared.rules(&info));
-        let mut dispatch = Dispatch::new(&self.shared, E::KIND, info, options.raw, raw(&payload));
+        let DispatchOptions { raw: own_message, await_observers, recall } = options;
+        let (id, time) = match &recall {
+            Some(recall) => (recall.id.clone(), recall.time),
+            None => (self.shared.next_event_id(), now()),
+        };
+        let parent_session = self.shared.spec.parent.clone();
+        let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
+        let beginning = Beginning { info, facts, recall, await_observers };
+        let mut dispatch = Dispatch::new(&self.shared, E::KIND, beginning, raw(&payload));
         let outcome = E::settle(&mut dispatch, payload).await;
-        Settled { outcome, record: dispatch.finish() }
+        let (record, answer) = dispatch.finish();
+        Settled { outcome, record, answer }
     }
 
     fn info(&self) -> contract::Session {
-        let Shared { spec, id, turn, .. } = &*self.shared;
+        self.shared.info()
+    }
+}
+
+impl Shared {
+    fn info(&self) -> contract::Session {
+        let Self { spec, id, turn, .. } = self;
         contract::Session {
             id: id.clone(),
             agent: spec.agent.clone(),
@@ -270,7 +315,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.host.state().end_session(&self.shared.id);
+        self.shared.record_end(&self.shared.info());
+        self.shared.host.store().forget(&self.shared.id);
         self.shared.host.release(&self.shared.id);
     }
 }
@@ -287,7 +333,8 @@ impl Shared {
     }
 
     fn rules<'a>(&'a self, info: &'a contract::Session) -> Rules<'a> {
-        Rules { actions: self.host.actions(), schemas: &self.schemas, spec: &self.spec, cwd: &info.cwd }
+        let asks = self.host.asks();
+        Rules { actions: self.host.actions(), schemas: &self.schemas, spec: &self.spec, cwd: &info.cwd, asks }
     }
 
     /// The session's identifier and a number: unique without asking the system for random numbers.
@@ -307,26 +354,37 @@ impl Shared {
         Arc::clone(self.life().model_calls.entry(plugin.to_owned()).or_default())
     }
 
-    fn is_tripped(&self, plugin: &str) -> bool {
-        self.life().failures.get(plugin).is_some_and(|&failures| failures >= FAILURES_TO_TRIP)
+    fn is_tripped(&self, plugin: &str, observes: bool) -> bool {
+        let streak = self.life().failures.get(&(plugin.to_owned(), observes)).copied().unwrap_or_default();
+        streak.failures >= FAILURES_TO_TRIP
     }
 
-    fn succeeded(&self, plugin: &str) {
-        self.life().failures.remove(plugin);
+    fn succeeded(&self, plugin: &str, observes: bool) {
+        self.life().failures.remove(&(plugin.to_owned(), observes));
     }
 
     /// Counts a failure; the user is told once when the plugin is tripped.
-    fn failed(&self, plugin: &Plugin, failure: &Failure) {
+    fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
         let mut life = self.life();
-        let failures = life.failures.entry(plugin.name().to_owned()).or_default();
-        *failures += 1;
-        if *failures == FAILURES_TO_TRIP {
+        let streak = life.failures.entry((plugin.name().to_owned(), observes)).or_default();
+        streak.failures += 1;
+        streak.for_time |= failure.kind.is_wall_time();
+        if streak.failures == FAILURES_TO_TRIP {
             let name = plugin.name();
             life.notices.push(format!(
                 "the plugin {name} failed {FAILURES_TO_TRIP} times in a row (it {failure}) and is not asked again in this \
                  session; its `on-failure` decides in its place"
             ));
         }
+    }
+
+    /// Why the same event may not bring the same failure again.
+    fn why_a_failure_cannot_be_replayed(&self, plugin: &Plugin, observes: bool, failure: &Failure) -> Option<&'static str> {
+        if failure.kind.is_wall_time() {
+            return Some("it ran out of wall time");
+        }
+        let streak = self.life().failures.get(&(plugin.name().to_owned(), observes)).copied().unwrap_or_default();
+        (failure.kind == FailureKind::Tripped && streak.for_time).then_some("it was tripped for lack of wall time")
     }
 
     fn remind(&self, reminders: Vec<Reminder>) {

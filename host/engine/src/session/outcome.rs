@@ -1,9 +1,9 @@
 //! What an embedder gets back: outcomes that carry what may run, and nothing else.
 
-use crate::audit::Record;
+use crate::audit::{Answer, Record};
 use crate::contract::Refusal;
 use crate::sandbox::FailureKind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// An outcome, and the record of how it came about.
 #[derive(Clone, Debug, Serialize)]
@@ -13,6 +13,17 @@ pub struct Settled<O> {
     pub outcome: O,
     /// Who was asked, and what each said.
     pub record: Record,
+    /// What a person answered, where the event was escalated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+}
+
+impl<O> Settled<O> {
+    /// What came of the event in the end: where it was escalated, after the answer.
+    #[must_use]
+    pub fn kind(&self) -> OutcomeKind {
+        self.answer.as_ref().map_or(self.record.outcome, |answer| answer.outcome)
+    }
 }
 
 /// The response to an event to which no plugin can respond: there is none.
@@ -61,7 +72,8 @@ pub enum TransformOutcome<V> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Rejection {
-    /// The plugins that said it, or that did not answer; never empty but where an embedder made it.
+    /// The plugins that said it, that did not answer or that asked; `the configuration` where an `[[ask]]` rule asked.
+    /// Empty where it could not be recorded.
     pub by: Vec<String>,
     /// What kind of no.
     pub cause: Cause,
@@ -69,8 +81,72 @@ pub struct Rejection {
     pub refusal: Refusal,
 }
 
+/// What came of an event, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OutcomeKind {
+    /// A gate: the value may run.
+    Allowed,
+    /// A gate: a plugin gave the result.
+    Responded,
+    /// A gate: a person is asked.
+    Escalated,
+    /// A gate: it may not run.
+    Rejected,
+    /// A transform: the value goes on.
+    Passed,
+    /// A transform: nothing goes on but the refusal.
+    Withheld,
+    /// Plugins were asked for tasks.
+    Collected,
+    /// It happened; observers hear of it.
+    Observed,
+}
+
+impl OutcomeKind {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Allowed,
+        Self::Responded,
+        Self::Escalated,
+        Self::Rejected,
+        Self::Passed,
+        Self::Withheld,
+        Self::Collected,
+        Self::Observed,
+    ];
+
+    /// The word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Responded => "responded",
+            Self::Escalated => "escalated",
+            Self::Rejected => "rejected",
+            Self::Passed => "passed",
+            Self::Withheld => "withheld",
+            Self::Collected => "collected",
+            Self::Observed => "observed",
+        }
+    }
+
+    /// Whether it is a no.
+    #[must_use]
+    pub fn is_no(self) -> bool {
+        matches!(self, Self::Rejected | Self::Withheld)
+    }
+}
+
+impl std::fmt::Display for OutcomeKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What kind of no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Cause {
@@ -82,6 +158,8 @@ pub enum Cause {
     Disagreement,
     /// A person said no, or nobody answered.
     NotApproved,
+    /// It could not be recorded, so nothing of it may happen.
+    NotRecorded,
 }
 
 impl Rejection {
@@ -104,6 +182,7 @@ impl Rejection {
             Cause::Failed(_) => "failed",
             Cause::Disagreement => "disagreed",
             Cause::NotApproved => "not approved",
+            Cause::NotRecorded => "not recorded",
         }
     }
 }
@@ -120,6 +199,7 @@ impl std::fmt::Display for Rejection {
             Cause::Failed(_) => write!(f, "Blocked because the plugin {by} failed: it {reason}"),
             Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
             Cause::NotApproved => write!(f, "Not approved (asked by {by}): {reason}"),
+            Cause::NotRecorded => write!(f, "Blocked because the audit log cannot be written: {reason}"),
         }
     }
 }

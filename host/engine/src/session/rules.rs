@@ -2,7 +2,8 @@
 
 use super::SessionSpec;
 use crate::action::ActionMap;
-use crate::contract::{Action, ToolCall};
+use crate::allowlist::AskRule;
+use crate::contract::{Action, Escalation, ToolCall};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -13,6 +14,7 @@ pub(crate) struct Rules<'a> {
     pub(super) schemas: &'a Schemas,
     pub(super) spec: &'a SessionSpec,
     pub(super) cwd: &'a str,
+    pub(super) asks: &'a [AskRule],
 }
 
 /// The input schemas of a session's tools, compiled.
@@ -72,6 +74,11 @@ impl Rules<'_> {
             return Err(format!("changed the arguments to some that `{}` does not take: {error}", call.name));
         }
         Ok(self.actions.call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
+    }
+
+    /// What the configuration asks about a call.
+    pub(crate) fn asks(&self, call: &ToolCall) -> Vec<Escalation> {
+        self.asks.iter().filter(|rule| rule.matches(call)).map(|rule| rule.question_about(call)).collect()
     }
 
     /// Whether a request may be moved there.

@@ -9,7 +9,6 @@ use crate::exit::{Exit, Stop};
 use crate::loading;
 use crate::output::{self, quoted};
 use crate::terminal_approver;
-use hookhost::audit::Record;
 use hookhost::session::DispatchOptions;
 use hookhost::{Session, Settled};
 use payload::Payload;
@@ -27,7 +26,9 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     session.set_turn(turn);
 
     let parameters = payload.parameters(&session);
-    let settled = session.dispatch_event(event, parameters, DispatchOptions::default()).await;
+    // Whoever tries a plugin wants to see what it did.
+    let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
+    let settled = session.dispatch_event(event, parameters, options).await;
     let settled = settled.map_err(|error| payload::wrong(event, &error))?;
     output::print_json(&as_json(&settled, &session))?;
     Ok(exit(&settled))
@@ -35,11 +36,11 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
 
 /// What was decided, and by whom: the record, in the order in which a person reads it.
 fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
-    let Settled { outcome, record } = settled;
+    let Settled { outcome, record, .. } = settled;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("event", json!(record.event));
-    put("outcome", json!(record.outcome));
+    put("outcome", json!(settled.kind()));
     if let Some(cause) = cause(outcome) {
         put("cause", json!(cause));
     }
@@ -58,7 +59,7 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     }
     put("changed-by", json!(record.changed_by));
     put("original", json!(record.original));
-    put("final", last(record));
+    put("final", last(settled));
     put("calls", json!(record.calls));
     put("unconcerned", json!(record.unconcerned));
     put("reminders", json!(session.reminders()));
@@ -70,11 +71,9 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
 }
 
 /// The value that stands; `null` where none does.
-fn last(record: &Record) -> Value {
-    match record.outcome {
-        "rejected" | "withheld" => Value::Null,
-        _ => json!(record.last.as_ref().unwrap_or(&record.original)),
-    }
+fn last(settled: &Settled<Value>) -> Value {
+    let Settled { record, .. } = settled;
+    if settled.kind().is_no() { Value::Null } else { json!(record.last.as_ref().unwrap_or(&record.original)) }
 }
 
 /// Why the event was rejected, in one word.
@@ -84,6 +83,7 @@ fn cause(outcome: &Value) -> Option<&'static str> {
         (Some("verdict"), _) => "verdict",
         (Some("disagreement"), _) => "disagreement",
         (Some("not-approved"), _) => "not-approved",
+        (Some("not-recorded"), _) => "not-recorded",
         (_, Some("out-of-fuel" | "compute" | "deadline")) => "timed-out",
         _ => "failed",
     })

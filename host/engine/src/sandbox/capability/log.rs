@@ -1,10 +1,10 @@
 //! `log`: lines into the host's log, bounded and attributed.
 
 use super::{Guest, wit};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How much a line matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Level {
@@ -15,7 +15,7 @@ pub enum Level {
 }
 
 /// A line that a plugin wrote, by `log` or to its standard output or error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// How much it matters.
     pub level: Level,

@@ -7,6 +7,7 @@ mod effects;
 mod event;
 mod log;
 mod model;
+mod recalled;
 mod state;
 mod transcript;
 
@@ -18,6 +19,7 @@ pub use transcript::{Message, Transcript};
 pub(crate) use effects::Effects;
 pub(crate) use event::EventFacts;
 pub(crate) use log::Log;
+pub(crate) use recalled::Recalled;
 pub(crate) use transcript::NoTranscript;
 
 use super::guest::Guest;

@@ -1,8 +1,10 @@
 //! `model`: side calls to a language model, within the grant's budget.
 
 use super::{Guest, wit};
+use crate::audit::{ModelAnswer, ModelReply};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use wit::model::Error;
@@ -17,7 +19,8 @@ pub trait Model: Send + Sync {
 }
 
 /// A side call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ModelRequest {
     /// What the model is to do.
     pub instructions: String,
@@ -26,29 +29,56 @@ pub struct ModelRequest {
     /// Tokens that the answer may have.
     pub max_output_tokens: u32,
     /// Sampling temperature; absent: the model's own default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
+}
+
+impl From<ModelReply> for Result<String, Error> {
+    fn from(reply: ModelReply) -> Self {
+        match reply {
+            ModelReply::Completion(text) => Ok(text),
+            ModelReply::Denied(why) => Err(Error::Denied(why)),
+            ModelReply::Failed(why) => Err(Error::Failed(why)),
+            ModelReply::BudgetExceeded => Err(Error::BudgetExceeded),
+        }
+    }
 }
 
 impl wit::model::Host for Guest {
     async fn complete(&mut self, request: wit::model::Request) -> wasmtime::Result<Result<String, Error>> {
         self.count_call()?;
-        let Some(grant) = &self.grants.model else {
-            return Ok(Err(Error::Denied("the allowlist grants no model".into())));
-        };
-        let Some(model) = self.model.clone() else {
-            return Ok(Err(Error::Denied("this agent offers plugins no model".into())));
-        };
-        if self.model_calls.fetch_add(1, Ordering::Relaxed) >= grant.max_calls.get() {
-            return Ok(Err(Error::BudgetExceeded));
-        }
         let request = ModelRequest {
             instructions: request.instructions,
             input: request.input,
             max_output_tokens: request.max_output_tokens,
             temperature: request.temperature,
         };
+        let reply = match &mut self.recalled {
+            Some(recalled) => recalled.reply(&request),
+            None => self.reply(request.clone()).await,
+        };
+        self.inputs.model.push(ModelAnswer { request, answer: reply.clone() });
+        Ok(reply.into())
+    }
+}
+
+impl Guest {
+    async fn reply(&mut self, request: ModelRequest) -> ModelReply {
+        let Some(grant) = &self.grants.model else {
+            return ModelReply::Denied("the allowlist grants no model".into());
+        };
+        let Some(model) = &self.model else {
+            return ModelReply::Denied("this agent offers plugins no model".into());
+        };
+        if self.model_calls.fetch_add(1, Ordering::Relaxed) >= grant.max_calls.get() {
+            return ModelReply::BudgetExceeded;
+        }
         // It is the embedder's code: its panic must not become the host's.
         let asked = AssertUnwindSafe(async { model.complete(&grant.name, request).await }).catch_unwind();
-        Ok(asked.await.unwrap_or_else(|_| Err("the model failed".into())).map_err(Error::Failed))
+        match asked.await {
+            Ok(Ok(text)) => ModelReply::Completion(text),
+            Ok(Err(why)) => ModelReply::Failed(why),
+            Err(_) => ModelReply::Failed("the model failed".into()),
+        }
     }
 }

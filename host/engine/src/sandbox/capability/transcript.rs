@@ -1,11 +1,16 @@
 //! `transcript`: the conversation, read as needed.
 
 use super::{Guest, wit};
+use crate::audit::TranscriptRead;
 use crate::sandbox::failure::{Failure, FailureKind, Limit};
+use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Most bytes of contents that one `read` returns.
 const PAGE: usize = 1 << 20;
+
+/// Most bytes of the conversation that the record of one call repeats; a call that read more cannot be replayed.
+const RECORDED: usize = 256 * 1024;
 
 /// The conversation of a session, as its embedder keeps it.
 pub trait Transcript: Send + Sync {
@@ -16,7 +21,7 @@ pub trait Transcript: Send + Sync {
 }
 
 /// One message of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
@@ -40,23 +45,53 @@ impl Transcript for NoTranscript {
 impl wit::transcript::Host for Guest {
     fn length(&mut self) -> wasmtime::Result<u32> {
         self.count_call()?;
-        guarded(|| self.transcript.length())
+        let length = guarded(|| self.transcript().length())?;
+        self.inputs.transcript.get_or_insert_default().length = length;
+        Ok(length)
     }
 
     fn read(&mut self, start: u32, count: u32) -> wasmtime::Result<Vec<wit::transcript::Message>> {
         self.count_call()?;
-        guarded(|| {
+        let (length, messages) = guarded(|| {
             let mut bytes = 0;
-            let messages = (start..start.saturating_add(count)).map_while(|index| self.transcript.message(index));
-            messages
-                .take_while(|message| {
-                    let first = bytes == 0;
-                    bytes += message.content.len();
-                    first || bytes <= PAGE
-                })
-                .map(|message| wit::transcript::Message { role: message.role, content: message.content })
-                .collect()
-        })
+            let indices = start..start.saturating_add(count);
+            let messages = indices.map_while(|index| Some((index, self.transcript().message(index)?)));
+            let page = messages.take_while(|(_, message)| {
+                let first = bytes == 0;
+                bytes += message.content.len();
+                first || bytes <= PAGE
+            });
+            (self.transcript().length(), page.collect::<Vec<_>>())
+        })?;
+        self.note_read(length, &messages);
+        let wit = |(_, message): (u32, Message)| wit::transcript::Message { role: message.role, content: message.content };
+        Ok(messages.into_iter().map(wit).collect())
+    }
+}
+
+impl Guest {
+    fn transcript(&self) -> &dyn Transcript {
+        match &self.recalled {
+            Some(recalled) => recalled,
+            None => &*self.transcript,
+        }
+    }
+
+    /// Notes what was read, as far as there is room for it in the record.
+    fn note_read(&mut self, length: u32, messages: &[(u32, Message)]) {
+        let read: &mut TranscriptRead = self.inputs.transcript.get_or_insert_default();
+        read.length = length;
+        for (index, message) in messages {
+            if read.messages.contains_key(index) {
+                continue;
+            }
+            self.recorded_bytes += message.role.len() + message.content.len();
+            if self.recorded_bytes > RECORDED {
+                self.unrepeatable.insert("it read more of the conversation than the log repeats");
+                return;
+            }
+            read.messages.insert(*index, message.clone());
+        }
     }
 }
 

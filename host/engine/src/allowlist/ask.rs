@@ -1,0 +1,75 @@
+//! `[[ask]]`: the tool calls that a person is asked about, whatever the plugins say.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::{ActionKind, Origin, ToolPattern, narrowing::Narrowing};
+use crate::contract::{Escalation, ToolCall};
+
+/// A rule that asks a person about each tool call that it matches. Rules add up: where several match, each asks, and a
+/// project's file can add some and take none away. A plugin's `approve`, with the grant of that name, waives what rules
+/// ask; it waives no question of another plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AskRule {
+    /// `actions`: it asks about calls that do one of these; default all. An empty list is an error.
+    pub actions: Option<BTreeSet<ActionKind>>,
+    /// `tools`: it asks about calls of tools that fit one of these; default all. Narrows `actions` further. An empty list
+    /// is an error, and so is a rule with neither `actions` nor `tools`: `["*"]` is every tool.
+    pub tools: Option<Vec<ToolPattern>>,
+    /// `question`: what the person is asked. Default: one sentence that names the tool. An empty text is an error.
+    pub question: Option<String>,
+    /// Where it is written; `None` where a program made it.
+    pub origin: Option<Origin>,
+}
+
+impl AskRule {
+    /// Whether a person is asked about this call. Also about one of a known tool whose arguments cannot be read, where the
+    /// rule asks about what such a tool does.
+    #[must_use]
+    pub fn matches(&self, call: &ToolCall) -> bool {
+        Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }.admits(call)
+    }
+
+    /// What the person is asked about this call.
+    #[must_use]
+    pub fn question_about(&self, call: &ToolCall) -> Escalation {
+        let question = self.question.clone().unwrap_or_else(|| format!("May the tool {} run?", call.name));
+        Escalation { question, code: None }
+    }
+
+    /// The rules of the file that it breaks: each with the key that it is about, where it is about one, and why.
+    pub(super) fn broken(&self) -> impl Iterator<Item = (Option<&'static str>, &'static str)> {
+        const EMPTY: &str = "an empty list asks about nothing: leave the key out, or the whole rule";
+        let broken = [
+            (
+                self.actions.is_none() && self.tools.is_none(),
+                None,
+                "a rule says what it asks about: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
+            ),
+            (self.actions.as_ref().is_some_and(BTreeSet::is_empty), Some("actions"), EMPTY),
+            (self.tools.as_ref().is_some_and(Vec::is_empty), Some("tools"), EMPTY),
+            (
+                self.question.as_ref().is_some_and(|question| question.trim().is_empty()),
+                Some("question"),
+                "an empty question asks nothing: leave the key out for the default",
+            ),
+        ];
+        broken.into_iter().filter(|(broken, ..)| *broken).map(|(_, key, why)| (key, why))
+    }
+}
+
+/// The keys of `[[ask]]`.
+#[derive(Deserialize)]
+pub(super) struct WrittenAsk {
+    tools: Option<Vec<ToolPattern>>,
+    actions: Option<BTreeSet<ActionKind>>,
+    question: Option<String>,
+}
+
+impl WrittenAsk {
+    /// The rule that these keys make, not checked.
+    pub(super) fn rule(self, origin: Origin) -> AskRule {
+        AskRule { actions: self.actions, tools: self.tools, question: self.question, origin: Some(origin) }
+    }
+}

@@ -1,0 +1,132 @@
+//! Asking a person. The engine never reads a terminal: whoever embeds it brings an [`Approver`].
+//!
+//! A request is answered at most once. Whatever goes wrong is a no: nobody there, no answer in time, an approver that
+//! panics.
+
+mod answered;
+mod pending;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use answered::resolve;
+pub use answered::{AnswerKind, Answered};
+pub use pending::{Changes, NotPending, PendingApprovals};
+
+use crate::contract::Escalation;
+use crate::event::EventKind;
+use futures_util::future::BoxFuture;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::fmt;
+use std::time::Duration;
+
+/// Somebody who can answer an escalation.
+pub trait Approver: Send + Sync {
+    /// Asks; the answer counts once, and only within [`ApprovalRequest::deadline`]. The future is dropped where nobody
+    /// waits for the answer any more: the deadline has passed, or the event was cancelled. What runs is exactly what the
+    /// request shows.
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval>;
+}
+
+/// An immutable snapshot of what would run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ApprovalRequest {
+    /// Identifier of the event that is escalated.
+    pub id: String,
+    /// Identifier of its session.
+    pub session: String,
+    /// Which event.
+    pub event: EventKind,
+    /// The value as it came, as JSON.
+    pub original: Box<RawValue>,
+    /// The value that would run, as JSON.
+    pub value: Box<RawValue>,
+    /// The plugins that changed it, in order.
+    pub changed_by: Vec<String>,
+    /// Where a plugin gave a result in its place: that result, as JSON. Then the value does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<ProposedResponse>,
+    /// Who asks what, in chain order, the configuration after the plugins; never empty.
+    pub questions: Vec<Question>,
+    /// How long the answer is waited for, from the asking on; then it is no. Serialises as `deadline-ms`, in milliseconds.
+    #[serde(rename = "deadline-ms", serialize_with = "milliseconds")]
+    pub deadline: Duration,
+}
+
+/// A result that stands in place of running the value.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ProposedResponse {
+    /// The plugin that gave it.
+    pub by: String,
+    /// The result, as JSON.
+    pub result: Box<RawValue>,
+}
+
+/// A question for a person. Serialises with who asks beside what: `{"plugin": "careful", "question": …}`, or
+/// `{"configuration": true, "question": …}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Who asks.
+    #[serde(flatten)]
+    pub by: Asker,
+    /// What.
+    #[serde(flatten)]
+    pub escalation: Escalation,
+}
+
+/// Who asks a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// The plugin of this name.
+    Plugin(String),
+    /// An ask rule of the configuration.
+    Configuration,
+}
+
+impl<'de> Deserialize<'de> for Asker {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            plugin: Option<String>,
+        }
+        Ok(Written::deserialize(deserializer)?.plugin.map_or(Self::Configuration, Self::Plugin))
+    }
+}
+
+impl Serialize for Asker {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        match self {
+            Self::Plugin(name) => map.serialize_entry("plugin", name)?,
+            Self::Configuration => map.serialize_entry("configuration", &true)?,
+        }
+        map.end()
+    }
+}
+
+/// As the subject of "… asks": the plugin's name, or "the configuration", which no plugin can be called.
+impl fmt::Display for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plugin(name) => name,
+            Self::Configuration => "the configuration",
+        })
+    }
+}
+
+/// What the person says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// Yes, to all questions.
+    Approved,
+    /// No; the text says why, where the person gave a reason.
+    Denied(Option<String>),
+}
+
+fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}

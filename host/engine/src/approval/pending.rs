@@ -1,0 +1,174 @@
+//! A ready-made approver: requests are listed until somebody answers them.
+
+use super::{Approval, ApprovalRequest, Approver};
+use futures_util::future::BoxFuture;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+/// An approver that lists its requests until somebody answers them, from wherever: a web page, a chat, another thread.
+///
+/// A request is answered at most once. It is listed from when it is asked until it is answered, its deadline passes, or
+/// its event is cancelled; an answer after that is an error. The list has no limit of its own: each request on it is of
+/// an event that waits, and a session has one such event at a time.
+///
+/// ```
+/// use hookhost::approval::{Approval, PendingApprovals};
+/// use hookhost::{Config, Host};
+/// use std::sync::Arc;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pending = Arc::new(PendingApprovals::default());
+/// let host = Host::builder(Config::empty()).approver(pending.clone()).build().await?;
+///
+/// // Beside the agent: someone looks at the requests and answers them.
+/// let mut changes = pending.changes();
+/// let answering = async move {
+///     loop {
+///         for request in pending.list() {
+///             let no = Approval::Denied(Some("not on a Friday".into()));
+///             if let Err(gone) = pending.answer(&request.id, no) {
+///                 eprintln!("{gone}");
+///             }
+///         }
+///         changes.next().await;
+///     }
+/// };
+/// # drop((host, answering));
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Debug, Default)]
+pub struct PendingApprovals {
+    waiting: Mutex<Waiting>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// In the order in which they were asked.
+    requests: Vec<Listed>,
+    asked: u64,
+}
+
+#[derive(Debug)]
+struct Listed {
+    number: u64,
+    request: Arc<ApprovalRequest>,
+    asked_at: Instant,
+    answer: oneshot::Sender<Approval>,
+}
+
+impl Listed {
+    fn is_in_time(&self) -> bool {
+        self.asked_at.elapsed() < self.request.deadline
+    }
+}
+
+/// Nothing waits for that answer: it counts for nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no request `{id}` waits for an answer: it has been answered, its deadline has passed, its event was cancelled, or \
+     there never was one"
+)]
+pub struct NotPending {
+    /// The identifier that was to be answered.
+    pub id: String,
+}
+
+impl PendingApprovals {
+    /// The requests that wait for an answer, in the order in which they were asked.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<ApprovalRequest>> {
+        let waiting = self.waiting();
+        waiting.requests.iter().filter(|listed| listed.is_in_time()).map(|listed| Arc::clone(&listed.request)).collect()
+    }
+
+    /// Answers the request of that identifier.
+    ///
+    /// # Errors
+    /// If it does not wait for an answer (any more). An answer that is taken at the last moment can still turn out too
+    /// late; the event's record says what counted.
+    pub fn answer(&self, id: &str, approval: Approval) -> Result<(), NotPending> {
+        let listed = {
+            let mut waiting = self.waiting();
+            let found = waiting.requests.iter().position(|listed| listed.request.id == id);
+            found.map(|index| waiting.requests.remove(index))
+        };
+        let taken = listed.filter(Listed::is_in_time).and_then(|listed| listed.answer.send(approval).ok());
+        self.changed.send_replace(());
+        taken.ok_or_else(|| NotPending { id: id.to_owned() })
+    }
+
+    /// Tells of changes to the list from now on.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        Changes(self.changed.subscribe())
+    }
+
+    /// Lists a request; `None` where one of that identifier waits, which an answer could not be told apart from.
+    fn enlist(&self, request: ApprovalRequest) -> Option<Place<'_>> {
+        let (sender, answer) = oneshot::channel();
+        let number = {
+            let mut waiting = self.waiting();
+            if waiting.requests.iter().any(|listed| listed.request.id == request.id) {
+                return None;
+            }
+            waiting.asked += 1;
+            let (number, request) = (waiting.asked, Arc::new(request));
+            waiting.requests.push(Listed { number, request, asked_at: Instant::now(), answer: sender });
+            number
+        };
+        self.changed.send_replace(());
+        Some(Place { list: self, number, answer })
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Approver for PendingApprovals {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        Box::pin(async move {
+            let Some(mut place) = self.enlist(request) else {
+                return Approval::Denied(Some("a request of the same identifier waits for an answer".into()));
+            };
+            (&mut place.answer).await.unwrap_or(Approval::Denied(None))
+        })
+    }
+}
+
+/// A request's place in the list: once nobody waits for the answer, it is gone from there.
+struct Place<'a> {
+    list: &'a PendingApprovals,
+    number: u64,
+    answer: oneshot::Receiver<Approval>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let before = {
+            let mut waiting = self.list.waiting();
+            let before = waiting.requests.len();
+            waiting.requests.retain(|listed| listed.number != self.number);
+            before - waiting.requests.len()
+        };
+        if before > 0 {
+            self.list.changed.send_replace(());
+        }
+    }
+}
+
+/// Tells of changes to a list of [`PendingApprovals`]: a new request, or one that waits no more.
+#[derive(Clone, Debug)]
+pub struct Changes(watch::Receiver<()>);
+
+impl Changes {
+    /// Waits until the list has changed since the last time; several changes can be told as one, and none is missed.
+    /// `false` at once where the list is gone, and nothing will change any more.
+    pub async fn next(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
+}

@@ -1,0 +1,330 @@
+//! Reading a log back: from the database, or exported as JSON Lines.
+
+use super::{Entry, Line, LineError};
+use crate::allowlist::Digest;
+use crate::event::EventKind;
+use crate::session::OutcomeKind;
+use crate::store::{self, StoreError};
+use rusqlite::Connection;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+
+/// Lines that are read from a database at a time.
+const PAGE: u32 = 256;
+
+/// The longest line that is read from a file, in bytes: far more than the limits of events let a record be.
+const LONGEST: u64 = 1 << 30;
+
+/// An audit log, to be read. Other programs may write to it meanwhile.
+pub struct Log {
+    path: PathBuf,
+    source: Source,
+}
+
+enum Source {
+    Database(Connection),
+    /// An export.
+    File,
+}
+
+/// Why a log, or a line of it, cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The database cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file cannot be read.
+    #[error("{} cannot be read: {problem}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        problem: String,
+    },
+    /// A line is none of a log.
+    #[error("{}: line {number} is {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        number: u64,
+        /// What is wrong with it.
+        problem: LineError,
+    },
+    /// The log is of another version.
+    #[error("{} has format {found}, and this hookhost knows format {known}: use the version that wrote it", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format of this version.
+        known: u32,
+    },
+}
+
+/// A line as it is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    /// Which one, from 1, in the order in which they stand.
+    pub(super) number: u64,
+    pub(super) text: String,
+    /// The hash that is stored with it; an export has none.
+    pub(super) hash: Option<Digest>,
+    /// Whether nothing of it is missing, as far as one can see: its line break is there.
+    pub(super) whole: bool,
+}
+
+impl Log {
+    /// Opens a database or an export; which one it is, its content says.
+    ///
+    /// # Errors
+    /// If there is none, or it is not a log that this version can read.
+    pub fn open(path: &Path) -> Result<Self, LogError> {
+        let mut file = File::open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => StoreError::Missing(path.to_owned()).into(),
+            _ => io(&error, path),
+        })?;
+        let mut magic = Vec::new();
+        file.by_ref().take(16).read_to_end(&mut magic).map_err(|error| io(&error, path))?;
+        let source = if magic == b"SQLite format 3\0" { Source::Database(store::read(path)?) } else { Source::File };
+        Ok(Self { path: path.to_owned(), source })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its lines, in order.
+    ///
+    /// # Errors
+    /// If the file cannot be read. Each line may be an error of its own, and the lines after it can be read all the same; a
+    /// log of another version ends with the error that says so.
+    pub fn lines(&self) -> Result<Lines<'_>, LogError> {
+        self.lines_after(0)
+    }
+
+    /// Its lines of a number above `seq`, in order.
+    ///
+    /// # Errors
+    /// As [`Log::lines`].
+    pub fn lines_after(&self, seq: u64) -> Result<Lines<'_>, LogError> {
+        Ok(Lines { log: self, stored: self.stored(seq)?, after: seq, ended: false })
+    }
+
+    /// The number of its last line; 0 where it has none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn last(&self) -> Result<u64, LogError> {
+        match &self.source {
+            Source::Database(connection) => {
+                let last = connection.query_row("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get::<_, i64>(0));
+                Ok(last.map_err(|error| StoreError::of(&error, &self.path))?.cast_unsigned())
+            }
+            Source::File => Ok(self.lines()?.filter_map(Result::ok).map(|line| line.seq()).max().unwrap_or(0)),
+        }
+    }
+
+    pub(super) fn stored(&self, after: u64) -> Result<StoredLines<'_>, LogError> {
+        Ok(match &self.source {
+            Source::Database(connection) => StoredLines::Database {
+                connection,
+                path: &self.path,
+                number: after,
+                page: Vec::new().into_iter(),
+                last: after,
+                ended: false,
+            },
+            Source::File => {
+                let mut file = File::open(&self.path).map_err(|error| io(&error, &self.path))?;
+                file.rewind().map_err(|error| io(&error, &self.path))?;
+                StoredLines::File { path: &self.path, lines: BufReader::new(file), number: 0, ended: false }
+            }
+        })
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The lines of a [`Log`].
+pub struct Lines<'a> {
+    log: &'a Log,
+    stored: StoredLines<'a>,
+    after: u64,
+    ended: bool,
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Result<Line, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.ended {
+                return None;
+            }
+            let stored = match self.stored.next()? {
+                Ok(stored) => stored,
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            };
+            let line = Line::parse(&stored.text)
+                .map_err(|problem| LogError::Line { path: self.log.path.clone(), number: stored.number, problem });
+            if let Ok(line) = &line {
+                if line.seq() <= self.after {
+                    continue;
+                }
+                if let Some(found) = other_version(line) {
+                    self.ended = true;
+                    let (path, known) = (self.log.path.clone(), super::VERSION);
+                    return Some(Err(LogError::Version { path, found, known }));
+                }
+            }
+            return Some(line);
+        }
+    }
+}
+
+impl std::fmt::Debug for Lines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+/// The version that a log's first line names, where that is not ours.
+pub(super) fn other_version(line: &Line) -> Option<u32> {
+    match line.entry() {
+        Ok(Entry::Log(begins)) if line.seq() == 1 && begins.version != super::VERSION => Some(begins.version),
+        _ => None,
+    }
+}
+
+/// What is stored, line by line.
+pub(super) enum StoredLines<'a> {
+    Database {
+        connection: &'a Connection,
+        path: &'a Path,
+        number: u64,
+        page: std::vec::IntoIter<(i64, [u8; 32], String)>,
+        last: u64,
+        ended: bool,
+    },
+    File {
+        path: &'a Path,
+        lines: BufReader<File>,
+        number: u64,
+        ended: bool,
+    },
+}
+
+impl Iterator for StoredLines<'_> {
+    type Item = Result<Stored, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Database { connection, path, number, page, last, ended } => {
+                if *ended {
+                    return None;
+                }
+                if page.len() == 0 {
+                    match read_page(connection, *last) {
+                        Ok(next) => *page = next.into_iter(),
+                        Err(error) => {
+                            *ended = true;
+                            return Some(Err(StoreError::of(&error, path).into()));
+                        }
+                    }
+                }
+                let Some((seq, hash, text)) = page.next() else {
+                    *ended = true;
+                    return None;
+                };
+                *last = seq.cast_unsigned();
+                *number += 1;
+                Some(Ok(Stored { number: *number, text, hash: Some(Digest::from_bytes(hash)), whole: true }))
+            }
+            Self::File { path, lines, number, ended } => {
+                if *ended {
+                    return None;
+                }
+                let mut bytes = Vec::new();
+                let read = lines.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+                match read {
+                    Ok(0) => None,
+                    Ok(_) => {
+                        *number += 1;
+                        let whole = bytes.pop_if(|last| *last == b'\n').is_some();
+                        let text = String::from_utf8_lossy(&bytes).into_owned();
+                        Some(Ok(Stored { number: *number, text, hash: None, whole }))
+                    }
+                    Err(error) => {
+                        *ended = true;
+                        Some(Err(io(&error, path)))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn read_page(connection: &Connection, after: u64) -> rusqlite::Result<Vec<(i64, [u8; 32], String)>> {
+    let mut page =
+        connection.prepare_cached("SELECT seq, hash, line FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let rows = page.query_map((after.cast_signed(), PAGE), |row| {
+        // Whatever somebody has put there is to be shown, not stumbled over.
+        let hash = row.get::<_, Vec<u8>>(1).ok().and_then(|hash| hash.try_into().ok()).unwrap_or_default();
+        let line = match row.get_ref(2)? {
+            rusqlite::types::ValueRef::Text(text) | rusqlite::types::ValueRef::Blob(text) => {
+                String::from_utf8_lossy(text).into_owned()
+            }
+            _ => String::new(),
+        };
+        Ok((row.get(0)?, hash, line))
+    })?;
+    rows.collect()
+}
+
+fn io(error: &std::io::Error, path: &Path) -> LogError {
+    LogError::Io { path: path.to_owned(), problem: error.to_string() }
+}
+
+/// Which records one wants to see. All that are given must fit; none: every record fits.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// The session, or the beginning of its identifier.
+    pub session: Option<String>,
+    /// What the event is.
+    pub event: Option<EventKind>,
+    /// A plugin that was called.
+    pub plugin: Option<String>,
+    /// What came of it.
+    pub outcome: Option<OutcomeKind>,
+}
+
+impl Filter {
+    /// Whether no record is left out.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.session.is_none() && self.event.is_none() && self.plugin.is_none() && self.outcome.is_none()
+    }
+
+    /// Whether a record fits.
+    #[must_use]
+    pub fn fits(&self, entry: &Entry) -> bool {
+        let Self { session, event, plugin, outcome } = self;
+        session.as_ref().is_none_or(|prefix| entry.session().is_some_and(|id| id.starts_with(prefix.as_str())))
+            && event.is_none_or(|event| entry.event() == Some(event))
+            && plugin.as_ref().is_none_or(|plugin| entry.calls().iter().any(|call| call.plugin == *plugin))
+            && outcome.is_none_or(|outcome| entry.outcome() == Some(outcome))
+    }
+}

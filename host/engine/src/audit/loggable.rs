@@ -1,0 +1,92 @@
+//! What becomes a line of the log.
+
+use super::record::{Answer, Dropped, LogBegins, Observed, Record, SessionEnded, SessionOpened};
+use crate::allowlist::AuditSettings;
+use serde::Serialize;
+
+/// A kind of record.
+pub(crate) trait Loggable: Serialize + Clone + Sync {
+    /// The word for it.
+    const KIND: &'static str;
+
+    /// When it was made, in milliseconds since the Unix epoch.
+    fn time(&self) -> u64;
+
+    /// Without what the configuration keeps out of the log; `None` where that is nothing.
+    fn masked(&self, _settings: &AuditSettings) -> Option<Self> {
+        None
+    }
+
+    /// Without the state of plugins; `None` where there is none in it.
+    fn without_state(&self) -> Option<Self> {
+        None
+    }
+
+    /// The record as JSON, an object that begins with its kind.
+    fn body(&self, settings: &AuditSettings) -> String {
+        match self.masked(settings) {
+            Some(masked) => json(&masked),
+            None => json(self),
+        }
+    }
+
+    /// The record as those who hear the audit log get it.
+    fn body_for_observers(&self, settings: &AuditSettings) -> String {
+        match self.without_state() {
+            Some(without) => without.body(settings),
+            None => self.body(settings),
+        }
+    }
+}
+
+/// Records always have JSON; one that had none would still be a record of its kind.
+fn json<R: Loggable>(record: &R) -> String {
+    let fields = serde_json::to_string(record).unwrap_or_else(|_| "{}".into());
+    let separator = if fields == "{}" { "" } else { "," };
+    format!(r#"{{"kind":"{}"{separator}{}"#, R::KIND, fields.strip_prefix('{').unwrap_or("}"))
+}
+
+macro_rules! loggable {
+    ($($record:ty = $kind:literal { $($item:item)* })*) => {
+        $(impl Loggable for $record {
+            const KIND: &'static str = $kind;
+            fn time(&self) -> u64 {
+                self.time
+            }
+            $($item)*
+        })*
+    };
+}
+
+loggable! {
+    LogBegins = "log" {}
+    SessionOpened = "session" {}
+    SessionEnded = "session-ended" {}
+    Answer = "answer" {}
+    Dropped = "dropped" {}
+    Record = "event" {
+        fn masked(&self, settings: &AuditSettings) -> Option<Self> {
+            super::mask::record(self, settings)
+        }
+        fn without_state(&self) -> Option<Self> {
+            let mut record = self.clone();
+            record.calls.iter_mut().for_each(forget_state);
+            Some(record)
+        }
+    }
+    Observed = "observed" {
+        fn masked(&self, settings: &AuditSettings) -> Option<Self> {
+            super::mask::observed(self, settings)
+        }
+        fn without_state(&self) -> Option<Self> {
+            let mut observed = self.clone();
+            observed.calls.iter_mut().for_each(forget_state);
+            Some(observed)
+        }
+    }
+}
+
+fn forget_state(call: &mut super::CallRecord) {
+    call.inputs.state = None;
+    call.wrote.clear();
+}

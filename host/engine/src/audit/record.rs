@@ -1,0 +1,451 @@
+//! What is recorded: of an event, who was asked, what each answered and what came of it; and what came later.
+
+use super::mask::Withheld;
+use super::value::Bytes;
+use crate::allowlist::{Digest, Mode};
+use crate::approval::{Answered, Question};
+use crate::event::EventKind;
+use crate::sandbox::Failure;
+use crate::sandbox::capability::{Finding, LogLine, Message, ModelRequest};
+use crate::session::{Cause, ModelRef, OutcomeKind, ToolSpec};
+use crate::state::Scope;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// One record of the log: in JSON an object in kebab-case, whose `kind` says which.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Entry {
+    /// The first record of a log.
+    Log(LogBegins),
+    /// A session was opened.
+    Session(Box<SessionOpened>),
+    /// An event was settled.
+    Event(Box<Record>),
+    /// An escalated event was answered.
+    Answer(Answer),
+    /// Observers have heard of an event.
+    Observed(Observed),
+    /// Observers did not hear of events.
+    Dropped(Dropped),
+    /// A session was closed by its agent. Without this record the agent is at work, or was cut off.
+    SessionEnded(SessionEnded),
+}
+
+/// The first record of a log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LogBegins {
+    /// Of the format of the records: [`super::VERSION`].
+    pub version: u32,
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+}
+
+/// A session, and what its events are checked against.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SessionOpened {
+    /// The session's identifier.
+    pub session: String,
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The agent program.
+    pub agent: String,
+    /// Working directory.
+    pub cwd: String,
+    /// Root of the project.
+    pub workspace: String,
+    /// 0 for the agent that the user talks to.
+    pub depth: u32,
+    /// Whether a person was there to be asked.
+    pub interactive: bool,
+    /// The session that started this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The tools whose arguments are known.
+    pub tools: Vec<ToolSpec>,
+    /// The models that a plugin may move a request to.
+    pub models: Vec<ModelRef>,
+}
+
+/// A session was closed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SessionEnded {
+    /// The session's identifier.
+    pub session: String,
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+}
+
+/// The record of one event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Record {
+    /// The event's identifier, unique among all sessions.
+    pub id: String,
+    /// The session's identifier.
+    pub session: String,
+    /// Model calls of the session before it.
+    pub turn: u32,
+    /// Which event.
+    pub event: EventKind,
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// What came of it. Where it is `escalated`, an [`Answer`] follows.
+    pub outcome: OutcomeKind,
+    /// The plugins that decided it: those that rejected, responded or asked, or failed with `on-failure = "reject"`;
+    /// `the configuration` where an `[[ask]]` rule asked.
+    pub by: Vec<String>,
+    /// What kind of no, where it was rejected or withheld.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// Why, where it was rejected or withheld: the sentence that the agent gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The plugins whose changes are part of the final value, in the order of the changes.
+    pub changed_by: Vec<String>,
+    /// The value as it came.
+    pub original: Box<RawValue>,
+    /// The value as it stands, where that is another.
+    #[serde(rename = "final", default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Box<RawValue>>,
+    /// The result that a plugin gave in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Box<RawValue>>,
+    /// The agent's own message, where the event came from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+    /// What a person is asked, and by whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
+    /// The plugin that approved the final value and so waived what the configuration would ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
+    /// Every call of a plugin, in order.
+    pub calls: Vec<CallRecord>,
+    /// Plugins that hear this event and were not asked about any form of this value, since their entry narrows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unconcerned: Vec<String>,
+    /// Why the verdicts cannot be reproduced from this record, a sentence each; none: they can.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_replayable: Vec<String>,
+    /// What the configuration keeps out of the log, by the record's part.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub withheld: BTreeMap<String, Withheld>,
+}
+
+/// One call of a plugin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CallRecord {
+    /// The plugin's name.
+    pub plugin: String,
+    /// SHA-256 of its file.
+    pub digest: Digest,
+    /// SHA-256 of its configuration, as JSON.
+    pub config: Digest,
+    /// Whether its answer counts.
+    pub mode: Mode,
+    /// The pass in which it was asked, from 1.
+    pub round: u32,
+    /// What it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Box<RawValue>>,
+    /// Why it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Units of fuel used.
+    pub fuel: u64,
+    /// Wall time, waiting included, in microseconds.
+    pub micros: u64,
+    /// What it learnt from outside the event.
+    #[serde(default, skip_serializing_if = "Inputs::is_empty")]
+    pub inputs: Inputs,
+    /// The state that it wrote, where the call's writes hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wrote: Vec<StateWrite>,
+    /// What it logged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogLine>,
+    /// Log lines that found no room.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub log_dropped: u64,
+    /// What it found, where the call's effects hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+}
+
+/// What a call learnt from outside the event: with it, the call can be made again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Inputs {
+    /// What it learnt of its state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateUse>,
+    /// The answers to its side calls to a model, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model: Vec<ModelAnswer>,
+    /// What it read of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<TranscriptRead>,
+}
+
+/// What a call learnt of its state, as it was before the event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StateUse {
+    /// Bytes of keys and values in the scopes `session` and `plugin`.
+    pub used: [usize; 2],
+    /// What was at each key that it read or wrote.
+    pub read: Vec<StateRead>,
+}
+
+/// What was at a key before the event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StateRead {
+    /// Whose key it is.
+    pub scope: Scope,
+    /// The key.
+    pub key: String,
+    /// Its value, where the call read it and there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Bytes>,
+    /// Bytes of key and value, where the call learnt no more than that there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<usize>,
+}
+
+/// A write to the state of a plugin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StateWrite {
+    /// Whose key it is.
+    pub scope: Scope,
+    /// The key.
+    pub key: String,
+    /// What was written.
+    #[serde(flatten)]
+    pub write: WrittenValue,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WrittenValue {
+    /// A value, in place of what was there.
+    Set {
+        /// The value.
+        value: Bytes,
+        /// When it expires, in milliseconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires: Option<u64>,
+    },
+    /// Nothing is there any more.
+    Delete {},
+    /// A number was added to the one that was there.
+    Add {
+        /// The number.
+        by: i64,
+    },
+}
+
+/// A side call to a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelAnswer {
+    /// What was asked.
+    pub request: ModelRequest,
+    /// What came back.
+    pub answer: ModelReply,
+}
+
+/// What came of a side call to a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelReply {
+    /// The completion.
+    Completion(String),
+    /// The grant or the agent does not permit it; why.
+    Denied(String),
+    /// The model failed; why.
+    Failed(String),
+    /// The grant allows no more calls in this session.
+    BudgetExceeded,
+}
+
+/// What a call read of the conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TranscriptRead {
+    /// Messages in it.
+    pub length: u32,
+    /// The messages that were read, by index.
+    pub messages: BTreeMap<u32, Message>,
+}
+
+/// What the approver answered about an escalated event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Answer {
+    /// The event's identifier.
+    pub id: String,
+    /// The session's identifier.
+    pub session: String,
+    /// Which event.
+    pub event: EventKind,
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// What came of the event.
+    pub outcome: OutcomeKind,
+    /// What it was.
+    pub answer: Answered,
+}
+
+/// What observers did when they heard of an event. The event's own record was written before.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Observed {
+    /// The event's identifier.
+    pub id: String,
+    /// The session's identifier.
+    pub session: String,
+    /// Which event.
+    pub event: EventKind,
+    /// When they had heard, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// Each call, in order.
+    pub calls: Vec<CallRecord>,
+}
+
+/// Events that observers did not hear of, since they came faster than the observers could follow, or the process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Dropped {
+    /// The session's identifier.
+    pub session: String,
+    /// When this was noted, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// How many, by the event's name.
+    pub events: BTreeMap<String, u64>,
+}
+
+impl Inputs {
+    /// Whether it learnt nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.state.is_none() && self.model.is_empty() && self.transcript.is_none()
+    }
+}
+
+impl Entry {
+    /// The word for its kind, as in JSON.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Log(_) => "log",
+            Self::Session(_) => "session",
+            Self::Event(_) => "event",
+            Self::Answer(_) => "answer",
+            Self::Observed(_) => "observed",
+            Self::Dropped(_) => "dropped",
+            Self::SessionEnded(_) => "session-ended",
+        }
+    }
+
+    /// The session that it is of.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        match self {
+            Self::Log(_) => None,
+            Self::Session(opened) => Some(&opened.session),
+            Self::Event(record) => Some(&record.session),
+            Self::Answer(answer) => Some(&answer.session),
+            Self::Observed(observed) => Some(&observed.session),
+            Self::Dropped(dropped) => Some(&dropped.session),
+            Self::SessionEnded(ended) => Some(&ended.session),
+        }
+    }
+
+    /// When it was made, in milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        match self {
+            Self::Log(begins) => begins.time,
+            Self::Session(opened) => opened.time,
+            Self::Event(record) => record.time,
+            Self::Answer(answer) => answer.time,
+            Self::Observed(observed) => observed.time,
+            Self::Dropped(dropped) => dropped.time,
+            Self::SessionEnded(ended) => ended.time,
+        }
+    }
+
+    /// The event that it is about.
+    #[must_use]
+    pub fn event(&self) -> Option<EventKind> {
+        match self {
+            Self::Event(record) => Some(record.event),
+            Self::Answer(answer) => Some(answer.event),
+            Self::Observed(observed) => Some(observed.event),
+            Self::Log(_) | Self::Session(_) | Self::Dropped(_) | Self::SessionEnded(_) => None,
+        }
+    }
+
+    /// What came of the event, where the record says.
+    #[must_use]
+    pub fn outcome(&self) -> Option<OutcomeKind> {
+        match self {
+            Self::Event(record) => Some(record.outcome),
+            Self::Answer(answer) => Some(answer.outcome),
+            _ => None,
+        }
+    }
+
+    /// The calls of plugins in it.
+    #[must_use]
+    pub fn calls(&self) -> &[CallRecord] {
+        match self {
+            Self::Event(record) => &record.calls,
+            Self::Observed(observed) => &observed.calls,
+            _ => &[],
+        }
+    }
+
+    /// Reads a record back; what a later version of the same format has added is passed over.
+    ///
+    /// # Errors
+    /// If it is not a record.
+    pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            #[serde(borrow)]
+            kind: std::borrow::Cow<'a, str>,
+        }
+        // A `RawValue` cannot be read behind serde's own tag.
+        let Kind { kind } = serde_json::from_str(json)?;
+        Ok(match &*kind {
+            "log" => Self::Log(serde_json::from_str(json)?),
+            "session" => Self::Session(serde_json::from_str(json)?),
+            "event" => Self::Event(serde_json::from_str(json)?),
+            "answer" => Self::Answer(serde_json::from_str(json)?),
+            "observed" => Self::Observed(serde_json::from_str(json)?),
+            "dropped" => Self::Dropped(serde_json::from_str(json)?),
+            "session-ended" => Self::SessionEnded(serde_json::from_str(json)?),
+            other => return Err(serde::de::Error::custom(format!("`{other}` is no kind of record"))),
+        })
+    }
+}
+
+/// JSON for a record. Contract types always have one.
+pub(crate) fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

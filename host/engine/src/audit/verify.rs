@@ -1,0 +1,182 @@
+//! Whether a log is as it was written.
+//!
+//! Each line has the hash of the one before, so a line that was changed no longer fits the next one; a number that is
+//! missing was removed, one in the wrong place was moved. What a log alone cannot show is that its end is missing: for
+//! that its head (the hash of its last line) has to be noted elsewhere.
+
+use super::log::{Log, LogError, other_version};
+use super::{BEFORE_THE_FIRST, Entry, Line, VERSION};
+use crate::allowlist::Digest;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Most flaws that are named one by one.
+const MOST: usize = 1000;
+
+/// What [`verify`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Lines that are there.
+    pub lines: u64,
+    /// The hash of the last line.
+    pub head: Option<Digest>,
+    /// What is wrong, in the order in which it stands.
+    pub flaws: Vec<Flaw>,
+    /// Flaws that are not named, since there are more than 1000.
+    pub more_flaws: u64,
+    /// The number of the line whose hash is the head that was asked for.
+    pub head_at: Option<u64>,
+    /// The file ends in the midst of this line: whoever wrote it was cut off. What stands before is as it was.
+    pub cut_at: Option<u64>,
+    /// Sessions without an end, with the number of their last record: their agent is at work, or was cut off.
+    pub open_sessions: BTreeMap<String, u64>,
+}
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// A record is not the one that was written.
+    Changed(u64),
+    /// Records are missing, from the first to the last of these numbers.
+    Removed(u64, u64),
+    /// A record does not stand in its place.
+    Moved(u64),
+    /// A number stands there twice.
+    Twice(u64),
+    /// What stands on this line is no record.
+    Unreadable {
+        /// Which line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No record has the head that was asked for: the end of the log is missing, or it was rewritten.
+    HeadMissing(Digest),
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Changed(seq) => write!(f, "record {seq} was changed"),
+            Self::Removed(first, last) if first == last => write!(f, "record {first} was removed"),
+            Self::Removed(first, last) => write!(f, "records {first} to {last} were removed"),
+            Self::Moved(seq) => write!(f, "record {seq} was moved"),
+            Self::Twice(seq) => write!(f, "record {seq} is there twice"),
+            Self::Unreadable { line, problem } => write!(f, "line {line} is {problem}"),
+            Self::HeadMissing(head) => {
+                write!(f, "no record has the hash {head}: the end of the log was removed, or all of it rewritten")
+            }
+        }
+    }
+}
+
+impl Report {
+    /// Whether every record is as it was written, and in its place.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.flaws.is_empty()
+    }
+
+    fn flaw(&mut self, flaw: Flaw) {
+        if self.flaws.last() == Some(&flaw) {
+            return;
+        }
+        if self.flaws.len() < MOST { self.flaws.push(flaw) } else { self.more_flaws += 1 }
+    }
+}
+
+/// Reads the whole log and checks every line; `head` is the hash of a record that must be there.
+///
+/// # Errors
+/// If the log cannot be read, or is of another version.
+pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
+    let mut report = Report::default();
+    let mut missing = BTreeSet::new();
+    let mut seen: (u64, Digest) = (0, BEFORE_THE_FIRST);
+    let mut stored = log.stored(0)?.peekable();
+    while let Some(next) = stored.next() {
+        let next = next?;
+        let line = match Line::parse(&next.text) {
+            Ok(line) => line,
+            Err(_) if !next.whole && stored.peek().is_none() => {
+                report.cut_at = Some(next.number);
+                break;
+            }
+            Err(problem) => {
+                report.lines += 1;
+                report.flaw(Flaw::Unreadable { line: next.number, problem: problem.to_string() });
+                continue;
+            }
+        };
+        if let Some(found) = other_version(&line) {
+            return Err(LogError::Version { path: log.path().to_owned(), found, known: VERSION });
+        }
+        report.lines += 1;
+        let hash = line.hash();
+        if next.hash.is_some_and(|stored| stored != hash) {
+            report.flaw(Flaw::Changed(line.seq()));
+        }
+        if head == Some(hash) {
+            report.head_at = Some(line.seq());
+        }
+        let (last, last_hash) = seen;
+        if line.seq() == last + 1 {
+            if line.previous() != last_hash {
+                // Which of the two it is only the line after could tell.
+                report.flaw(Flaw::Changed(if last == 0 { line.seq() } else { last }));
+            }
+        } else if line.seq() > last {
+            missing.extend((last + 1..line.seq()).take(MOST * 1000));
+        } else if missing.remove(&line.seq()) {
+            report.flaw(Flaw::Moved(line.seq()));
+        } else {
+            report.flaw(Flaw::Twice(line.seq()));
+        }
+        if line.seq() > last {
+            // Where the database has the hash that was written, one changed line is not two.
+            seen = (line.seq(), next.hash.unwrap_or(hash));
+        }
+        report.head = Some(hash);
+        note_session(&mut report, &line);
+    }
+    for (first, last) in runs(&missing) {
+        report.flaw(Flaw::Removed(first, last));
+    }
+    if let Some(head) = head
+        && report.head_at.is_none()
+    {
+        report.flaw(Flaw::HeadMissing(head));
+    }
+    Ok(report)
+}
+
+fn note_session(report: &mut Report, line: &Line) {
+    let Ok(entry) = line.entry() else { return };
+    match (&entry, entry.session()) {
+        (Entry::SessionEnded(ended), _) => {
+            report.open_sessions.remove(&ended.session);
+        }
+        (Entry::Session(opened), _) => {
+            report.open_sessions.insert(opened.session.clone(), line.seq());
+        }
+        (_, Some(session)) => {
+            if let Some(last) = report.open_sessions.get_mut(session) {
+                *last = line.seq();
+            }
+        }
+        (_, None) => {}
+    }
+}
+
+/// The numbers as runs without a gap.
+fn runs(numbers: &BTreeSet<u64>) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    runs
+}

@@ -1,0 +1,62 @@
+//! What a recorded call learnt from outside, given again when it is replayed.
+
+use super::{Message, ModelRequest, Transcript};
+use crate::audit::{Inputs, ModelAnswer, ModelReply, TranscriptRead};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// In place of the agent's model and conversation, in a call that is replayed.
+#[derive(Debug, Default)]
+pub(crate) struct Recalled {
+    model: VecDeque<ModelAnswer>,
+    transcript: Option<TranscriptRead>,
+    /// Whether the call asked for something that was not recorded.
+    missed: AtomicBool,
+}
+
+impl Recalled {
+    pub(crate) fn new(inputs: Inputs) -> Self {
+        Self { model: inputs.model.into(), transcript: inputs.transcript, missed: AtomicBool::new(false) }
+    }
+
+    /// The recorded reply, where the same is asked in the same order.
+    pub(super) fn reply(&mut self, request: &ModelRequest) -> ModelReply {
+        match self.model.pop_front().filter(|recorded| recorded.request == *request) {
+            Some(recorded) => recorded.answer,
+            None => {
+                self.miss();
+                ModelReply::Denied("the log has no answer to this".into())
+            }
+        }
+    }
+
+    /// Whether the call asked for something that was not recorded: its answer may be another than it would have been.
+    pub(crate) fn missed(&self) -> bool {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    fn miss(&self) {
+        self.missed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Transcript for Recalled {
+    fn length(&self) -> u32 {
+        self.transcript.as_ref().map_or_else(
+            || {
+                self.miss();
+                0
+            },
+            |read| read.length,
+        )
+    }
+
+    fn message(&self, index: u32) -> Option<Message> {
+        let read = self.transcript.as_ref();
+        let message = read.and_then(|read| read.messages.get(&index)).cloned();
+        if message.is_none() && read.is_none_or(|read| index < read.length) {
+            self.miss();
+        }
+        message
+    }
+}

@@ -1,0 +1,103 @@
+//! Asking a person about an event that has been recorded as escalated.
+
+use super::outcome::{Cause, OutcomeKind, Rejection};
+use super::recording::Due;
+use super::{Shared, now};
+use crate::approval::{self, AnswerKind, Answered, ApprovalRequest, ProposedResponse};
+use crate::audit::{Answer, Record};
+use crate::contract;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// An escalated event that waits for its answer. Whatever becomes of it is recorded: also that nobody waits any more.
+pub(super) struct Asked<'a> {
+    session: &'a Arc<Shared>,
+    info: &'a contract::Session,
+    request: ApprovalRequest,
+    /// Who asks.
+    by: Vec<String>,
+    /// What a yes makes of it.
+    stands: OutcomeKind,
+}
+
+/// Records that nobody waits for the answer any more, unless it is taken apart before.
+struct Unanswered<'a> {
+    session: &'a Arc<Shared>,
+    info: &'a contract::Session,
+    began: Instant,
+    answer: Option<Answer>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(mut answer) = self.answer.take() {
+            answer.time = now();
+            answer.answer.micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            self.session.record_soon(self.info, &answer);
+        }
+    }
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(
+        session: &'a Arc<Shared>,
+        info: &'a contract::Session,
+        record: &Record,
+        response: Option<ProposedResponse>,
+        stands: OutcomeKind,
+    ) -> Self {
+        let request = ApprovalRequest {
+            id: record.id.clone(),
+            session: info.id.clone(),
+            event: record.event,
+            original: record.original.clone(),
+            value: record.last.as_ref().unwrap_or(&record.original).clone(),
+            changed_by: record.changed_by.clone(),
+            response,
+            questions: record.questions.clone(),
+            deadline: session.host.settings().approval_deadline,
+        };
+        Self { session, info, request, by: record.by.clone(), stands }
+    }
+
+    /// Asks; a yes counts once it is in the log.
+    pub(super) async fn answer(self) -> Result<Answer, (Answer, Rejection)> {
+        let Self { session, info, request, by, stands } = self;
+        let first = request.questions.first().map(|question| question.escalation.question.clone()).unwrap_or_default();
+        let answer = |answered: Answered| Answer {
+            id: request.id.clone(),
+            session: request.session.clone(),
+            event: request.event,
+            time: now(),
+            outcome: if answered.is_approved() { stands } else { OutcomeKind::Rejected },
+            answer: answered,
+        };
+        let given_up = Answered {
+            kind: AnswerKind::Cancelled,
+            reason: Some("whoever sent the event waits no more".to_owned()),
+            micros: 0,
+        };
+        let mut unanswered = Unanswered { session, info, began: Instant::now(), answer: Some(answer(given_up)) };
+        let answered = approval::resolve(session.host.approver(), request.clone()).await;
+        unanswered.answer = None;
+
+        let mut answer = answer(answered);
+        let not_recorded = session.record(info, &answer, Vec::new(), Due::Now).await.err();
+        let rejection = match (not_recorded, &answer.answer) {
+            (None, answered) if answered.is_approved() => return Ok(answer),
+            (Some(error), answered) if answered.is_approved() => {
+                answer.outcome = OutcomeKind::Rejected;
+                session.record_soon(info, &answer);
+                Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string())
+            }
+            (not_recorded, answered) => {
+                let reason = answered.reason.clone().unwrap_or_default();
+                if not_recorded.is_some() {
+                    session.record_soon(info, &answer);
+                }
+                Rejection::host(by, Cause::NotApproved, format!("{first} ({reason})"))
+            }
+        };
+        Err((answer, rejection))
+    }
+}

@@ -1,0 +1,77 @@
+//! How a session's records come into the log.
+
+use super::{Shared, observers};
+use crate::audit::{Loggable, SessionEnded, SessionOpened};
+use crate::contract;
+use crate::event::EventKind;
+use crate::state::Writes;
+use crate::store::{StoreError, Unit};
+use std::sync::Arc;
+
+/// When a record has to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Before anything is done about it.
+    Now,
+    /// Soon, with others.
+    Soon,
+}
+
+impl Shared {
+    /// Records something, and makes what plugins wrote about it hold: both, or neither. Then tells those who hear the
+    /// audit log.
+    pub(super) async fn record<R: Loggable>(
+        self: &Arc<Self>,
+        info: &contract::Session,
+        record: &R,
+        writes: Vec<(Arc<str>, Writes)>,
+        due: Due,
+    ) -> Result<(), StoreError> {
+        let store = self.host.store();
+        let settings = &self.host.settings().audit;
+        let body = store.keeps_log().then(|| record.body(settings));
+        if due == Due::Now || !writes.is_empty() {
+            let session = info.id.clone();
+            store.commit(&Unit { records: body.into_iter().collect(), writes, session, time: record.time() }).await?;
+        } else if let Some(body) = body {
+            store.push(body)?;
+        }
+        if self.host.subscribed(EventKind::AuditRecord) {
+            observers::tell_record(self, info, record.body_for_observers(settings));
+        }
+        Ok(())
+    }
+
+    /// Records something as soon as that can be done; a log that cannot be written is the next gate's concern.
+    pub(super) fn record_soon<R: Loggable>(self: &Arc<Self>, info: &contract::Session, record: &R) {
+        let settings = &self.host.settings().audit;
+        if self.host.store().keeps_log()
+            && let Err(error) = self.host.store().push(record.body(settings))
+        {
+            tracing::error!(%error, kind = R::KIND, "a record of the audit log is lost");
+        }
+        if self.host.subscribed(EventKind::AuditRecord) {
+            observers::tell_record(self, info, record.body_for_observers(settings));
+        }
+    }
+
+    pub(super) fn record_opening(self: &Arc<Self>, info: &contract::Session) {
+        let opened = SessionOpened {
+            session: info.id.clone(),
+            time: super::now(),
+            agent: info.agent.clone(),
+            cwd: info.cwd.clone(),
+            workspace: info.workspace.clone(),
+            depth: info.depth,
+            interactive: info.interactive,
+            parent: self.spec.parent.clone(),
+            tools: self.spec.tools.clone(),
+            models: self.spec.models.clone(),
+        };
+        self.record_soon(info, &opened);
+    }
+
+    pub(super) fn record_end(self: &Arc<Self>, info: &contract::Session) {
+        self.record_soon(info, &SessionEnded { session: info.id.clone(), time: super::now() });
+    }
+}

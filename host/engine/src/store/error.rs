@@ -1,0 +1,71 @@
+//! Why the database cannot be used.
+
+use rusqlite::ErrorCode;
+use std::path::{Path, PathBuf};
+
+/// The audit log and the state of plugins cannot be read or written. Nothing in the file was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is no such file.
+    #[error("there is no audit log at {}", .0.display())]
+    Missing(PathBuf),
+    /// Another program holds its lock.
+    #[error("{} is locked by another program: end that program, or let it finish", .0.display())]
+    Locked(PathBuf),
+    /// Its content is not what SQLite wrote.
+    #[error("{} is damaged ({problem}): move it away, and a new one is begun", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        problem: String,
+    },
+    /// It is a database of something else.
+    #[error("{} is not an audit log of hookhost: move it away, or name another file", .0.display())]
+    Foreign(PathBuf),
+    /// It was written by a later version.
+    #[error("{} has format {found}, and this hookhost knows format {known}: use the version that wrote it", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The format of this version.
+        known: u32,
+    },
+    /// There is no room on the disk.
+    #[error("{} cannot grow: the disk is full", .0.display())]
+    Full(PathBuf),
+    /// The system refuses.
+    #[error("{} cannot be used: {problem}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        problem: String,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn of(error: &rusqlite::Error, path: &Path) -> Self {
+        let path = path.to_owned();
+        let problem = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
+            Some(ErrorCode::NotADatabase) => Self::Foreign(path),
+            Some(ErrorCode::DiskFull) => Self::Full(path),
+            _ => Self::Io { path, problem },
+        }
+    }
+
+    pub(super) fn io(error: &std::io::Error, path: &Path) -> Self {
+        Self::Io { path: path.to_owned(), problem: error.to_string() }
+    }
+
+    /// Whether it may be otherwise in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self, Self::Locked(_))
+    }
+}

@@ -1,0 +1,91 @@
+//! The keeper: a thread that writes what was kept back, and moves what the WAL holds into the database.
+
+use super::{KEPT_BACK, PATIENCE, Shared, StoreError, Unit, database};
+use rusqlite::Connection;
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Bytes from which on the WAL is moved into the database.
+const LARGE_WAL: u64 = 4 << 20;
+
+/// How long it rests when nothing can be written.
+const REST: Duration = Duration::from_millis(500);
+
+/// Writes what is left, and ends, when it is dropped.
+pub(super) struct Keeper {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    pub(super) fn start(shared: &Arc<Shared>, connection: Connection) -> std::io::Result<Self> {
+        let keeping = Arc::clone(shared);
+        let thread = thread::Builder::new().name("hookhost-log".into()).spawn(move || keep(&keeping, &connection))?;
+        Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn keep(shared: &Shared, connection: &Connection) {
+    loop {
+        let (closed, checkpoint) = wait(shared);
+        if closed {
+            let began = Instant::now();
+            while let Err(error) = shared.attempt(&Unit::default()) {
+                if !error.is_passing() || began.elapsed() > PATIENCE {
+                    tracing::error!(%error, "the last records of the audit log could not be written");
+                    break;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            return;
+        }
+        // Others may come, to be written with it.
+        rest(shared, KEPT_BACK);
+        if let Err(error) = shared.attempt(&Unit::default())
+            && !error.is_passing()
+        {
+            tracing::error!(%error, "records of the audit log are kept in memory, since they cannot be written");
+            rest(shared, REST);
+        }
+        if checkpoint && let Err(error) = make_room(shared, connection) {
+            tracing::warn!(%error, "the audit log's WAL could not be moved into the database");
+        }
+    }
+}
+
+/// Until there is something to do; whether to end, and whether to look at the WAL.
+fn wait(shared: &Shared) -> (bool, bool) {
+    let mut queue = shared.queue();
+    while queue.bodies.is_empty() && !queue.closed && !queue.checkpoint {
+        queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+    }
+    (queue.closed, std::mem::take(&mut queue.checkpoint))
+}
+
+/// Waits so long, or until it is to end.
+fn rest(shared: &Shared, time: Duration) {
+    let rested = shared.wake.wait_timeout_while(shared.queue(), time, |queue| !queue.closed);
+    drop(rested);
+}
+
+/// A checkpoint that waits for nobody: what a reader still needs stays in the WAL.
+fn make_room(shared: &Shared, connection: &Connection) -> Result<(), StoreError> {
+    let path = shared.path();
+    let size = std::fs::metadata(database::wal(path)).map_or(0, |wal| wal.len());
+    if size < LARGE_WAL {
+        return Ok(());
+    }
+    let done = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    done.map_err(|error| StoreError::of(&error, path))
+}

@@ -1,0 +1,422 @@
+//! State and log, in one file and in memory.
+
+use super::{Store, StoreError, Unit};
+use crate::audit::{Flaw, Log, verify};
+use crate::state::{Scope, StateError, View};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn plugin(name: &str) -> Arc<str> {
+    name.into()
+}
+
+fn view(store: &Store, name: &str, session: &str, now: u64) -> View {
+    View::new(store.snapshot(&plugin(name), session, now), 1000, now)
+}
+
+fn unit(name: &str, session: &str, time: u64, records: &[&str], view: View) -> Unit {
+    let records = records.iter().map(|&record| record.to_owned()).collect();
+    Unit { records, writes: vec![(plugin(name), view.into_parts().0)], session: session.into(), time }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+fn commit(store: &Store, unit: &Unit) {
+    block_on(store.commit(unit)).unwrap();
+}
+
+fn write(store: &Store, view: View) {
+    commit(store, &unit("p", "s", 0, &[], view));
+}
+
+fn get(store: &Store, scope: Scope, key: &str) -> Option<Vec<u8>> {
+    view(store, "p", "s", 0).get(scope, key).unwrap()
+}
+
+/// Both kinds, since they must mean the same.
+fn stores() -> (tempfile::TempDir, [Store; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let stores = [Store::in_memory().unwrap(), Store::open(&folder.path().join("hookhost.db"), 0).unwrap()];
+    (folder, stores)
+}
+
+fn file() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state/hookhost.db");
+    (folder, path)
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    Log::open(path).unwrap().lines().unwrap().map(|line| line.unwrap().text().to_owned()).collect()
+}
+
+#[test]
+fn an_event_sees_its_snapshot_and_its_own_writes() {
+    for store in &stores().1 {
+        let mut first = view(store, "p", "s", 0);
+        let mut second = view(store, "p", "s", 0);
+        assert_eq!(second.get(Scope::Plugin, "k").unwrap(), None);
+        first.set(Scope::Plugin, "k", b"1".to_vec(), None).unwrap();
+        assert_eq!(first.get(Scope::Plugin, "k").unwrap(), Some(b"1".to_vec()));
+        write(store, first);
+        assert_eq!(second.get(Scope::Plugin, "k").unwrap(), None);
+        assert_eq!(view(store, "p", "other", 0).get(Scope::Plugin, "k").unwrap(), Some(b"1".to_vec()));
+        assert_eq!(view(store, "q", "s", 0).get(Scope::Plugin, "k").unwrap(), None);
+    }
+}
+
+#[test]
+fn state_of_a_session_is_no_other_sessions() {
+    for store in &stores().1 {
+        let mut first = view(store, "p", "s", 0);
+        first.set(Scope::Session, "k", b"1".to_vec(), None).unwrap();
+        write(store, first);
+        assert_eq!(get(store, Scope::Session, "k"), Some(b"1".to_vec()));
+        assert_eq!(get(store, Scope::Plugin, "k"), None);
+        assert_eq!(view(store, "p", "other", 0).get(Scope::Session, "k").unwrap(), None);
+    }
+}
+
+#[test]
+fn increments_of_concurrent_sessions_add_up() {
+    for store in &stores().1 {
+        let mut views: Vec<_> = (0..3).map(|n| view(store, "p", &format!("s{n}"), 0)).collect();
+        for view in &mut views {
+            assert_eq!(view.increment(Scope::Plugin, "n", 2).unwrap(), 2);
+            assert_eq!(view.increment(Scope::Plugin, "n", 2).unwrap(), 4);
+        }
+        for view in views {
+            write(store, view);
+        }
+        assert_eq!(get(store, Scope::Plugin, "n"), Some(b"12".to_vec()));
+    }
+}
+
+#[test]
+fn a_set_is_the_last_writers() {
+    for store in &stores().1 {
+        let (mut first, mut second) = (view(store, "p", "a", 0), view(store, "p", "b", 0));
+        first.set(Scope::Plugin, "k", b"first".to_vec(), None).unwrap();
+        second.set(Scope::Plugin, "k", b"second".to_vec(), None).unwrap();
+        write(store, second);
+        write(store, first);
+        assert_eq!(get(store, Scope::Plugin, "k"), Some(b"first".to_vec()));
+    }
+}
+
+#[test]
+fn a_value_expires() {
+    for store in &stores().1 {
+        let mut setting = view(store, "p", "s", 1_000);
+        setting.set(Scope::Session, "k", b"v".to_vec(), Some(2)).unwrap();
+        commit(store, &unit("p", "s", 1_000, &[], setting));
+        assert_eq!(view(store, "p", "s", 2_999).get(Scope::Session, "k").unwrap(), Some(b"v".to_vec()));
+        assert_eq!(view(store, "p", "s", 3_000).get(Scope::Session, "k").unwrap(), None);
+    }
+}
+
+#[test]
+fn a_value_that_never_expires_outlives_every_clock() {
+    for store in &stores().1 {
+        let mut setting = view(store, "p", "s", 1);
+        setting.set(Scope::Session, "k", b"v".to_vec(), Some(u64::MAX)).unwrap();
+        commit(store, &unit("p", "s", 1, &[], setting));
+        store.forget("s");
+        assert_eq!(view(store, "p", "s", 1 << 60).get(Scope::Session, "k").unwrap(), Some(b"v".to_vec()));
+    }
+}
+
+#[test]
+fn a_write_over_the_quota_is_refused_and_changes_nothing() {
+    for store in &stores().1 {
+        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), 10, 0);
+        view.set(Scope::Session, "key", b"value".to_vec(), None).unwrap();
+        assert_eq!(view.set(Scope::Session, "more", b"value".to_vec(), None), Err(StateError::QuotaExceeded));
+        assert_eq!(view.get(Scope::Session, "more").unwrap(), None);
+        assert_eq!(view.set(Scope::Session, "key", vec![0; 8], None), Err(StateError::QuotaExceeded));
+        assert_eq!(view.get(Scope::Session, "key").unwrap(), Some(b"value".to_vec()));
+        // The other scope has a quota of its own.
+        view.set(Scope::Plugin, "key", b"value".to_vec(), None).unwrap();
+        write(store, view);
+        let mut full = View::new(store.snapshot(&plugin("p"), "s", 0), 10, 0);
+        assert_eq!(full.set(Scope::Session, "other", vec![], None), Err(StateError::QuotaExceeded));
+        full.delete(Scope::Session, "key").unwrap();
+        full.set(Scope::Session, "other", vec![], None).unwrap();
+    }
+}
+
+#[test]
+fn what_has_expired_makes_room_again() {
+    for store in &stores().1 {
+        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), 10, 0);
+        view.set(Scope::Plugin, "key", b"value".to_vec(), Some(1)).unwrap();
+        write(store, view);
+        let mut view = View::new(store.snapshot(&plugin("p"), "s", 1_000), 10, 1_000);
+        view.set(Scope::Plugin, "new", b"value".to_vec(), None).unwrap();
+    }
+}
+
+#[test]
+fn an_increment_keeps_the_time_at_which_a_value_expires() {
+    for store in &stores().1 {
+        let mut setting = view(store, "p", "s", 0);
+        setting.set(Scope::Plugin, "n", b"1".to_vec(), Some(10)).unwrap();
+        write(store, setting);
+        let mut counting = view(store, "p", "s", 5_000);
+        assert_eq!(counting.increment(Scope::Plugin, "n", 1).unwrap(), 2);
+        commit(store, &unit("p", "s", 5_000, &[], counting));
+        assert_eq!(view(store, "p", "s", 9_999).get(Scope::Plugin, "n").unwrap(), Some(b"2".to_vec()));
+        assert_eq!(view(store, "p", "s", 10_000).get(Scope::Plugin, "n").unwrap(), None);
+        // What has expired counts as 0 again, and for as long as it is not set anew.
+        let mut late = view(store, "p", "s", 10_000);
+        assert_eq!(late.increment(Scope::Plugin, "n", 1).unwrap(), 1);
+        commit(store, &unit("p", "s", 10_000, &[], late));
+        assert_eq!(view(store, "p", "s", 1 << 50).get(Scope::Plugin, "n").unwrap(), Some(b"1".to_vec()));
+    }
+}
+
+#[test]
+fn deleting_what_is_not_there_keeps_nothing() {
+    for store in &stores().1 {
+        let mut view = view(store, "p", "s", 0);
+        for n in 0..1000 {
+            view.delete(Scope::Plugin, &"k".repeat(n)).unwrap();
+        }
+        assert!(view.into_parts().0.is_empty());
+    }
+}
+
+#[test]
+fn what_is_deleted_is_gone() {
+    for store in &stores().1 {
+        let mut setting = view(store, "p", "s", 0);
+        setting.set(Scope::Plugin, "k", b"v".to_vec(), None).unwrap();
+        write(store, setting);
+        let mut deleting = view(store, "p", "s", 0);
+        deleting.delete(Scope::Plugin, "k").unwrap();
+        assert_eq!(deleting.get(Scope::Plugin, "k").unwrap(), None);
+        assert_eq!(deleting.increment(Scope::Plugin, "k", 3).unwrap(), 3);
+        deleting.delete(Scope::Plugin, "k").unwrap();
+        write(store, deleting);
+        assert_eq!(get(store, Scope::Plugin, "k"), None);
+    }
+}
+
+#[test]
+fn a_text_cannot_be_incremented() {
+    for store in &stores().1 {
+        let mut view = view(store, "p", "s", 0);
+        view.set(Scope::Session, "k", b"five".to_vec(), None).unwrap();
+        assert!(matches!(view.increment(Scope::Session, "k", 1), Err(StateError::Unavailable(_))));
+    }
+}
+
+#[test]
+fn state_outlives_the_process_and_every_process_sees_it() {
+    let (_folder, path) = file();
+    let (one, two) = (Store::open(&path, 0).unwrap(), Store::open(&path, 0).unwrap());
+    for round in 1..=3 {
+        for store in [&one, &two] {
+            let mut view = view(store, "p", "s", 0);
+            view.increment(Scope::Plugin, "n", 1).unwrap();
+            view.increment(Scope::Session, "n", 1).unwrap();
+            write(store, view);
+        }
+        assert_eq!(get(&one, Scope::Plugin, "n"), Some((2 * round).to_string().into_bytes()));
+        assert_eq!(get(&two, Scope::Session, "n"), Some((2 * round).to_string().into_bytes()));
+    }
+    drop((one, two));
+    assert_eq!(get(&Store::open(&path, 0).unwrap(), Scope::Plugin, "n"), Some(b"6".to_vec()));
+}
+
+#[test]
+fn state_of_sessions_is_forgotten_after_30_days_and_that_of_plugins_never() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    let mut setting = view(&store, "p", "s", 0);
+    setting.set(Scope::Session, "k", b"v".to_vec(), None).unwrap();
+    setting.set(Scope::Plugin, "k", b"v".to_vec(), None).unwrap();
+    write(&store, setting);
+    let days = |days: u64| days * 24 * 60 * 60 * 1000;
+    assert_eq!(get(&Store::open(&path, days(30)).unwrap(), Scope::Session, "k"), Some(b"v".to_vec()));
+    let later = Store::open(&path, days(31)).unwrap();
+    assert_eq!(get(&later, Scope::Session, "k"), None);
+    assert_eq!(get(&later, Scope::Plugin, "k"), Some(b"v".to_vec()));
+}
+
+#[test]
+fn a_record_and_what_it_writes_hold_together_or_not_at_all() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    store.push(r#"{"kind":"event","n":1}"#.into()).unwrap();
+    // Too large for the file: neither the record nor the write may hold, and what waited waits on.
+    let pages: i64 = {
+        let inner = store.shared.inner();
+        inner.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
+    };
+    let limit = |pages: i64| {
+        let inner = store.shared.inner();
+        inner.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    };
+    limit(pages + 2);
+    let mut setting = view(&store, "p", "s", 0);
+    setting.set(Scope::Plugin, "k", b"v".to_vec(), None).unwrap();
+    let large = format!(r#"{{"kind":"event","text":"{}"}}"#, "x".repeat(100_000));
+    let failed = block_on(store.commit(&unit("p", "s", 0, &[&large], setting.clone())));
+    assert_eq!(failed, Err(StoreError::Full(path.clone())));
+    assert_eq!(get(&store, Scope::Plugin, "k"), None);
+    limit(1 << 20);
+    commit(&store, &unit("p", "s", 0, &[r#"{"kind":"event","n":2}"#], setting));
+    assert_eq!(get(&store, Scope::Plugin, "k"), Some(b"v".to_vec()));
+    let lines = lines(&path);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[1].contains(r#""n":1"#) && lines[2].contains(r#""n":2"#), "{lines:?}");
+}
+
+#[test]
+fn what_is_kept_back_is_written_before_what_comes_after_and_when_the_store_is_closed() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    store.push(r#"{"kind":"a"}"#.into()).unwrap();
+    store.push(r#"{"kind":"b"}"#.into()).unwrap();
+    commit(&store, &Unit { records: vec![r#"{"kind":"c"}"#.into()], ..Unit::default() });
+    let written = lines(&path);
+    let kinds: Vec<_> = written.iter().map(|line| &line[line.find("kind").unwrap() + 7..][..1]).collect();
+    assert_eq!(kinds, ["l", "a", "b", "c"]);
+    store.push(r#"{"kind":"d"}"#.into()).unwrap();
+    drop(store);
+    assert_eq!(lines(&path).len(), 5);
+}
+
+#[test]
+fn the_keeper_writes_what_is_kept_back() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    store.push(r#"{"kind":"a"}"#.into()).unwrap();
+    let began = std::time::Instant::now();
+    while lines(&path).len() < 2 {
+        assert!(began.elapsed().as_secs() < 20, "nobody wrote it");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn when_too_much_waits_to_be_written_nothing_more_is_taken() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    // Somebody else writes, and does not end.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let record = format!(r#"{{"kind":"{}"}}"#, "x".repeat(1 << 20));
+    let taken = (0..100).take_while(|_| store.push(record.clone()).is_ok()).count();
+    assert!((16..20).contains(&taken), "{taken}");
+    other.execute_batch("ROLLBACK").unwrap();
+    block_on(store.flush()).unwrap();
+    assert_eq!(lines(&path).len(), 1 + taken);
+}
+
+#[test]
+fn records_of_several_processes_make_one_chain() {
+    let (_folder, path) = file();
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let path = path.clone();
+            std::thread::spawn(move || {
+                let store = Store::open(&path, 0).unwrap();
+                for n in 0..50 {
+                    let record = format!(r#"{{"kind":"event","writer":{writer},"n":{n}}}"#);
+                    if n % 3 == 0 {
+                        store.push(record).unwrap();
+                    } else {
+                        commit(&store, &Unit { records: vec![record], ..Unit::default() });
+                    }
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    let report = verify(&Log::open(&path).unwrap(), None).unwrap();
+    assert_eq!((report.lines, report.flaws), (201, vec![]));
+}
+
+#[test]
+fn a_file_of_another_program_is_refused_and_left_as_it_is() {
+    let (_folder, path) = file();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE precious (value)").unwrap();
+    drop(other);
+    let before = std::fs::read(&path).unwrap();
+    let refused = |path: &Path| Store::open(path, 0).err().unwrap();
+    assert_eq!(refused(&path), StoreError::Foreign(path.clone()));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    let text = path.with_file_name("notes.txt");
+    std::fs::write(&text, "not a database, and long enough to be seen as none".repeat(20)).unwrap();
+    assert_eq!(refused(&text), StoreError::Foreign(text.clone()));
+    assert!(std::fs::read_to_string(&text).unwrap().starts_with("not a database"));
+}
+
+#[test]
+fn a_file_of_a_later_version_is_refused_and_left_as_it_is() {
+    let (_folder, path) = file();
+    drop(Store::open(&path, 0).unwrap());
+    let later = rusqlite::Connection::open(&path).unwrap();
+    later.pragma_update(None, "user_version", 7).unwrap();
+    drop(later);
+    let expected = StoreError::Version { path: path.clone(), found: 7, known: 1 };
+    assert_eq!(Store::open(&path, 0).err().unwrap(), expected);
+    assert!(expected.to_string().contains("use the version that wrote it"));
+    assert!(Log::open(&path).is_err());
+}
+
+#[test]
+fn a_damaged_file_is_refused_and_left_as_it_is() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    for n in 0..200 {
+        commit(&store, &Unit { records: vec![format!(r#"{{"kind":"event","n":{n}}}"#)], ..Unit::default() });
+    }
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let size = bytes.len();
+    bytes[100..size].fill(0xff);
+    std::fs::write(&path, &bytes).unwrap();
+    let error = Store::open(&path, 0).err().unwrap();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    assert!(error.to_string().contains("move it away"), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn only_its_user_can_read_the_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    commit(&store, &Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() });
+    for file in [path.clone(), super::database::wal(&path)] {
+        assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn a_commit_waits_for_another_process_without_holding_up_the_thread() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    block_on(async {
+        let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
+        let release = async {
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+            other.execute_batch("ROLLBACK").unwrap();
+        };
+        let (committed, ()) = tokio::join!(store.commit(&unit), release);
+        committed.unwrap();
+    });
+    assert_eq!(verify(&Log::open(&path).unwrap(), None).unwrap().flaws, Vec::<Flaw>::new());
+}
