@@ -66,6 +66,7 @@ pub mod contract;
 pub mod event;
 pub mod host;
 pub mod plugin;
+pub mod replay;
 mod sandbox;
 pub mod session;
 mod state;

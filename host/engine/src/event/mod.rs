@@ -47,6 +47,13 @@ macro_rules! events {
                 match self { $(Self::$event => events!(@shape $shape),)* }
             }
 
+            /// The name of `handle`'s parameter where the event carries one; `None` where what it carries is an object of
+            /// several.
+            #[must_use]
+            pub fn parameter(self) -> Option<&'static str> {
+                match self { $(Self::$event => $module::$event::PARAMETER,)* }
+            }
+
             pub(crate) fn typecheck(self, handle: &HandleType<'_>) -> wasmtime::Result<()> {
                 match self { $(Self::$event => handle.matches::<$module::$event>(),)* }
             }

@@ -1,0 +1,281 @@
+//! Replay: recorded events, asked about again.
+//!
+//! Each recorded event is settled anew by the plugins of a host, with the identifier, the time, the state and the answers of
+//! capabilities that its record has. With the same plugins the verdicts are the same; with others one sees what a new
+//! rule would have made of them. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept
+//! for the replay alone.
+
+use crate::audit::{CallRecord, Entry, Log, LogError, Record, SessionOpened};
+use crate::event::Shape;
+use crate::host::Host;
+use crate::session::{DispatchOptions, OutcomeKind, Recall, Session, SessionSpec};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+/// A recorded event, and what came of it again.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Compared {
+    /// The number of its record.
+    pub seq: u64,
+    /// What was recorded.
+    pub recorded: Record,
+    /// What came of it now; absent where it could not be asked about.
+    pub again: Option<Record>,
+    /// In what the two differ, in chain order; also where it could not be expected to be the same.
+    pub differences: Vec<Difference>,
+    /// Why it could not be expected to be the same, a sentence each; none: it could.
+    pub not_replayable: Vec<String>,
+}
+
+/// In what two settlements of one event differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[non_exhaustive]
+pub enum Difference {
+    /// What came of it, or why.
+    Outcome {
+        /// As it was recorded.
+        recorded: OutcomeKind,
+        /// As it is now.
+        again: OutcomeKind,
+    },
+    /// The value that stands, or the result in its place.
+    Value,
+    /// What a plugin, which was asked then and now in the same round, answered.
+    Verdict {
+        /// The plugin.
+        plugin: String,
+        /// The pass.
+        round: u32,
+    },
+    /// A plugin was asked in this round, then or now, and not both.
+    Asked {
+        /// The plugin.
+        plugin: String,
+        /// The pass.
+        round: u32,
+    },
+}
+
+/// What came of a replay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Summary {
+    /// Recorded events.
+    pub events: u64,
+    /// Of these, what came of them was the same.
+    pub same: u64,
+    /// It was not.
+    pub different: u64,
+    /// It could not be expected to be the same.
+    pub not_replayable: u64,
+    /// How many of those there were for each reason.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+/// Asks `host` about each event of `log`, in order, and hands what came of it to `each`. A host for this has neither a
+/// store nor an approver.
+///
+/// # Errors
+/// If the log cannot be read. A line that is none of a log, or a later version's, counts as an event that cannot be
+/// replayed.
+pub async fn replay(host: &Host, log: &Log, mut each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
+    let mut summary = Summary::default();
+    let mut sessions: HashMap<String, Replayed> = HashMap::new();
+    for line in log.lines()? {
+        let line = match line {
+            Ok(line) => line,
+            Err(LogError::Line { .. }) => {
+                summary.left_out("the line is not a record");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        match line.entry() {
+            Ok(Entry::Session(opened)) => {
+                sessions.insert(opened.session.clone(), Replayed::Announced(opened));
+            }
+            Ok(Entry::SessionEnded(ended)) => {
+                sessions.remove(&ended.session);
+            }
+            Ok(Entry::Event(recorded)) => {
+                let compared = compare(host, &mut sessions, line.seq(), *recorded).await;
+                summary.count(&compared);
+                each(&compared);
+            }
+            Ok(_) => {}
+            Err(_) => summary.left_out("the line is not a record"),
+        }
+    }
+    Ok(summary)
+}
+
+/// A session of the log.
+enum Replayed {
+    Announced(Box<SessionOpened>),
+    Open(Session),
+    /// It cannot be opened again; why.
+    Closed(String),
+}
+
+impl Replayed {
+    /// The session, opened when it is first needed.
+    fn session(&mut self, host: &Host) -> Result<&Session, String> {
+        if let Self::Announced(opened) = self {
+            let opened = host.open_session(spec(opened)).map_err(|error| error.to_string());
+            *self = opened.map_or_else(Self::Closed, Self::Open);
+        }
+        match self {
+            Self::Open(session) => Ok(session),
+            Self::Closed(why) => Err(why.clone()),
+            Self::Announced(_) => Err("the session is not open".into()),
+        }
+    }
+}
+
+fn spec(opened: &SessionOpened) -> SessionSpec {
+    SessionSpec {
+        id: Some(opened.session.clone()),
+        agent: opened.agent.clone(),
+        cwd: PathBuf::from(&opened.cwd),
+        workspace: PathBuf::from(&opened.workspace),
+        depth: opened.depth,
+        interactive: opened.interactive,
+        parent: opened.parent.clone(),
+        tools: opened.tools.clone(),
+        models: opened.models.clone(),
+    }
+}
+
+async fn compare(host: &Host, sessions: &mut HashMap<String, Replayed>, seq: u64, recorded: Record) -> Compared {
+    let mut compared = Compared {
+        seq,
+        not_replayable: recorded.not_replayable.clone(),
+        recorded,
+        again: None,
+        differences: Vec::new(),
+    };
+    let recorded = &compared.recorded;
+    for part in recorded.withheld.keys() {
+        compared.not_replayable.push(format!("the configuration kept `{part}` out of the log"));
+    }
+    if recorded.withheld.contains_key("original") {
+        return compared;
+    }
+    let again = match sessions.get_mut(&recorded.session).map(|session| session.session(host)) {
+        None => Err("the log does not have the opening of its session".to_owned()),
+        Some(Err(why)) => Err(why),
+        Some(Ok(session)) => again(session, recorded).await,
+    };
+    match again {
+        Ok(again) => {
+            if again.original.get() == recorded.original.get() {
+                compared.differences = differences(recorded, &again);
+                for why in &again.not_replayable {
+                    if !compared.not_replayable.contains(why) {
+                        compared.not_replayable.push(why.clone());
+                    }
+                }
+                compared.again = Some(again);
+            } else {
+                compared.not_replayable.push("the agent prepares it otherwise than this command".into());
+            }
+        }
+        Err(why) => compared.not_replayable.push(why),
+    }
+    compared
+}
+
+/// Settles a recorded event again.
+async fn again(session: &Session, recorded: &Record) -> Result<Record, String> {
+    session.set_turn(recorded.turn);
+    let recall = Recall { id: recorded.id.clone(), time: recorded.time, calls: recorded.calls.clone() };
+    let options = DispatchOptions { raw: recorded.raw.clone(), await_observers: true, recall: Some(recall) };
+    let value: Value = serde_json::from_str(recorded.original.get()).map_err(|error| error.to_string())?;
+    let payload = match recorded.event.parameter() {
+        Some(parameter) => serde_json::json!({ parameter: value }),
+        None => value,
+    };
+    let settled = session.dispatch_event(recorded.event, payload, options).await;
+    settled.map(|settled| settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
+}
+
+fn differences(recorded: &Record, again: &Record) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    let decided = |record: &Record| (record.outcome, record.by.clone(), record.cause, record.reason.clone());
+    if decided(recorded) != decided(again) {
+        differences.push(Difference::Outcome { recorded: recorded.outcome, again: again.outcome });
+    }
+    let stands = |record: &Record| {
+        let value = record.last.as_ref().unwrap_or(&record.original);
+        (!record.outcome.is_no()).then(|| (value.get().to_owned(), json(record.response.as_deref())))
+    };
+    if recorded.outcome.is_no() == again.outcome.is_no() && stands(recorded) != stands(again) {
+        differences.push(Difference::Value);
+    }
+    // What observers did is in a record of their own.
+    if recorded.event.shape() == Shape::Observe {
+        return differences;
+    }
+    let in_both = |call: &CallRecord, calls: &[CallRecord]| calls.iter().any(|other| is_same_ask(call, other));
+    for call in &again.calls {
+        let (plugin, round) = (call.plugin.clone(), call.round);
+        match recorded.calls.iter().find(|other| is_same_ask(call, other)) {
+            Some(then) if said(then) != said(call) => differences.push(Difference::Verdict { plugin, round }),
+            Some(_) => {}
+            None => differences.push(Difference::Asked { plugin, round }),
+        }
+    }
+    for call in recorded.calls.iter().filter(|call| !in_both(call, &again.calls)) {
+        differences.push(Difference::Asked { plugin: call.plugin.clone(), round: call.round });
+    }
+    differences
+}
+
+fn is_same_ask(one: &CallRecord, other: &CallRecord) -> bool {
+    one.plugin == other.plugin && one.round == other.round
+}
+
+/// What a call answered, or why it did not.
+fn said(call: &CallRecord) -> (Option<String>, Option<crate::sandbox::FailureKind>) {
+    (json(call.verdict.as_deref()), call.failure.as_ref().map(|failure| failure.kind))
+}
+
+fn json(value: Option<&RawValue>) -> Option<String> {
+    value.map(|value| value.get().to_owned())
+}
+
+impl Summary {
+    fn count(&mut self, compared: &Compared) {
+        self.events += 1;
+        if !compared.not_replayable.is_empty() {
+            self.not_replayable += 1;
+            for why in &compared.not_replayable {
+                *self.reasons.entry(why.clone()).or_default() += 1;
+            }
+        } else if compared.is_same() {
+            self.same += 1;
+        } else {
+            self.different += 1;
+        }
+    }
+
+    fn left_out(&mut self, why: &str) {
+        self.events += 1;
+        self.not_replayable += 1;
+        *self.reasons.entry(why.to_owned()).or_default() += 1;
+    }
+}
+
+impl Compared {
+    /// Whether the outcome is the same. That other plugins were asked is no difference in that.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.again.is_some()
+            && !self.differences.iter().any(|difference| !matches!(difference, Difference::Asked { .. }))
+    }
+}
