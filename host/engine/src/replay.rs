@@ -194,13 +194,13 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Replayed>, seq: u64
 async fn again(session: &Session, recorded: &Record) -> Result<Record, String> {
     session.set_turn(recorded.turn);
     let recall = Recall { id: recorded.id.clone(), time: recorded.time, calls: recorded.calls.clone() };
-    let options = DispatchOptions { raw: recorded.raw.clone(), await_observers: true, recall: Some(recall) };
+    let options = DispatchOptions { raw: recorded.raw.clone(), await_observers: true };
     let value: Value = serde_json::from_str(recorded.original.get()).map_err(|error| error.to_string())?;
     let payload = match recorded.event.parameter() {
         Some(parameter) => serde_json::json!({ parameter: value }),
         None => value,
     };
-    let settled = session.dispatch_event(recorded.event, payload, options).await;
+    let settled = session.dispatch_again(recorded.event, payload, options, recall).await;
     settled.map(|settled| settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
 }
 

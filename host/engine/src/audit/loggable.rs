@@ -17,7 +17,7 @@ pub(crate) trait Loggable: Serialize + Clone + Sync {
         None
     }
 
-    /// Without the state of plugins; `None` where there is none in it.
+    /// Without the state of plugins, and without what they logged, which may repeat it; `None` where there is none in it.
     fn without_state(&self) -> Option<Self> {
         None
     }
@@ -89,4 +89,5 @@ loggable! {
 fn forget_state(call: &mut super::CallRecord) {
     call.inputs.state = None;
     call.wrote.clear();
+    call.log.clear();
 }

@@ -21,6 +21,8 @@ pub use record::{
     StateRead, StateUse, StateWrite, TranscriptRead, WrittenValue,
 };
 pub use value::Bytes;
+
+pub use crate::state::Scope;
 pub use verify::{Flaw, Report, verify};
 
 pub(crate) use line::{BEFORE_THE_FIRST, next};

@@ -63,8 +63,9 @@ macro_rules! events {
                 session: &crate::session::Session,
                 payload: serde_json::Value,
                 options: crate::session::DispatchOptions,
+                recall: Option<crate::session::Recall>,
             ) -> Result<crate::session::Settled<serde_json::Value>, serde_json::Error> {
-                match self { $(Self::$event => session.dispatch_json::<$module::$event>(payload, options).await,)* }
+                match self { $(Self::$event => session.dispatch_json::<$module::$event>(payload, options, recall).await,)* }
             }
         }
 

@@ -329,7 +329,8 @@ impl<'a> Dispatch<'a> {
         let (mut all_writes, mut reminders) = (Vec::new(), Vec::new());
         // Without a final value no change is part of it; then only the effects of the last call hold.
         let stands = !self.record.outcome.is_no();
-        for (plugin, mut ledger) in self.chain.iter().zip(std::mem::take(&mut self.ledger)) {
+        let fresh = self.chain.iter().map(|_| Ledger::default()).collect();
+        for (plugin, mut ledger) in self.chain.iter().zip(std::mem::replace(&mut self.ledger, fresh)) {
             let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
             ledger.kept.retain(|(call, _)| stands || Some(*call) == last);
             if let Some((call, writes)) = ledger.writes.filter(|(_, writes)| !writes.is_empty()) {

@@ -133,8 +133,6 @@ pub struct DispatchOptions {
     /// Whether observers are waited for: then their calls are in the record that comes back. For trying a plugin; it puts
     /// observers on the path of the event.
     pub await_observers: bool,
-    /// What is given again of an event that was recorded.
-    pub(crate) recall: Option<Recall>,
 }
 
 pub(crate) struct Shared {
@@ -247,13 +245,25 @@ impl Session {
         payload: Value,
         options: DispatchOptions,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        event.dispatch_json(self, payload, options).await
+        event.dispatch_json(self, payload, options, None).await
+    }
+
+    /// Settles an event again, as it was recorded.
+    pub(crate) async fn dispatch_again(
+        &self,
+        event: EventKind,
+        payload: Value,
+        options: DispatchOptions,
+        recall: Recall,
+    ) -> Result<Settled<Value>, serde_json::Error> {
+        event.dispatch_json(self, payload, options, Some(recall)).await
     }
 
     pub(crate) async fn dispatch_json<E: Dispatched>(
         &self,
         payload: Value,
         options: DispatchOptions,
+        recall: Option<Recall>,
     ) -> Result<Settled<Value>, serde_json::Error> {
         let payload: E::Payload = match E::PARAMETER {
             None => serde_json::from_value(payload)?,
@@ -266,20 +276,25 @@ impl Session {
                 serde_json::from_value(value.ok_or_else(|| serde::de::Error::missing_field(parameter))?)?
             }
         };
-        let settled = self.settle::<E>(payload, options).await;
+        let settled = self.settle::<E>(payload, options, recall).await;
         let Settled { outcome, record, answer } = settled;
         Ok(Settled { outcome: serde_json::to_value(outcome)?, record, answer })
     }
 
     pub(crate) async fn dispatch<E: Dispatched>(&self, payload: E::Payload) -> Settled<E::Outcome> {
-        self.settle::<E>(payload, DispatchOptions::default()).await
+        self.settle::<E>(payload, DispatchOptions::default(), None).await
     }
 
-    async fn settle<E: Dispatched>(&self, payload: E::Payload, options: DispatchOptions) -> Settled<E::Outcome> {
+    async fn settle<E: Dispatched>(
+        &self,
+        payload: E::Payload,
+        options: DispatchOptions,
+        recall: Option<Recall>,
+    ) -> Settled<E::Outcome> {
         let _turn = self.shared.order.lock().await;
         let info = self.info();
         let payload = E::prepared(payload, &self.shared.rules(&info));
-        let DispatchOptions { raw: own_message, await_observers, recall } = options;
+        let DispatchOptions { raw: own_message, await_observers } = options;
         let (id, time) = match &recall {
             Some(recall) => (recall.id.clone(), recall.time),
             None => (self.shared.next_event_id(), now()),

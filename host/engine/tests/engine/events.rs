@@ -28,7 +28,7 @@ fn completion() -> Value {
 }
 
 /// What `handle` of each event takes, `session` left out.
-fn payload(event: EventKind) -> Value {
+pub(crate) fn payload(event: EventKind) -> Value {
     match event {
         EventKind::SessionStart => json!({}),
         EventKind::SessionEnd | EventKind::TokenUsage => json!({ "usage": usage() }),
@@ -57,7 +57,8 @@ fn payload(event: EventKind) -> Value {
 /// The outcome of `event` before one plugin that answers so.
 async fn outcome(event: EventKind, behaviour: &Value) -> Value {
     let session = session(vec![plugin("p", json!({ event.name(): behaviour }))]).await;
-    let settled = session.dispatch_event(event, payload(event), DispatchOptions::default()).await;
+    let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
+    let settled = session.dispatch_event(event, payload(event), options).await;
     let settled = settled.unwrap_or_else(|error| panic!("{event}: {error}"));
     assert_eq!(
         settled.record.calls.len(),

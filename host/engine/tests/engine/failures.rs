@@ -3,7 +3,8 @@
 use crate::support::{bash, plugin, session};
 use hookhost::allowlist::{Entry, Limits, OnFailure};
 use hookhost::contract::ToolCall;
-use hookhost::session::{Cause, FAILURES_TO_TRIP};
+use hookhost::event::EventKind;
+use hookhost::session::{Cause, DispatchOptions, FAILURES_TO_TRIP};
 use hookhost::{FailureKind, GateOutcome, Session};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -168,7 +169,8 @@ async fn a_value_that_could_not_be_redacted_is_withheld() {
 #[tokio::test]
 async fn an_observer_that_fails_changes_nothing() {
     let session = session(vec![plugin("p", json!({"stream-end": {"misbehave": "trap"}}))]).await;
-    let settled = session.stream_end("text".into()).await;
+    let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
+    let settled = session.dispatch_event(EventKind::StreamEnd, json!({"text": "text"}), options).await.unwrap();
     assert_eq!(settled.record.calls[0].failure.as_ref().unwrap().kind, FailureKind::Trap);
 }
 

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod audit;
 mod events;
 mod failures;
 mod loading;
+mod replay;
 mod sessions;
 mod support;

@@ -1,8 +1,10 @@
 //! A host of `all-events` plugins, each of which does what its configuration says.
 
 use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::audit::{self, Log, Scope, WrittenValue};
 use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A component that `cargo xtask plugins` has built.
@@ -54,4 +56,58 @@ pub(crate) async fn session(entries: Vec<Entry>) -> Session {
 /// A `bash` call.
 pub(crate) fn bash(session: &Session, command: &str) -> hookhost::contract::ToolCall {
     session.tool_call("1", "bash", &json!({ "command": command }), hookhost::contract::ToolOrigin::Builtin)
+}
+
+/// A host of these plugins that keeps a log, in a folder that lives as long as the first of the three.
+pub(crate) fn recording(entries: Vec<Entry>) -> (tempfile::TempDir, PathBuf, HostBuilder) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("hookhost.db");
+    let config = Config::from_entries(entries, Settings::default()).expect("a configuration");
+    (folder, log.clone(), builder(config).store(log))
+}
+
+/// All that is in a log.
+pub(crate) fn written(log: &Path) -> Vec<audit::Entry> {
+    let log = Log::open(log).expect("a log");
+    log.lines().expect("lines").map(|line| line.expect("a line").entry().expect("a record")).collect()
+}
+
+/// The state of plugins: by plugin, session (empty: the plugin's own) and key.
+pub(crate) type State = BTreeMap<(String, String, String), String>;
+
+/// The state that is in the database.
+pub(crate) fn state_in(log: &Path) -> State {
+    let connection = rusqlite::Connection::open(log).expect("a database");
+    let mut values = connection
+        .prepare("SELECT plugin, session, key, CAST(value AS TEXT) FROM value JOIN space ON space.id = value.space")
+        .expect("our tables");
+    let rows = values.query_map([], |row| Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?)));
+    rows.expect("rows").collect::<Result<_, _>>().expect("texts")
+}
+
+/// The state that comes of what the log says was written.
+pub(crate) fn state_by(entries: &[audit::Entry]) -> State {
+    let mut state = State::new();
+    for entry in entries {
+        let session = entry.session().unwrap_or_default();
+        for call in entry.calls() {
+            for write in &call.wrote {
+                let of = if write.scope == Scope::Session { session } else { "" };
+                let place = (call.plugin.clone(), of.to_owned(), write.key.clone());
+                match &write.write {
+                    WrittenValue::Set { value, .. } => {
+                        state.insert(place, String::from_utf8(value.0.clone()).expect("a text"));
+                    }
+                    WrittenValue::Delete {} => {
+                        state.remove(&place);
+                    }
+                    WrittenValue::Add { by } => {
+                        let before: i64 = state.get(&place).map_or(0, |number| number.parse().expect("a number"));
+                        state.insert(place, (before + by).to_string());
+                    }
+                }
+            }
+        }
+    }
+    state
 }

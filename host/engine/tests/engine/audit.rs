@@ -1,0 +1,306 @@
+//! What the log promises: every event is in it, before anything is done about it, with all that decided it.
+
+use crate::events::payload;
+use crate::support::{bash, plugin, recording, spec, written};
+use futures_util::future::BoxFuture;
+use hookhost::approval::{AnswerKind, Approval, ApprovalRequest, Approver};
+use hookhost::audit::{Entry, Log, Record, WrittenValue, verify};
+use hookhost::event::EventKind;
+use hookhost::session::{Cause, DispatchOptions, OutcomeKind};
+use hookhost::{GateOutcome, Session};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+fn records(log: &Path) -> Vec<Record> {
+    let events = written(log).into_iter().filter_map(|entry| match entry {
+        Entry::Event(record) => Some(*record),
+        _ => None,
+    });
+    events.collect()
+}
+
+async fn drained(host: &hookhost::Host) {
+    assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn every_event_is_recorded_also_where_nobody_hears_it() {
+    let (_folder, log, builder) = recording(vec![]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let recorded: Vec<_> = EventKind::ALL.iter().copied().filter(|&event| event != EventKind::AuditRecord).collect();
+    for &event in &recorded {
+        let settled = session.dispatch_event(event, payload(event), DispatchOptions::default()).await.unwrap();
+        assert_eq!(settled.record.event, event);
+    }
+    drained(&host).await;
+    assert_eq!(records(&log).iter().map(|record| record.event).collect::<Vec<_>>(), recorded);
+    drop(session);
+    drained(&host).await;
+    let kinds: Vec<_> = written(&log).iter().map(Entry::kind).collect();
+    assert_eq!((kinds[0], kinds[1], *kinds.last().unwrap()), ("log", "session", "session-ended"));
+    let report = verify(&Log::open(&log).unwrap(), None).unwrap();
+    assert!(report.is_sound() && report.open_sessions.is_empty(), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_record_says_who_was_asked_what_each_answered_and_what_came_of_it() {
+    let changes = plugin(
+        "a",
+        json!({"before-tool-call": {"when": {"round": 1}, "verdict": "modify", "value": {"command": "ls -l"},
+               "do": [{"report": "code"}, {"set": ["session", "k", "v"]}, {"log": "line"}]}}),
+    );
+    let fails = plugin("b", json!({"before-tool-call": {"misbehave": "trap"}}));
+    let mut fails = fails;
+    fails.on_failure = Some(hookhost::allowlist::OnFailure::Skip);
+    let rejects = plugin(
+        "c",
+        json!({"before-tool-call": {"verdict": "reject", "reason": "not {command}", "when": {"contains": "-l"}}}),
+    );
+    let (_folder, log, builder) = recording(vec![changes, fails, rejects]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let settled = session.before_tool_call(bash(&session, "ls")).await;
+    let record = records(&log).pop().unwrap();
+    assert_eq!(serde_json::to_string(&record).unwrap(), serde_json::to_string(&settled.record).unwrap());
+    assert_eq!((record.outcome, record.cause), (OutcomeKind::Rejected, Some(Cause::Verdict)));
+    assert_eq!((record.by, record.reason.as_deref()), (vec!["c".into()], Some("Rejected by c: not ls -l")));
+    assert!(record.original.get().contains(r#""command":"ls""#), "{}", record.original);
+    assert!(record.last.unwrap().get().contains(r#""command":"ls -l""#));
+    let calls: Vec<_> = record.calls.iter().map(|call| (call.plugin.as_str(), call.round)).collect();
+    assert_eq!(calls, [("a", 1), ("b", 1), ("c", 1)]);
+    let [a, b, c] = &record.calls[..] else { unreachable!() };
+    assert_eq!(a.digest, host.plugins()[0].digest());
+    assert!(a.fuel > 0 && a.verdict.as_ref().unwrap().get().contains("modify"), "{a:?}");
+    // No value stands, but the call was its plugin's last: what it did holds.
+    assert_eq!((a.findings[0].code.as_str(), a.log.last().unwrap().message.as_str()), ("code", "line"));
+    assert!(matches!(&a.wrote[..], [write] if write.key == "k" && matches!(write.write, WrittenValue::Set { .. })));
+    assert_eq!(b.failure.as_ref().unwrap().kind, hookhost::FailureKind::Trap);
+    assert!(c.verdict.as_ref().unwrap().get().contains("not ls -l"));
+}
+
+/// What the log says while a person is asked.
+struct Looks {
+    log: PathBuf,
+    saw: Mutex<Vec<Record>>,
+    says: Approval,
+}
+
+impl Approver for Looks {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        *self.saw.lock().unwrap() = records(&self.log);
+        Box::pin(async { self.says.clone() })
+    }
+}
+
+fn asks(question: &str) -> hookhost::allowlist::Entry {
+    plugin("careful", json!({"before-tool-call": {"verdict": "escalate", "question": question}}))
+}
+
+#[tokio::test]
+async fn an_escalation_is_recorded_before_a_person_is_asked_and_the_answer_after() {
+    for (says, outcome, kind) in [
+        (Approval::Approved, OutcomeKind::Allowed, AnswerKind::Approved),
+        (Approval::Denied(Some("not today".into())), OutcomeKind::Rejected, AnswerKind::Denied),
+    ] {
+        let (_folder, log, builder) = recording(vec![asks("sure?")]);
+        let looks = Arc::new(Looks { log: log.clone(), saw: Mutex::default(), says });
+        let host = builder.approver(looks.clone()).build().await.unwrap();
+        let session = host.open_session(spec()).unwrap();
+        let settled = session.before_tool_call(bash(&session, "ls")).await;
+        assert_eq!(settled.kind(), outcome);
+        let saw = looks.saw.lock().unwrap();
+        assert_eq!((saw.len(), saw[0].outcome), (1, OutcomeKind::Escalated));
+        assert_eq!(saw[0].questions[0].escalation.question, "sure?");
+        let Some(Entry::Answer(answer)) = written(&log).pop() else { panic!("no answer") };
+        assert_eq!((&answer.id, answer.outcome, answer.answer.kind), (&saw[0].id, outcome, kind));
+        assert_eq!(settled.answer, Some(answer));
+    }
+}
+
+struct Sleeps;
+
+impl Approver for Sleeps {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn that_nobody_waits_for_an_answer_any_more_is_recorded() {
+    let (_folder, log, builder) = recording(vec![asks("sure?")]);
+    let host = builder.approver(Arc::new(Sleeps)).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let call = bash(&session, "ls");
+    let asked = tokio::time::timeout(Duration::from_millis(300), session.before_tool_call(call)).await;
+    assert!(asked.is_err());
+    drained(&host).await;
+    let Some(Entry::Answer(answer)) = written(&log).pop() else { panic!("no answer") };
+    assert_eq!((answer.outcome, answer.answer.kind), (OutcomeKind::Rejected, AnswerKind::Cancelled));
+}
+
+async fn rejected(session: &Session, command: &str) -> hookhost::session::Rejection {
+    match session.before_tool_call(bash(session, command)).await.outcome {
+        GateOutcome::Rejected(rejection) => rejection,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
+    let counts = plugin(
+        "p",
+        json!({"before-tool-call": {"do": [{"increment": ["plugin", "n", 1]}, {"remind": "counted"}, {"report": "c"}]}}),
+    );
+    let (_folder, log, builder) = recording(vec![counts]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    drained(&host).await;
+    let other = rusqlite::Connection::open(&log).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let rejection = rejected(&session, "ls").await;
+    assert_eq!(rejection.cause, Cause::NotRecorded);
+    assert!(rejection.to_string().contains("the audit log cannot be written"), "{rejection}");
+    assert!(rejection.to_string().contains("is locked by another program"), "{rejection}");
+    assert!(session.reminders().is_empty());
+    other.execute_batch("ROLLBACK").unwrap();
+    // Later the log says so, and the next event finds the state as it was.
+    assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, GateOutcome::Allowed { .. }));
+    let records = records(&log);
+    assert_eq!((records[0].outcome, records[0].cause), (OutcomeKind::Rejected, Some(Cause::NotRecorded)));
+    assert!(records[0].calls[0].wrote.is_empty() && records[0].calls[0].findings.is_empty());
+    let state = records[1].calls[0].inputs.state.as_ref().unwrap();
+    assert_eq!((state.read.len(), &state.read[0].value), (1, &None));
+    assert_eq!(session.reminders().len(), 1);
+}
+
+#[tokio::test]
+async fn observers_hear_of_an_event_that_is_in_the_log_and_what_they_do_is_recorded_after() {
+    let observer = plugin("o", json!({"stream-end": {"do": [{"increment": ["session", "n", 1]}, {"report": "heard"}]}}));
+    let (_folder, log, builder) = recording(vec![observer]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    for _ in 0..3 {
+        let settled = session.stream_end("text".into()).await;
+        assert!(settled.record.calls.is_empty());
+    }
+    drained(&host).await;
+    let entries = written(&log);
+    let place = |id: &str, kind: &str| {
+        let is_it = |entry: &Entry| match entry {
+            Entry::Event(record) => record.id == id,
+            Entry::Observed(observed) => observed.id == id,
+            _ => false,
+        };
+        entries.iter().position(|entry| entry.kind() == kind && is_it(entry)).unwrap()
+    };
+    let mut observed = 0;
+    for entry in &entries {
+        if let Entry::Observed(heard) = entry {
+            observed += 1;
+            assert!(place(&heard.id, "event") < place(&heard.id, "observed"));
+            let call = &heard.calls[0];
+            assert_eq!((call.findings.len(), call.wrote.len()), (1, 1));
+        }
+    }
+    assert_eq!(observed, 3);
+}
+
+#[tokio::test]
+async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_no_record() {
+    let rejects = plugin(
+        "a",
+        json!({"before-tool-call": {"verdict": "reject", "reason": "no", "do": [{"set": ["plugin", "secret", "hunter2"]}]}}),
+    );
+    let listens = plugin(
+        "b",
+        json!({"audit-record": {"do": [{"log": "{value}"}, {"set": ["plugin", "heard", "{value}"]}, {"remind": "x"}]},
+               "custom-event": {"do": [{"get": ["plugin", "heard"]}]}}),
+    );
+    let (_folder, log, builder) = recording(vec![rejects, listens]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    rejected(&session, "rm -rf /").await;
+    drained(&host).await;
+    let entries = written(&log);
+    assert!(entries.iter().all(|entry| entry.event() != Some(EventKind::AuditRecord)), "{entries:?}");
+    assert!(session.reminders().is_empty());
+    // What it heard it cannot tell; so it fails in one way on what it is to hear, and in another on what it must not.
+    let tells = plugin("b", json!({"audit-record": [
+        {"when": {"contains": "hunter2"}, "misbehave": "trap"},
+        {"when": {"contains": "\"outcome\":\"rejected\""}, "misbehave": "exit"}]}));
+    let rejects = plugin(
+        "a",
+        json!({"before-tool-call": {"verdict": "reject", "reason": "no", "do": [{"set": ["plugin", "secret", "hunter2"]}]}}),
+    );
+    let (_folder, _log, builder) = recording(vec![rejects, tells]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    for _ in 0..hookhost::session::FAILURES_TO_TRIP {
+        rejected(&session, "rm -rf /").await;
+        drained(&host).await;
+    }
+    let notices = session.take_notices();
+    assert!(notices.len() == 1 && notices[0].contains("it exited instead of answering"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_reported() {
+    let mut slow = plugin("o", json!({"stream-end": {"misbehave": "sleep"}}));
+    slow.limits.compute = Duration::from_secs(600);
+    slow.limits.deadline = Duration::from_secs(600);
+    let (_folder, log, builder) = recording(vec![slow]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let more = 7;
+    for _ in 0..hookhost::session::MOST_WAITING + 1 + more {
+        let _ = session.stream_end("text".into()).await;
+        // The first is being told, so that the queue is empty again.
+        tokio::task::yield_now().await;
+    }
+    let given_up = host.drain(Duration::from_millis(50)).await.unwrap();
+    assert_eq!(given_up, hookhost::session::MOST_WAITING as u64 + 1);
+    let dropped: u64 = written(&log)
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Dropped(dropped) => Some(dropped.events["stream-end"]),
+            _ => None,
+        })
+        .sum();
+    assert_eq!(dropped, given_up + more as u64);
+    let notices = session.take_notices();
+    assert!(notices.iter().any(|notice| notice.contains("did not hear")), "{notices:?}");
+    assert_eq!(records(&log).len(), hookhost::session::MOST_WAITING + 1 + more);
+}
+
+#[tokio::test]
+async fn an_observer_holds_up_no_gate() {
+    let mut slow = plugin("o", json!({"stream-end": {"misbehave": "sleep"}}));
+    slow.limits.compute = Duration::from_secs(600);
+    slow.limits.deadline = Duration::from_secs(600);
+    let (_folder, _log, builder) = recording(vec![slow]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let _ = session.stream_end("text".into()).await;
+    let settled = session.before_tool_call(bash(&session, "ls")).await;
+    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+}
+
+#[tokio::test]
+async fn state_is_what_the_log_says_was_written() {
+    let counts = |name: &str, scope: &str| {
+        plugin(name, json!({"any": {"do": [{"increment": [scope, "n", 1]}, {"set": [scope, "last", "{id}"]}]}}))
+    };
+    let (_folder, log, builder) = recording(vec![counts("a", "plugin"), counts("b", "session")]);
+    let host = builder.build().await.unwrap();
+    let sessions: Vec<_> = (0..3).map(|_| host.open_session(spec()).unwrap()).collect();
+    for event in EventKind::ALL.iter().copied().cycle().take(60) {
+        for session in &sessions {
+            let _ = session.dispatch_event(event, payload(event), DispatchOptions::default()).await.unwrap();
+        }
+    }
+    drained(&host).await;
+    assert_eq!(crate::support::state_in(&log), crate::support::state_by(&written(&log)));
+}
