@@ -46,8 +46,7 @@ impl Approver for Terminal {
 fn describe(request: &ApprovalRequest) -> String {
     let mut text = String::new();
     for question in &request.questions {
-        let _ =
-            writeln!(text, "{WARNING}{} asks:{WARNING:#} {}", question.by, one_line(&question.escalation.question));
+        let _ = writeln!(text, "{WARNING}{} asks:{WARNING:#} {}", question.by, one_line(&question.escalation.question));
     }
     let _ = writeln!(text, "{DIM}what would happen ({}):{DIM:#}\n{}", request.event, indented(request.value.get()));
     if !request.changed_by.is_empty() {

@@ -30,9 +30,14 @@ fn entry(name: &str) -> Entry {
     Entry::new(name, component(), Digest::of_file(&component()).unwrap())
 }
 
-async fn session() -> hookhost::Session {
+/// A session of one plugin, which keeps its log there.
+async fn session(log: Option<&Path>) -> hookhost::Session {
     let config = Config::from_entries(vec![entry("no-force-push")], Settings::default()).unwrap();
-    let host = Host::builder(config).build().await.unwrap();
+    let mut builder = Host::builder(config);
+    if let Some(log) = log {
+        builder = builder.store(log);
+    }
+    let host = builder.build().await.unwrap();
     host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap()
 }
 
@@ -98,16 +103,22 @@ impl Bare {
 
 fn one_event(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
-    let mut group = criterion.benchmark_group("one event, one pristine plugin (no audit log)");
+    let folder = tempfile::tempdir().unwrap();
+    let mut group = criterion.benchmark_group("one event, one pristine plugin");
 
-    let session = runtime.block_on(session());
-    let event = call(&session);
-    group.bench_function("hookhost", |bencher| {
-        bencher.iter(|| {
-            let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
-            assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+    for (name, log) in [
+        ("hookhost, log off", None),
+        ("hookhost, log on (a commit before each outcome)", Some(folder.path().join("hookhost.db"))),
+    ] {
+        let session = runtime.block_on(session(log.as_deref()));
+        let event = call(&session);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
+                assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+            });
         });
-    });
+    }
 
     let bare = Bare::new();
     let info = Session {
@@ -127,11 +138,22 @@ fn one_event(criterion: &mut Criterion) {
 
 fn nobody_asked(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
-    let session = runtime.block_on(session());
-    criterion.bench_function("an event that nobody hears", |bencher| {
-        bencher.iter(|| runtime.block_on(session.stream_end("text".into())));
-    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut group = criterion.benchmark_group("an event that nobody hears");
+    for (name, log) in [("log off", None), ("log on (batched)", Some(folder.path().join("hookhost.db")))] {
+        let session = runtime.block_on(session(log.as_deref()));
+        group.bench_function(name, |bencher| bencher.iter(|| runtime.block_on(session.stream_end("text".into()))));
+    }
+    group.finish();
 }
 
-criterion_group!(benches, one_event, nobody_asked);
+/// What the disk itself takes: the bytes of one such record, appended to a file with one write.
+fn one_append(criterion: &mut Criterion) {
+    use std::io::Write as _;
+    let mut file = tempfile::tempfile().unwrap();
+    let record = vec![b'x'; 1200];
+    criterion.bench_function("1.2 KB appended to a file", |bencher| bencher.iter(|| file.write_all(&record).unwrap()));
+}
+
+criterion_group!(benches, one_event, nobody_asked, one_append);
 criterion_main!(benches);

@@ -7,13 +7,13 @@ use crate::event::EventKind;
 use crate::plugin::{Cache, LoadError, Plugin};
 use crate::sandbox::capability::Model;
 use crate::sandbox::{Sandbox, SandboxError, may_wait};
-use crate::session::{Session, SessionError, SessionSpec};
 use crate::session::Telling;
+use crate::session::{Session, SessionError, SessionSpec};
 use crate::store::{Store, StoreError};
-use std::time::Duration;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
 #[derive(Clone)]

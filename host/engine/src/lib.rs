@@ -83,5 +83,5 @@ pub use allowlist::Config;
 pub use host::{Error, Host, HostBuilder};
 pub use plugin::Plugin;
 pub use sandbox::{Failure, FailureKind, SandboxError};
-pub use store::StoreError;
 pub use session::{GateOutcome, Session, SessionSpec, Settled, TransformOutcome};
+pub use store::StoreError;

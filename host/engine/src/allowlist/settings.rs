@@ -39,11 +39,7 @@ pub struct AuditSettings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            stream_unfinalised: false,
-            approval_deadline: Duration::from_secs(300),
-            audit: AuditSettings::default(),
-        }
+        Self { stream_unfinalised: false, approval_deadline: Duration::from_secs(300), audit: AuditSettings::default() }
     }
 }
 

@@ -89,6 +89,9 @@ impl Log {
         })?;
         let mut magic = Vec::new();
         file.by_ref().take(16).read_to_end(&mut magic).map_err(|error| io(&error, path))?;
+        if magic.is_empty() {
+            return Err(StoreError::Missing(path.to_owned()).into());
+        }
         let source = if magic == b"SQLite format 3\0" { Source::Database(store::read(path)?) } else { Source::File };
         Ok(Self { path: path.to_owned(), source })
     }
@@ -123,7 +126,8 @@ impl Log {
     pub fn last(&self) -> Result<u64, LogError> {
         match &self.source {
             Source::Database(connection) => {
-                let last = connection.query_row("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get::<_, i64>(0));
+                let last =
+                    connection.query_row("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get::<_, i64>(0));
                 Ok(last.map_err(|error| StoreError::of(&error, &self.path))?.cast_unsigned())
             }
             Source::File => Ok(self.lines()?.filter_map(Result::ok).map(|line| line.seq()).max().unwrap_or(0)),
@@ -178,8 +182,11 @@ impl Iterator for Lines<'_> {
                     return Some(Err(error));
                 }
             };
-            let line = Line::parse(&stored.text)
-                .map_err(|problem| LogError::Line { path: self.log.path.clone(), number: stored.number, problem });
+            let line = Line::parse(&stored.text).map_err(|problem| LogError::Line {
+                path: self.log.path.clone(),
+                number: stored.number,
+                problem,
+            });
             if let Ok(line) = &line {
                 if line.seq() <= self.after {
                     continue;

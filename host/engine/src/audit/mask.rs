@@ -8,5 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withheld {}
 
-pub(super) fn record(_: &Record, _: &AuditSettings) -> Option<Record> { None }
-pub(super) fn observed(_: &Observed, _: &AuditSettings) -> Option<Observed> { None }
+pub(super) fn record(_: &Record, _: &AuditSettings) -> Option<Record> {
+    None
+}
+pub(super) fn observed(_: &Observed, _: &AuditSettings) -> Option<Observed> {
+    None
+}

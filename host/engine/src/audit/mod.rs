@@ -14,11 +14,11 @@ mod value;
 mod verify;
 
 pub use line::{Line, LineError, VERSION};
-pub use log::{Filter, Log, LogError, Lines};
+pub use log::{Filter, Lines, Log, LogError};
 pub use mask::Withheld;
 pub use record::{
-    Answer, CallRecord, Dropped, Entry, Inputs, LogBegins, ModelAnswer, ModelReply, Observed, Record, SessionEnded, SessionOpened,
-    StateRead, StateUse, StateWrite, TranscriptRead, WrittenValue,
+    Answer, CallRecord, Dropped, Entry, Inputs, LogBegins, ModelAnswer, ModelReply, Observed, Record, SessionEnded,
+    SessionOpened, StateRead, StateUse, StateWrite, TranscriptRead, WrittenValue,
 };
 pub use value::Bytes;
 

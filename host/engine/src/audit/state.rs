@@ -26,6 +26,8 @@ impl Writes {
             Write::Delete => WrittenValue::Delete {},
             Write::Add(by) => WrittenValue::Add { by: *by },
         };
-        self.iter().map(|(scope, key, write)| StateWrite { scope, key: key.to_owned(), write: written(write) }).collect()
+        self.iter()
+            .map(|(scope, key, write)| StateWrite { scope, key: key.to_owned(), write: written(write) })
+            .collect()
     }
 }

@@ -28,8 +28,7 @@ impl<'de> Deserialize<'de> for Bytes {
         match Written::deserialize(deserializer)? {
             Written::Text(text) => Ok(Self(text.into_owned().into_bytes())),
             Written::Hex { hex } => {
-                let digits: Option<Vec<u8>> =
-                    hex.chars().map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect();
+                let digits: Option<Vec<u8>> = hex.chars().map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect();
                 let digits = digits.filter(|digits| digits.len() % 2 == 0);
                 let digits = digits.ok_or_else(|| de::Error::custom("`hex` is not pairs of hexadecimal digits"))?;
                 Ok(Self(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))

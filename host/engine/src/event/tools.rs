@@ -3,7 +3,9 @@
 use super::declare::event;
 use super::{Event, GateEvent, TransformEvent};
 use crate::chain::{Answer, Passage};
-use crate::contract::{BatchVerdict, Escalation, ResultSource, Session, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict};
+use crate::contract::{
+    BatchVerdict, Escalation, ResultSource, Session, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict,
+};
 use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
 use serde::{Deserialize, Serialize};
 

@@ -394,7 +394,12 @@ impl Shared {
     }
 
     /// Why the same event may not bring the same failure again.
-    fn why_a_failure_cannot_be_replayed(&self, plugin: &Plugin, observes: bool, failure: &Failure) -> Option<&'static str> {
+    fn why_a_failure_cannot_be_replayed(
+        &self,
+        plugin: &Plugin,
+        observes: bool,
+        failure: &Failure,
+    ) -> Option<&'static str> {
         if failure.kind.is_wall_time() {
             return Some("it ran out of wall time");
         }

@@ -6,9 +6,9 @@
 //! before. <https://sqlite.org/wal.html>
 
 use super::StoreError;
-use crate::allowlist::Digest;
 use crate::allowlist::AuditSettings;
-use crate::audit::{self, BEFORE_THE_FIRST, Loggable as _, LogBegins};
+use crate::allowlist::Digest;
+use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, Loggable as _};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -84,10 +84,8 @@ pub(crate) fn read(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags).map_err(of)?;
     connection.busy_timeout(PATIENCE).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
-    if !is_begun(&connection, path)? {
-        return Err(StoreError::Foreign(path.to_owned()));
-    }
-    Ok(connection)
+    // Whoever began it was cut off before there was anything in it.
+    if is_begun(&connection, path)? { Ok(connection) } else { Err(StoreError::Missing(path.to_owned())) }
 }
 
 /// The number and the hash of the last line.
@@ -119,9 +117,7 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     match (application, version) {
         (0, 0) if tables == 0 => Ok(false),
         (APPLICATION, version) if version == i64::from(audit::VERSION) => Ok(true),
-        (APPLICATION, found) => {
-            Err(StoreError::Version { path: path.to_owned(), found, known: audit::VERSION })
-        }
+        (APPLICATION, found) => Err(StoreError::Version { path: path.to_owned(), found, known: audit::VERSION }),
         _ => Err(StoreError::Foreign(path.to_owned())),
     }
 }

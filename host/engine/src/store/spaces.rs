@@ -134,16 +134,17 @@ fn write_one(
          ON CONFLICT (plugin, session) DO UPDATE SET version = version + 1, touched = ?3
          RETURNING id, version",
     )?;
-    let (id, version): (i64, i64) = touch
-        .query_row((&*owner.0, &owner.1, signed(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (id, version): (i64, i64) =
+        touch.query_row((&*owner.0, &owner.1, signed(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut expire = connection.prepare_cached("DELETE FROM value WHERE space = ?1 AND expires <= ?2")?;
     expire.execute((id, signed(now)))?;
     for (key, write) in writes.of(scope) {
         let before = if matches!(write, Write::Add(_)) { value(connection, id, key)? } else { None };
         match Space::after(before.as_ref(), write, now) {
             Some(stored) => {
-                let mut put = connection
-                    .prepare_cached("INSERT OR REPLACE INTO value (space, key, value, expires) VALUES (?1, ?2, ?3, ?4)")?;
+                let mut put = connection.prepare_cached(
+                    "INSERT OR REPLACE INTO value (space, key, value, expires) VALUES (?1, ?2, ?3, ?4)",
+                )?;
                 put.execute((id, key, stored.value, stored.expires.map(signed)))?;
             }
             None => {

@@ -178,7 +178,8 @@ async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
 
 #[tokio::test]
 async fn observers_hear_of_an_event_that_is_in_the_log_and_what_they_do_is_recorded_after() {
-    let observer = plugin("o", json!({"stream-end": {"do": [{"increment": ["session", "n", 1]}, {"report": "heard"}]}}));
+    let observer =
+        plugin("o", json!({"stream-end": {"do": [{"increment": ["session", "n", 1]}, {"report": "heard"}]}}));
     let (_folder, log, builder) = recording(vec![observer]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
@@ -228,9 +229,12 @@ async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_
     assert!(entries.iter().all(|entry| entry.event() != Some(EventKind::AuditRecord)), "{entries:?}");
     assert!(session.reminders().is_empty());
     // What it heard it cannot tell; so it fails in one way on what it is to hear, and in another on what it must not.
-    let tells = plugin("b", json!({"audit-record": [
+    let tells = plugin(
+        "b",
+        json!({"audit-record": [
         {"when": {"contains": "hunter2"}, "misbehave": "trap"},
-        {"when": {"contains": "\"outcome\":\"rejected\""}, "misbehave": "exit"}]}));
+        {"when": {"contains": "\"outcome\":\"rejected\""}, "misbehave": "exit"}]}),
+    );
     let rejects = plugin(
         "a",
         json!({"before-tool-call": {"verdict": "reject", "reason": "no", "do": [{"set": ["plugin", "secret", "hunter2"]}]}}),

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod asks;
 mod audit;
+mod crash;
 mod events;
 mod failures;
 mod loading;

@@ -53,17 +53,23 @@ fn plugins() -> Vec<Entry> {
     let mut fails = plugin("c-fails", json!({"any": {"when": {"contains": "fail"}, "misbehave": "trap"}}));
     fails.on_failure = Some(OnFailure::Skip);
     vec![
-        plugin("a-counts", json!({"any": {"do": [{"increment": ["plugin", "n", 1]}, {"set": ["session", "last", "{id}"]}]},
+        plugin(
+            "a-counts",
+            json!({"any": {"do": [{"increment": ["plugin", "n", 1]}, {"set": ["session", "last", "{id}"]}]},
             "before-tool-call": {"verdict": "modify", "value": {"command": "n={last} {round}"}, "when": {"round": 1},
                                  "do": [{"increment": ["plugin", "n", 1]}]},
             "prompt-submit": {"verdict": "replace", "value": "{value} {last}", "do": ["random"]},
             "custom-event": {"verdict": "modify", "value": {"at": "{last}"}, "when": {"round": 1}, "do": ["clock"]},
             "finalize-content": {"verdict": "replace", "value": "{last}", "do": [{"model": ["say", "{value}"]}]},
             "after-tool-call": {"verdict": "replace", "value": "{last}", "do": [{"transcript": [0, 9]}]},
-            "plan-submit": {"verdict": "reject", "reason": "{last}", "do": [{"get": ["session", "last"]}]}})),
-        plugin("b-asks", json!({"custom-event": {"verdict": "escalate", "question": "go on?"},
+            "plan-submit": {"verdict": "reject", "reason": "{last}", "do": [{"get": ["session", "last"]}]}}),
+        ),
+        plugin(
+            "b-asks",
+            json!({"custom-event": {"verdict": "escalate", "question": "go on?"},
             "before-tools": {"verdict": "reject", "reason": "no batches", "when": {"contains": "ls"}},
-            "before-inference": {"verdict": "reject", "reason": "{last}", "do": ["random"]}})),
+            "before-inference": {"verdict": "reject", "reason": "{last}", "do": ["random"]}}),
+        ),
         fails,
     ]
 }
@@ -84,7 +90,8 @@ async fn record(entries: Vec<Entry>) -> (tempfile::TempDir, std::path::PathBuf) 
             let mut payload = payload(event);
             // Every third time the failing plugin fails, so that it is never tripped.
             if turn % 3 == 0
-                && let Some(Value::String(text)) = payload.as_object_mut().and_then(|payload| payload.values_mut().next())
+                && let Some(Value::String(text)) =
+                    payload.as_object_mut().and_then(|payload| payload.values_mut().next())
             {
                 text.push_str(" fail");
             }
@@ -128,8 +135,11 @@ async fn with_the_same_plugins_every_verdict_of_a_recorded_session_is_reproduced
     let calls = || all.iter().flat_map(|compared| &compared.recorded.calls);
     assert!(calls().any(|call| !call.inputs.model.is_empty()) && calls().any(|call| call.inputs.transcript.is_some()));
     assert!(calls().any(|call| call.failure.is_some()) && calls().any(|call| !call.wrote.is_empty()));
-    let reasons: std::collections::BTreeSet<_> =
-        all.iter().filter(|compared| compared.recorded.event == EventKind::BeforeInference).map(|c| &c.recorded.reason).collect();
+    let reasons: std::collections::BTreeSet<_> = all
+        .iter()
+        .filter(|compared| compared.recorded.event == EventKind::BeforeInference)
+        .map(|c| &c.recorded.reason)
+        .collect();
     assert_eq!(reasons.len(), 14, "random numbers, and so the reasons, differ from event to event: {reasons:?}");
 }
 
@@ -151,9 +161,12 @@ async fn a_new_rule_is_tried_on_recorded_events_also_on_those_that_nobody_heard(
 #[tokio::test]
 async fn a_new_rule_that_counts_has_state_of_its_own_in_the_replay() {
     let (_folder, log) = record(vec![]).await;
-    let counts = plugin("budget", json!({
+    let counts = plugin(
+        "budget",
+        json!({
         "stream-end": {"do": [{"increment": ["session", "n", 1]}]},
-        "custom-event": {"verdict": "modify", "value": {"n": "{last}"}, "when": {"round": 1}, "do": [{"get": ["session", "n"]}]}}));
+        "custom-event": {"verdict": "modify", "value": {"n": "{last}"}, "when": {"round": 1}, "do": [{"get": ["session", "n"]}]}}),
+    );
     let (_, all) = replayed(&log, vec![counts]).await;
     let last = all.iter().rfind(|compared| compared.recorded.event == EventKind::CustomEvent).unwrap();
     let value = last.again.as_ref().unwrap().last.as_ref().unwrap().get().to_owned();
@@ -162,7 +175,8 @@ async fn a_new_rule_that_counts_has_state_of_its_own_in_the_replay() {
 
 #[tokio::test]
 async fn what_cannot_be_reproduced_says_why_and_is_counted() {
-    let mut clock = plugin("clock", json!({"prompt-submit": {"verdict": "replace", "value": "{last}", "do": ["clock"]}}));
+    let mut clock =
+        plugin("clock", json!({"prompt-submit": {"verdict": "replace", "value": "{last}", "do": ["clock"]}}));
     clock.grants.clock = true;
     let mut slow = plugin("slow", json!({"stream-delta": {"misbehave": "sleep"}}));
     slow.limits.compute = Duration::from_millis(5);
@@ -188,7 +202,10 @@ async fn what_cannot_be_reproduced_says_why_and_is_counted() {
 #[tokio::test]
 async fn what_the_record_does_not_have_cannot_be_asked_for_again() {
     let (_folder, log) = record(vec![]).await;
-    let asks = plugin("new", json!({"prompt-submit": {"verdict": "replace", "value": "{last}", "do": [{"model": ["a", "b"]}]}}));
+    let asks = plugin(
+        "new",
+        json!({"prompt-submit": {"verdict": "replace", "value": "{last}", "do": [{"model": ["a", "b"]}]}}),
+    );
     let (summary, all) = replayed(&log, vec![asks]).await;
     assert_eq!(summary.not_replayable, 14);
     let prompt = all.iter().find(|compared| compared.recorded.event == EventKind::PromptSubmit).unwrap();

@@ -64,7 +64,8 @@ impl wit::transcript::Host for Guest {
             (self.transcript().length(), page.collect::<Vec<_>>())
         })?;
         self.note_read(length, &messages);
-        let wit = |(_, message): (u32, Message)| wit::transcript::Message { role: message.role, content: message.content };
+        let wit =
+            |(_, message): (u32, Message)| wit::transcript::Message { role: message.role, content: message.content };
         Ok(messages.into_iter().map(wit).collect())
     }
 }
