@@ -1,26 +1,18 @@
 //! A failure is not a verdict: each kind is told apart, stopped in time, and hurts nobody else.
 
+use crate::failure_kinds::with_limits;
+use crate::stillborn::{EXIT, stillborn};
 use crate::support::{bash, plugin, session};
 use hookhost::allowlist::{Entry, Limits, OnFailure};
 use hookhost::contract::ToolCall;
-use hookhost::event::EventKind;
-use hookhost::session::{Cause, DispatchOptions, FAILURES_TO_TRIP};
-use hookhost::{FailureKind, GateOutcome, Session};
+use hookhost::session::{Cause, FAILURES_TO_TRIP};
+use hookhost::{FailureKind, GateOutcome, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::{Duration, Instant};
 
 fn misbehaving(name: &str, how: &str) -> Entry {
     plugin(name, json!({"before-tool-call": {"when": {"contains": "bad"}, "misbehave": how}}))
-}
-
-/// Fuel, and time, for long, so that the limit that is set is reached first also on a slow machine.
-fn with_limits(mut entry: Entry, limits: impl FnOnce(&mut Limits)) -> Entry {
-    entry.limits.fuel = NonZeroU64::new(1 << 60).unwrap();
-    entry.limits.compute = Duration::from_secs(60);
-    entry.limits.deadline = Duration::from_secs(60);
-    limits(&mut entry.limits);
-    entry
 }
 
 async fn ask(session: &Session, command: &str) -> GateOutcome<ToolCall, hookhost::contract::ToolResult> {
@@ -109,20 +101,6 @@ async fn a_runaway_guest_does_not_hold_up_another_session() {
 }
 
 #[tokio::test]
-async fn a_failing_plugin_erases_no_other_plugins_refusal() {
-    for (first, second) in [("a", "b"), ("b", "a")] {
-        for how in ["trap", "loop", "exit", "invalid-json"] {
-            let mut failing = misbehaving(first, how);
-            failing.on_failure = Some(OnFailure::Skip);
-            let rejecting = plugin(second, json!({"before-tool-call": {"verdict": "reject", "reason": "no"}}));
-            let session = session(vec![failing, rejecting]).await;
-            let GateOutcome::Rejected(rejection) = ask(&session, "bad").await else { panic!("{how}: not rejected") };
-            assert_eq!((rejection.cause, rejection.by), (Cause::Verdict, vec![second.to_owned()]), "{how}");
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_skipped_failure_lets_the_others_decide() {
     let mut failing = misbehaving("p", "trap");
     failing.on_failure = Some(OnFailure::Skip);
@@ -167,11 +145,23 @@ async fn a_value_that_could_not_be_redacted_is_withheld() {
 }
 
 #[tokio::test]
-async fn an_observer_that_fails_changes_nothing() {
-    let session = session(vec![plugin("p", json!({"stream-end": {"misbehave": "trap"}}))]).await;
-    let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
-    let settled = session.dispatch_event(EventKind::StreamEnd, json!({"text": "text"}), options).await.unwrap();
-    assert_eq!(settled.record.calls[0].failure.as_ref().unwrap().kind, FailureKind::Trap);
+async fn what_goes_wrong_while_an_instance_is_made_is_told_apart_too() {
+    let for_ever = "(loop br 0)";
+    let less_fuel = |limits: &mut Limits| limits.fuel = NonZeroU64::new(1_000_000).unwrap();
+    let less_time = |limits: &mut Limits| limits.compute = Duration::from_millis(20);
+    for (entry, kind) in [
+        (stillborn("p", EXIT), FailureKind::NotInstantiated),
+        (stillborn("p", "unreachable"), FailureKind::Trap),
+        (with_limits(stillborn("p", for_ever), less_fuel), FailureKind::OutOfFuel),
+        (with_limits(stillborn("p", for_ever), less_time), FailureKind::Compute),
+    ] {
+        // It loads: what goes wrong does so only in an event.
+        let session = session(vec![entry]).await;
+        let settled = session.prompt_submit("x".into()).await;
+        let TransformOutcome::Withheld(rejection) = settled.outcome else { panic!("{kind:?}: {:?}", settled.record) };
+        assert_eq!(rejection.cause, Cause::Failed(kind));
+        assert_eq!(settled.record.calls[0].failure.as_ref().unwrap().kind, kind);
+    }
 }
 
 #[tokio::test]

@@ -5,9 +5,14 @@
 mod asks;
 mod audit;
 mod crash;
+mod configure_in_each_instance;
 mod events;
+mod failing_beside_others;
+mod failure_kinds;
+mod failure_table;
 mod failures;
 mod loading;
 mod replay;
 mod sessions;
+mod stillborn;
 mod support;

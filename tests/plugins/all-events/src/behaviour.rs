@@ -73,6 +73,7 @@ pub(crate) enum Misbehaviour {
     Sleep,
     Flood,
     InvalidJson,
+    InvalidText,
 }
 
 /// The keys that a configuration may have, with what each is answered with.

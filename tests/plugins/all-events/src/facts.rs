@@ -2,10 +2,14 @@
 
 use hookhost_guest::prelude::*;
 use serde::Serialize;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Calls that this instance has seen.
 static CALLS: AtomicU32 = AtomicU32::new(0);
+
+/// What `configure`'s steps gave, a line each.
+static CONFIGURED: OnceLock<String> = OnceLock::new();
 
 /// The event at hand.
 #[derive(Debug)]
@@ -15,13 +19,22 @@ pub(crate) struct Facts {
     pub(crate) session: String,
     /// The result of the last step.
     pub(crate) last: String,
+    /// The results of all steps, a line each.
+    results: String,
     fills: Vec<(&'static str, String)>,
 }
 
 impl Facts {
     /// For `configure`, which has no event and may ask for none of its facts.
     pub(crate) fn without_event() -> Self {
-        Self { value: String::new(), round: 0, session: String::new(), last: String::new(), fills: Vec::new() }
+        Self {
+            value: String::new(),
+            round: 0,
+            session: String::new(),
+            last: String::new(),
+            results: String::new(),
+            fills: Vec::new(),
+        }
     }
 
     pub(crate) fn of(session: &Session) -> Self {
@@ -31,8 +44,22 @@ impl Facts {
             ("{time}", event::time().to_string()),
             ("{turn}", session.turn.to_string()),
             ("{calls}", calls.to_string()),
+            ("{configured}", CONFIGURED.get().cloned().unwrap_or_default()),
         ];
         Self { round: event::round(), session: session.id.clone(), fills, ..Self::without_event() }
+    }
+
+    /// Notes what a step gave.
+    pub(crate) fn result(&mut self, result: String) {
+        self.results.push_str(&result);
+        self.results.push('\n');
+        self.last = result;
+    }
+
+    /// Keeps the steps' results for the events to come.
+    pub(crate) fn keep(self) {
+        // Natively, the tests of one process configure more than once; what they look at is not this.
+        let _ = CONFIGURED.set(self.results);
     }
 
     pub(crate) fn value(mut self, value: &str) -> Self {

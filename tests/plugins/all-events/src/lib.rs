@@ -38,6 +38,7 @@
 //! | step | meaning |
 //! |---|---|
 //! | `{"log": "line"}` | a line of level `info` |
+//! | `{"print": "line"}` | a line on the standard output; the instance then holds a WASI stream |
 //! | `{"remind": "body"}`, `{"remind": {"body": …}}` | a reminder: the text alone, or the WIT record |
 //! | `{"report": "code"}`, `{"report": {"code": …}}` | a finding: the code alone, or the WIT record |
 //! | `{"get": [SCOPE, KEY]}`, `{"set": [SCOPE, KEY, TEXT]}`, `{"set-for": [SCOPE, KEY, TEXT, SECONDS]}`, `{"delete": [SCOPE, KEY]}`, `{"increment": [SCOPE, KEY, N]}` | state; SCOPE is `session` or `plugin` |
@@ -49,8 +50,9 @@
 //!
 //! In every text of `value`, `reason`, `question` and the steps these are filled in: `{value}` (the event's value: the
 //! text, the tool call's arguments as JSON, the result's text, else the record as JSON), `{round}`, `{id}` and `{time}`
-//! (of the event), `{session}`, `{turn}`, `{last}`, `{calls}` (how many calls this instance has seen, which is 1 for
-//! ever), and, on tool events, `{tool}`, `{command}` and (after a call) `{source}`.
+//! (of the event), `{session}`, `{turn}`, `{last}`, `{configured}` (what `configure`'s steps gave, a line each), `{calls}`
+//! (how many calls this instance has seen, which is 1 for ever), and, on tool events, `{tool}`, `{command}` and (after a
+//! call) `{source}`.
 //!
 //! | misbehaviour | what happens |
 //! |---|---|
@@ -58,6 +60,7 @@
 //! | `recurse` | calls itself until the stack is gone |
 //! | `allocate` | allocates, and touches, 1 MiB at a time until there is no more |
 //! | `big-answer` | answers the event with 10 MiB: a reason, a text, or a task's prompt; an observer logs it |
+//! | `invalid-text` | answers so with a text that is not UTF-8 |
 //! | `trap` | an unreachable instruction |
 //! | `exit` | ends the process as WASI lets it |
 //! | `sleep` | waits an hour in WASI's `poll` |
@@ -93,6 +96,7 @@ impl Plugin for AllEvents {
         let mut facts = Facts::without_event();
         steps::run(&behaviour, &mut facts);
         misbehaviour::run::<()>(&behaviour, &facts, Shape::Nothing);
+        facts.keep();
         behaviour.error.map_or(Ok(()), Err)
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn run<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape)
             None
         }
         Misbehaviour::Allocate => allocate(),
-        Misbehaviour::BigAnswer => answer(big(shape)?),
+        Misbehaviour::BigAnswer => answer(with_text(shape, "x".repeat(BIG))?),
         Misbehaviour::Trap => trap(),
         Misbehaviour::Exit => std::process::exit(0),
         Misbehaviour::Sleep => {
@@ -31,6 +31,7 @@ pub(crate) fn run<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape)
             log::info(format!("flood on {}", facts.session));
         },
         Misbehaviour::InvalidJson => answer(invalid_json(shape)?),
+        Misbehaviour::InvalidText => answer(with_text(shape, invalid_text())?),
     }
 }
 
@@ -66,10 +67,11 @@ fn trap() -> ! {
     std::process::abort()
 }
 
-fn big(shape: Shape) -> Option<Value> {
+/// An answer that carries this text. What has no answer logs it.
+fn with_text(shape: Shape, text: String) -> Option<Value> {
     let (mut answer, place) = match shape {
         Shape::Nothing => {
-            log::info("x".repeat(BIG));
+            log::info(text);
             return None;
         }
         Shape::Tasks => (json!([{ "prompt": "" }]), "/0/prompt"),
@@ -82,8 +84,17 @@ fn big(shape: Shape) -> Option<Value> {
         }
     };
     // `json!` would copy the text: the answer is to reach the limit on output, not the one on memory.
-    *answer.pointer_mut(place)? = Value::String("x".repeat(BIG));
+    *answer.pointer_mut(place)? = Value::String(text);
     Some(answer)
+}
+
+/// Bytes that no text has; the host must find that out by itself.
+fn invalid_text() -> String {
+    #[expect(unsafe_code, reason = "a guest that breaks the contract also breaks its language's promises")]
+    // SAFETY: none is claimed. The text is moved into the answer and never looked at on this side.
+    unsafe {
+        String::from_utf8_unchecked(vec![0xff])
+    }
 }
 
 fn invalid_json(shape: Shape) -> Option<Value> {

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[serde(rename_all = "kebab-case")]
 enum Step {
     Log(String),
+    Print(String),
     Remind(TextOr<Reminder>),
     Report(TextOr<Finding>),
     Get(state::Scope, String),
@@ -48,11 +49,11 @@ pub(crate) fn run(behaviour: &Behaviour, facts: &mut Facts) {
             Ok(None) => {}
             Ok(Some(result)) => {
                 log::info(format!("{filled} = {result}"));
-                facts.last = result;
+                facts.result(result);
             }
             Err(error) => {
                 log::info(format!("{filled} = error: {error}"));
-                facts.last = format!("error: {error}");
+                facts.result(format!("error: {error}"));
             }
         }
     }
@@ -71,6 +72,7 @@ fn fill(step: &Value, facts: &Facts) -> Value {
 fn perform(step: Step) -> Result<Option<String>, String> {
     match step {
         Step::Log(line) => log::info(line),
+        Step::Print(line) => println!("{line}"),
         Step::Remind(TextOr::Text(body)) => effects::remind(&Reminder::new(body)),
         Step::Remind(TextOr::Record(reminder)) => effects::remind(&reminder),
         Step::Report(TextOr::Text(code)) => effects::report(&Finding::new(code, Severity::Info, "found by all-events")),

@@ -128,6 +128,8 @@ fn misbehaviours_that_are_answers_are_of_the_promised_kind() {
     let ToolCallVerdict::Reject(refusal) = ask(json!({"misbehave": "big-answer"})) else { panic!() };
     assert_eq!(refusal.reason.len(), misbehaviour::BIG);
     assert_eq!(ask(json!({"misbehave": "invalid-json"})), ToolCallVerdict::Modify("{".into()));
+    let ToolCallVerdict::Reject(refusal) = ask(json!({"misbehave": "invalid-text"})) else { panic!() };
+    assert!(std::str::from_utf8(refusal.reason.as_bytes()).is_err());
 }
 
 #[test]
