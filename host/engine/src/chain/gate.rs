@@ -211,8 +211,7 @@ impl<V: PartialEq, R> Gate<V, R> {
 
     /// Whether `member` neither answered about the current value nor wrote it.
     fn has_not_seen(&self, member: usize) -> bool {
-        let wrote_it = self.version > 0 && self.authors.last() == Some(&member);
-        self.answered[member] != Some(self.version) && !wrote_it
+        self.answered[member] != Some(self.version) && self.authors.last() != Some(&member)
     }
 
     /// Whether `member` is to be asked in this pass. Those that gave no answer last time are asked once more after the

@@ -210,19 +210,18 @@ impl<'a> Dispatch<'a> {
 
     /// Settles an event to which plugins add tasks.
     pub(crate) async fn collect<E: CollectEvent + Dispatched>(&mut self, payload: E::Payload) -> Vec<Task> {
-        let members = self.members();
         let mut additions = Vec::new();
-        for member in 0..self.chain.len() {
+        for (member, standing) in self.members().into_iter().enumerate() {
             let called = self.call::<E>(member, 1, &payload).await;
             let tasks = called.map(|(verdict,)| {
                 self.verdict(&verdict);
                 E::tasks(verdict)
             });
             if let Ok(tasks) = self.outcome_of(member, tasks) {
-                if !tasks.is_empty() && members[member].enforcing {
+                if standing.enforcing && !tasks.is_empty() {
                     self.record.by.push(self.chain[member].name().to_owned());
                 }
-                additions.push((members[member], tasks));
+                additions.push((standing, tasks));
             }
         }
         let (tasks, left_out) = chain::merge(additions);

@@ -26,6 +26,7 @@ fn run(plugins: &[Plugin], value: u8) -> Run {
     let mut transform = Transform::new(plugins.iter().map(|plugin| plugin.member).collect(), value);
     let mut asked = Vec::new();
     while let Some(member) = transform.ask() {
+        assert!(asked.len() < plugins.len(), "the asking does not end");
         let before = *transform.value();
         asked.push((member, before));
         let changed = transform.answer(plugins[member].says[usize::from(before)].clone());

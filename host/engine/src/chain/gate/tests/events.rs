@@ -80,6 +80,7 @@ impl Event {
         let mut gate = Gate::new(self.plugins.iter().map(|plugin| plugin.member).collect(), self.value);
         let mut heard = Vec::new();
         while let Some(ask) = gate.ask() {
+            assert!(heard.len() < self.plugins.len() * (MAX_PASSES as usize + 1), "the asking does not end");
             let value = *gate.value();
             let said = self.plugins[ask.member].answer(value, ask.round);
             let form = gate.version() as usize;
@@ -189,23 +190,30 @@ impl Heard {
     }
 }
 
-/// What a plugin can say, and how often of 64 it does. Restless plugins change the value more than they agree, so that
-/// it is asked about in many passes.
-fn said(restless: bool, code: u8) -> Said {
+/// How often of 64 a plugin says each of the things that it can, in the order of [`said`].
+type Mood = [u8; 9];
+
+const CALM: Mood = [20, 12, 4, 3, 8, 6, 5, 3, 3];
+/// It changes the value more than it agrees.
+const RESTLESS: Mood = [8, 40, 8, 4, 2, 1, 1, 0, 0];
+/// It mostly gives no answer.
+const TIRED: Mood = [10, 18, 24, 8, 2, 1, 1, 0, 0];
+
+fn said(mood: Mood, code: u8) -> Said {
     let number = code % VALUES;
-    let kinds: [(u8, Said); 9] = [
-        (if restless { 16 } else { 20 }, Answer::Allow),
-        (if restless { 30 } else { 12 }, Answer::Change(number)),
-        (if restless { 10 } else { 4 }, Answer::Failed(OnFailure::Skip)),
-        (if restless { 4 } else { 3 }, Answer::Unconcerned),
-        (if restless { 2 } else { 8 }, Answer::Approve),
-        (if restless { 1 } else { 6 }, Answer::Escalate(question(number))),
-        (if restless { 1 } else { 5 }, Answer::Respond(number)),
-        (if restless { 0 } else { 3 }, Answer::Reject(refusal(number))),
-        (if restless { 0 } else { 3 }, Answer::Failed(OnFailure::Reject)),
+    let kinds = [
+        Answer::Allow,
+        Answer::Change(number),
+        Answer::Failed(OnFailure::Skip),
+        Answer::Unconcerned,
+        Answer::Approve,
+        Answer::Escalate(question(number)),
+        Answer::Respond(number),
+        Answer::Reject(refusal(number)),
+        Answer::Failed(OnFailure::Reject),
     ];
     let mut kind = code / VALUES;
-    for (times, said) in kinds {
+    for (times, said) in mood.into_iter().zip(kinds) {
         match kind.checked_sub(times) {
             Some(rest) => kind = rest,
             None => return said,
@@ -214,25 +222,44 @@ fn said(restless: bool, code: u8) -> Said {
     unreachable!("the times add up to 64")
 }
 
-/// Half of the calm plugins answer the same in each pass, as most do.
-fn plugin_of(restless: bool) -> impl Strategy<Value = Plugin> {
+/// How a plugin behaves from pass to pass.
+#[derive(Clone, Copy, Debug)]
+enum Temper {
+    /// The same in each pass, as most do.
+    Steady,
+    /// Another in each pass.
+    Fickle,
+    /// Restless until the last passes, so that these are come to, and then tired.
+    Quarrelsome,
+}
+
+fn plugin_of(temper: Temper) -> impl Strategy<Value = Plugin> {
     let passes = MAX_PASSES as usize + 1;
-    let moods = if restless { passes..=passes } else { 1..=2 };
-    let passes = moods.prop_map(move |moods| if moods == 1 { 1 } else { passes });
-    let codes = passes.prop_flat_map(|passes| prop::collection::vec(any::<u8>(), passes * usize::from(VALUES)));
+    let given = if matches!(temper, Temper::Steady) { 1 } else { passes };
+    let codes = prop::collection::vec(any::<u8>(), given * usize::from(VALUES));
     (member(), codes).prop_map(move |(member, codes)| {
-        let say = |codes: &[u8]| codes.iter().map(|&code| said(restless, code)).collect();
-        let says: Vec<Vec<Said>> = codes.chunks(VALUES.into()).map(say).collect();
-        Plugin { member, says: says.iter().cycle().take(MAX_PASSES as usize + 1).cloned().collect() }
+        let says = |(pass, codes): (usize, &[u8])| {
+            let mood = match (temper, pass) {
+                (Temper::Steady | Temper::Fickle, _) | (_, 4..) => CALM,
+                (Temper::Quarrelsome, ..3) => RESTLESS,
+                (Temper::Quarrelsome, 3) => TIRED,
+            };
+            codes.iter().map(|&code| said(mood, code)).collect::<Vec<_>>()
+        };
+        let says: Vec<_> = codes.chunks(VALUES.into()).enumerate().map(says).collect();
+        Plugin { member, says: says.iter().cycle().take(passes).cloned().collect() }
     })
 }
 
 pub(super) fn plugin() -> impl Strategy<Value = Plugin> {
-    plugin_of(false)
+    prop_oneof![plugin_of(Temper::Steady), plugin_of(Temper::Fickle)]
 }
 
 pub(super) fn event() -> impl Strategy<Value = Event> {
-    let plugins = prop::bool::weighted(0.4).prop_flat_map(|restless| prop::collection::vec(plugin_of(restless), 0..6));
+    let plugins = prop_oneof![
+        prop::collection::vec(plugin(), 0..6).boxed(),
+        prop::collection::vec(plugin_of(Temper::Quarrelsome), 2..6).boxed(),
+    ];
     // Of half of the values the configuration asks nothing, of the others one or two questions.
     let asks = |code: u8| (code / 2..code).take(2).map(question).collect();
     let asks = prop::collection::vec((0..4_u8).prop_map(asks), VALUES as usize);

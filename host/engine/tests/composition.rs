@@ -1,0 +1,349 @@
+//! The examples of `docs/composition.md`, run as they stand there. The page says how to read one.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "composition/page.rs"]
+mod page;
+
+use hookhost::chain::{Answer, Asker, Decision, Gate, Member, Objection, OnFailure, Passage, Transform, merge};
+use hookhost::contract::{Escalation, Refusal, Task};
+use page::{Page, Row, Rule, Wrong, read};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/composition.md");
+
+/// The plugins of an example.
+struct Chain<'a> {
+    names: Vec<&'a str>,
+    members: Vec<Member>,
+    on_failure: Vec<OnFailure>,
+}
+
+impl<'a> Chain<'a> {
+    fn read(row: &Row<'a>) -> Result<Self, Wrong> {
+        let mut chain = Self { names: vec![], members: vec![], on_failure: vec![] };
+        let [list] = row.cells[..] else { return Err(row.wrong("there should be a chain of plugins")) };
+        let mut rest = list;
+        while !rest.is_empty() {
+            let end = rest.find([',', '(']).unwrap_or(rest.len());
+            let (name, after) = rest.split_at(end);
+            let (flags, after) = match after.strip_prefix('(') {
+                Some(after) => after.split_once(')').ok_or_else(|| row.wrong("`(` has no `)`"))?,
+                None => ("", after),
+            };
+            let flags: Vec<&str> = flags.split(", ").filter(|flag| !flag.is_empty()).collect();
+            if let Some(flag) = flags.iter().find(|flag| !["audit", "skip", "approve"].contains(flag)) {
+                return Err(row.wrong(format!("`{flag}` is none of audit, skip, approve")));
+            }
+            chain.names.push(name.trim());
+            chain
+                .members
+                .push(Member { enforcing: !flags.contains(&"audit"), may_approve: flags.contains(&"approve") });
+            chain.on_failure.push(if flags.contains(&"skip") { OnFailure::Skip } else { OnFailure::Reject });
+            rest = after.trim_start_matches([',', ' ']);
+        }
+        Ok(chain)
+    }
+
+    /// Who is named so. Only one that is asked is looked up, and the host says who that is.
+    fn names(&self, members: &[usize]) -> String {
+        members.iter().map(|&member| self.names[member]).collect::<Vec<_>>().join(", ")
+    }
+
+    fn objection(&self, objection: &Objection) -> String {
+        match objection {
+            Objection::Verdict { by, refusal } => format!("rejected by {}  {}", self.names[*by], refusal.reason),
+            Objection::Failure { by } => format!("rejected, {} failed", self.names[*by]),
+            Objection::Disagreement { by } => format!("rejected, no agreement with {}", self.names(by)),
+        }
+    }
+
+    /// A decision as an example writes it; `yes` is what stands without the questions.
+    fn outcome(&self, decision: &Decision<String, String>, yes: &str) -> Vec<String> {
+        match decision {
+            Decision::Rejected(objection) => vec![format!("outcome  {}", self.objection(objection))],
+            Decision::Stands { value, questions, approved_by, .. } => {
+                let approved = approved_by.map(|by| format!("  approved by {}", self.names[by])).unwrap_or_default();
+                if questions.is_empty() {
+                    return vec![format!("outcome  {}{approved}", self.standing(decision))];
+                }
+                let mut lines = vec![format!("outcome  escalated  {value}{approved}")];
+                lines.extend(questions.iter().map(|(asker, escalation)| match asker {
+                    Asker::Configuration => format!("asks  configuration  {}", escalation.question),
+                    Asker::Member(member) => format!("asks  {}  {}", self.names[*member], escalation.question),
+                }));
+                lines.push(format!("yes  {yes}"));
+                lines
+            }
+        }
+    }
+
+    fn standing(&self, decision: &Decision<String, String>) -> String {
+        match decision {
+            Decision::Rejected(objection) => self.objection(objection),
+            Decision::Stands { response: Some((by, response)), .. } => {
+                format!("responded by {}  {response}", self.names[*by])
+            }
+            Decision::Stands { value, .. } => format!("allowed  {value}"),
+        }
+    }
+}
+
+fn escalation(question: &str) -> Escalation {
+    Escalation { question: question.to_owned(), code: None }
+}
+
+fn refusal(reason: &str) -> Refusal {
+    Refusal { reason: reason.to_owned(), code: None, retryable: false, stop: false }
+}
+
+/// Runs an example, and compares what the host does with what it says.
+fn check(rows: &[Row<'_>]) -> Result<(), Wrong> {
+    let Some((head, rows)) = rows.split_first() else {
+        return Err(Wrong { line: 0, what: "an example is empty".into() });
+    };
+    let end = rows.iter().position(|row| row.label == "outcome");
+    let (said, outcome) = rows.split_at(end.ok_or_else(|| head.wrong("the example has no outcome"))?);
+    let chain = Chain::read(head)?;
+    let actual = match head.label {
+        "gate" => gate(&chain, said, &outcome[0])?,
+        "transform" => transform(&chain, said, &outcome[0])?,
+        "tasks" => tasks(&chain, said)?,
+        other => return Err(head.wrong(format!("`{other}` is none of gate, transform, tasks"))),
+    };
+    for (place, row) in outcome.iter().enumerate() {
+        row.is(&row.text(), actual.get(place).map_or("nothing more", String::as_str))?;
+    }
+    match actual.get(outcome.len()) {
+        Some(more) => Err(outcome[0].wrong(format!("the outcome should go on with `{more}`"))),
+        None => Ok(()),
+    }
+}
+
+fn gate(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<Vec<String>, Wrong> {
+    let (asks, said): (Vec<_>, Vec<_>) = said.iter().partition(|row| row.label == "ask");
+    for row in &asks {
+        if row.cells.len() != 2 {
+            return Err(row.wrong("there should be a value and a question"));
+        }
+    }
+    let decision = decide(chain, &asks, &said, outcome)?;
+    // Rule 9: a yes applies what would have stood without the questions.
+    let unasked: Vec<Row<'_>> = said.iter().map(|row| without_question(row)).collect();
+    let unasked = decide(chain, &[], &unasked.iter().collect::<Vec<_>>(), outcome)?;
+    Ok(chain.outcome(&decision, &chain.standing(&unasked)))
+}
+
+fn without_question<'a>(row: &Row<'a>) -> Row<'a> {
+    let cells = row.cells.iter().map(|cell| if cell.starts_with("escalate ") { "allow" } else { cell });
+    Row { line: row.line, label: row.label, cells: cells.collect() }
+}
+
+fn decide(
+    chain: &Chain<'_>,
+    asks: &[&Row<'_>],
+    said: &[&Row<'_>],
+    outcome: &Row<'_>,
+) -> Result<Decision<String, String>, Wrong> {
+    let first = said.first().ok_or_else(|| outcome.wrong("nobody is asked"))?.asked()?.1;
+    let mut gate = Gate::new(chain.members.clone(), first.to_owned());
+    let mut authors = Vec::new();
+    for row in said {
+        let (name, value, answer) = row.asked()?;
+        let asked = gate.ask();
+        row.is(
+            &format!("{}  {name}  {value}", row.label),
+            &who(chain, asked.map(|ask| (ask.round, ask.member)), &gate),
+        )?;
+        let member = asked.unwrap().member;
+        let answer = match answer.split_once(' ').unwrap_or((answer, "")) {
+            ("allow", "") => Answer::Allow,
+            ("approve", "") => Answer::Approve,
+            ("fails", "") => Answer::Failed(chain.on_failure[member]),
+            ("not", "concerned") => Answer::Unconcerned,
+            ("modify", new) if !new.is_empty() => Answer::Change(new.to_owned()),
+            ("escalate", question) => Answer::Escalate(escalation(question)),
+            ("reject", reason) => Answer::Reject(refusal(reason)),
+            ("respond", response) => Answer::Respond(response.to_owned()),
+            _ => return Err(row.not_an_answer(answer)),
+        };
+        if matches!(&answer, Answer::Change(new) if new != value) && chain.members[member].enforcing {
+            authors.push(member);
+        }
+        gate.answer(answer);
+    }
+    let next = gate.ask().map(|ask| (ask.round, ask.member));
+    outcome.is("nobody is asked any more", &who(chain, next, &gate))?;
+    let decision = gate
+        .decide(|value| asks.iter().filter(|row| row.cells[0] == value).map(|row| escalation(row.cells[1])).collect());
+    if let Decision::Stands { changed_by, .. } = &decision {
+        outcome
+            .is(&format!("changed by {}", chain.names(&authors)), &format!("changed by {}", chain.names(changed_by)))?;
+    }
+    Ok(decision)
+}
+
+fn who(chain: &Chain<'_>, asked: Option<(u32, usize)>, gate: &Gate<String, String>) -> String {
+    let asked = asked.map(|(pass, member)| format!("pass {pass}  {}  {}", chain.names[member], gate.value()));
+    asked.unwrap_or_else(|| "nobody is asked any more".to_owned())
+}
+
+fn transform(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<Vec<String>, Wrong> {
+    let first = said.first().ok_or_else(|| outcome.wrong("nobody is asked"))?.asked()?.1;
+    let mut transform = Transform::new(chain.members.clone(), first.to_owned());
+    let who = |transform: &Transform<String>| {
+        let asked = transform.ask().map(|member| format!("asked  {}  {}", chain.names[member], transform.value()));
+        asked.unwrap_or_else(|| "nobody is asked any more".to_owned())
+    };
+    for row in said {
+        let (name, value, answer) = row.asked()?;
+        row.is(&format!("{}  {name}  {value}", row.label), &who(&transform))?;
+        let passage = match answer.split_once(' ').unwrap_or((answer, "")) {
+            ("keep", "") => Passage::Keep,
+            ("replace", new) => Passage::Replace(new.to_owned()),
+            ("reject", reason) => Passage::Reject(refusal(reason)),
+            ("fails", "") => Passage::Failed(chain.on_failure[transform.ask().unwrap()]),
+            _ => return Err(row.not_an_answer(answer)),
+        };
+        transform.answer(passage);
+    }
+    outcome.is("nobody is asked any more", &who(&transform))?;
+    let decided = match transform.decide() {
+        Ok((value, _)) => format!("passed  {value}"),
+        Err(objection) => chain.objection(&objection),
+    };
+    Ok(vec![format!("outcome  {decided}")])
+}
+
+fn tasks(chain: &Chain<'_>, said: &[Row<'_>]) -> Result<Vec<String>, Wrong> {
+    let mut additions = Vec::new();
+    for (place, row) in said.iter().enumerate() {
+        let [name, list] = row.cells[..] else { return Err(row.wrong("there should be a name and tasks")) };
+        let asked = chain.names.get(place).map_or("nobody".to_owned(), |name| format!("asked  {name}"));
+        row.is(&format!("{}  {name}", row.label), &asked)?;
+        if list == "fails" {
+            continue;
+        }
+        let mut tasks = Vec::new();
+        for item in list.split(", ") {
+            let (count, prompt) = item.split_once(" × ").unwrap_or(("1", item));
+            let count = count.parse().map_err(|_| row.wrong(format!("`{count}` is not a number")))?;
+            tasks.extend(vec![Task { prompt: prompt.to_owned(), title: None }; count]);
+        }
+        additions.push((chain.members[place], tasks));
+    }
+    let (merged, left_out) = merge(additions);
+    let mut items: Vec<String> = merged
+        .chunk_by(|one, next| one == next)
+        .map(|same| match same.len() {
+            1 => same[0].prompt.clone(),
+            count => format!("{count} × {}", same[0].prompt),
+        })
+        .collect();
+    if left_out > 0 {
+        items.push(format!("{left_out} left out"));
+    }
+    Ok(vec![format!("outcome  {}", items.join(", "))])
+}
+
+/// The rules that have no example.
+fn without_example<'a>(page: &'a Page<'_>) -> Vec<&'a Rule> {
+    page.rules.iter().filter(|rule| rule.examples == 0).collect()
+}
+
+#[test]
+fn each_example_holds() {
+    let text = std::fs::read_to_string(PAGE).unwrap();
+    let wrong: Vec<String> =
+        read(&text).examples.iter().filter_map(|rows| check(rows).err()).map(|wrong| wrong.to_string()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_rule_has_an_example() {
+    let text = std::fs::read_to_string(PAGE).unwrap();
+    let page = read(&text);
+    let without: Vec<String> = without_example(&page)
+        .into_iter()
+        .map(|rule| format!("docs/composition.md:{}: {} {} has no example", rule.line, rule.heading, rule.mark))
+        .collect();
+    assert!(without.is_empty(), "{}", without.join("\n"));
+    // So that a rule does not go away with its example.
+    let marks = |heading: &str| -> Vec<&str> {
+        page.rules.iter().filter(|rule| rule.heading == heading).map(|rule| rule.mark.as_str()).collect()
+    };
+    assert_eq!(marks("Gates"), ["1.", "2.", "3.", "4.", "5.", "6.", "7.", "8.", "9."]);
+    assert_eq!(marks("What follows").len(), 4);
+    assert_eq!(marks("Close cases").len(), 5);
+    assert_eq!(marks("Transforms").len(), 3);
+    assert_eq!(marks("Tasks").len(), 3);
+    assert_eq!(marks("Failures and audit mode").len(), 3);
+}
+
+#[test]
+fn an_example_that_does_not_hold_is_reported_with_its_line() {
+    let right = "```chain\n\
+        gate       one, two (skip)\n\
+        pass 1     one        a    escalate sure?\n\
+        \x20          two        a    modify b\n\
+        pass 2     one        b    fails\n\
+        outcome    rejected, one failed\n\
+        ```\n";
+    let result = |text: &str| read(text).examples.iter().try_for_each(|rows| check(rows));
+    assert_eq!(result(right), Ok(()));
+    let cases = [
+        ("two        a", "two        b", 4, "expected `pass 1  two  b`, but the host says `pass 1  two  a`"),
+        ("pass 2     one", "pass 3     one", 5, "expected `pass 3  one  b`, but the host says `pass 2  one  b`"),
+        ("modify b", "modify", 4, "`modify` is not an answer"),
+        ("modify b", "allow", 5, "expected `pass 2  one  b`, but the host says `nobody is asked any more`"),
+        (
+            "pass 2     one        b    fails\n",
+            "",
+            5,
+            "expected `nobody is asked any more`, but the host says `pass 2  one  b`",
+        ),
+        (
+            "one failed",
+            "two failed",
+            6,
+            "expected `outcome  rejected, two failed`, but the host says `outcome  rejected, one failed`",
+        ),
+        (
+            "b    fails",
+            "b    escalate sure?",
+            6,
+            "expected `outcome  rejected, one failed`, but the host says `outcome  escalated  b`",
+        ),
+        (
+            "rejected, one failed",
+            "rejected, one failed\nyes    allowed  b",
+            7,
+            "expected `yes  allowed  b`, but the host says `nothing more`",
+        ),
+        (
+            "b    fails\noutcome    rejected, one failed",
+            "b    escalate sure?\noutcome    escalated    b",
+            6,
+            "the outcome should go on with `asks  one  sure?`",
+        ),
+        ("b    fails", "b    shrugs", 5, "`shrugs` is not an answer"),
+        ("b    fails", "b", 5, "there should be a name, a value and an answer"),
+        ("(skip)", "(sleepy)", 2, "`sleepy` is none of audit, skip, approve"),
+        ("gate", "gait", 2, "`gait` is none of gate, transform, tasks"),
+        ("outcome", "result", 2, "the example has no outcome"),
+    ];
+    for (old, new, line, what) in cases {
+        assert!(right.contains(old), "{old}");
+        assert_eq!(result(&right.replace(old, new)), Err(Wrong { line, what: what.into() }));
+    }
+}
+
+#[test]
+fn a_rule_without_an_example_is_reported() {
+    let page = "# Rules\n\n1. One.\n\n   ```chain\n   ```\n\n2. Two.\n\n```chain\n```\n\n- Three.\n\n\
+        ## More\n\n  ```chain\n  ```\n";
+    let page = read(page);
+    let without: Vec<(usize, &str)> =
+        without_example(&page).into_iter().map(|rule| (rule.line, rule.mark.as_str())).collect();
+    assert_eq!(without, [(8, "2."), (13, "-")]);
+    assert_eq!(page.examples.len(), 3);
+}
