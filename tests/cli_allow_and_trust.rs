@@ -240,6 +240,18 @@ fn a_cloned_project_runs_nothing_before_it_is_trusted_and_nothing_after_a_change
 }
 
 #[test]
+fn what_a_project_asks_about_is_shown_before_it_is_trusted() {
+    let user = User::new();
+    let rules = "[[ask]]\ntools = [\"bash\", \"mcp__*\"]\nactions = [\"shell\"]\nquestion = \"Sure?\\u001b[2J\"\n[[ask]]\nactions = [\"fetch\", \"mcp\"]\n";
+    user.write("hookhost.toml", rules);
+    let shown = [
+        "asks you about calls (actions shell, tools bash mcp__*): Sure?\u{fffd}[2J\n",
+        "asks you about calls (actions fetch mcp): may it run?\n",
+    ];
+    user.run(["trust"]).expect(2, &shown);
+}
+
+#[test]
 fn approvals_are_listed_and_taken_back() {
     let user = User::new();
     let file = project(&user, "x");

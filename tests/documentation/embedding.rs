@@ -1,9 +1,9 @@
 //! `docs/embedding.md`: its code is the code below, and runs.
 
 use crate::guide::{assert_compiled, page};
-use hookhost::allowlist::{Digest, Entry, Limits, Settings};
+use hookhost::allowlist::{Digest, Entry, Grants, Limits, ModelGrant, Settings, StateGrant};
 use hookhost_tests::User;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hookhost::allowlist::Places;
@@ -73,9 +73,45 @@ struct OnCall;
 impl Approver for OnCall {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
-            let asked: Vec<_> = request.questions.iter().map(|question| question.plugin.as_str()).collect();
+            let asked: Vec<_> = request.questions.iter().map(|question| question.by.to_string()).collect();
             Approval::Denied(Some(format!("nobody is on call for {}", asked.join(", "))))
         })
+    }
+}
+
+use hookhost::approval::PendingApprovals;
+
+async fn on_a_web_page(pending: &PendingApprovals, page: &Page) {
+    let mut changes = pending.changes();
+    loop {
+        page.show(pending.list());
+        changes.next().await;
+    }
+}
+
+fn clicked(pending: &PendingApprovals, id: &str, yes: bool) -> String {
+    let answer = if yes { Approval::Approved } else { Approval::Denied(Some("declined on the web page".into())) };
+    match pending.answer(id, answer) {
+        Ok(()) => "Thank you.".into(),
+        Err(not_pending) => not_pending.to_string(),
+    }
+}
+
+/// A page on which somebody says yes to all calls but those of `no_to`, as soon as they see them, and once more.
+struct Page {
+    pending: Arc<PendingApprovals>,
+    no_to: &'static str,
+    told: Mutex<Vec<String>>,
+}
+
+impl Page {
+    fn show(&self, requests: Vec<Arc<ApprovalRequest>>) {
+        for request in requests {
+            let yes = !request.value.get().contains(self.no_to);
+            let mut told = self.told.lock().expect("nobody panics");
+            told.push(clicked(&self.pending, &request.id, yes));
+            told.push(clicked(&self.pending, &request.id, true));
+        }
     }
 }
 
@@ -122,6 +158,40 @@ async fn a_tool_of_ones_own_is_a_shell_command_to_plugins() {
     let arguments = serde_json::json!({ "line": "git push --force" });
     let answer = call_tool(&session, "1", "run_in_vm", &arguments).await;
     assert_eq!(answer, "Rejected by no-force-push: force-push rewrites shared history");
+}
+
+#[tokio::test]
+async fn what_is_answered_on_the_guides_web_page_counts_once() {
+    let mut asks = entry("all-events");
+    asks.grants = Grants {
+        state: Some(StateGrant::default()),
+        transcript: true,
+        model: Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS }),
+        ..Grants::default()
+    };
+    asks.events = Some([hookhost::event::EventKind::BeforeToolCall].into());
+    let escalate = serde_json::json!({ "verdict": "escalate", "question": "Write it?" });
+    asks.config.insert("before-tool-call".into(), escalate);
+    let config = Config::from_entries(vec![asks], Settings::default()).expect("a configuration");
+    let pending = Arc::new(PendingApprovals::default());
+    let page = Page { pending: Arc::clone(&pending), no_to: "infra", told: Mutex::default() };
+    let host = Host::builder(config).approver(pending.clone()).build().await.expect("a host");
+    let session = host.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");
+    let write = |path: &str| serde_json::json!({ "path": path, "content": "" });
+    let agent = async {
+        let arguments = [write("src/main.rs"), write("infra/main.tf")];
+        let yes = call_tool(&session, "1", "write_file", &arguments[0]).await;
+        (yes, call_tool(&session, "2", "write_file", &arguments[1]).await)
+    };
+    let (yes, no) = tokio::select! {
+        answers = agent => answers,
+        () = on_a_web_page(&pending, &page) => unreachable!("a page stays"),
+    };
+    assert_eq!(yes, "written");
+    assert_eq!(no, "Not approved (asked by all-events): Write it? (declined on the web page)");
+    let told = page.told.into_inner().expect("nobody panics");
+    assert_eq!((told.len(), told[0].as_str(), told[2].as_str()), (4, "Thank you.", "Thank you."));
+    assert!([&told[1], &told[3]].iter().all(|text| text.contains("it has been answered")), "{told:?}");
 }
 
 #[test]

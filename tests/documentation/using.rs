@@ -1,7 +1,9 @@
 //! `docs/using.md`: its TOML is what the engine reads, its tables have every key, its commands run.
 
 use crate::guide::{blocks_of, page, run_commands};
-use hookhost::allowlist::{Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant};
+use hookhost::allowlist::{
+    AskRule, Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant,
+};
 use hookhost_agent::config::AgentSection;
 use hookhost_tests::User;
 use regex_lite::Regex;
@@ -18,7 +20,7 @@ fn configs() -> Vec<Config> {
 #[test]
 fn every_toml_block_is_a_configuration() {
     let configs = configs();
-    assert_eq!(configs.len(), 5);
+    assert_eq!(configs.len(), 6);
     let agent = configs.iter().find_map(|config| config.section::<AgentSection>("agent").expect("a section"));
     assert_eq!(agent.expect("a block with [agent]").provider.as_deref(), Some("local"));
 }
@@ -39,6 +41,26 @@ fn the_limits_that_are_called_defaults_are_the_defaults() {
     }
 }
 
+#[test]
+fn the_settings_that_are_called_defaults_are_the_defaults_and_all_of_them() {
+    let page = page("docs/using.md");
+    let block = blocks_of(&page, "toml").into_iter().find(|text| text.contains("[settings]")).expect("a block");
+    let config = Config::parse(&block, &Source::new("/x.toml", Layer::User), &[]).expect("settings");
+    assert_eq!(config.settings(), &Settings::default());
+    let keys = block.lines().filter_map(|line| line.split_once(" = ")).map(|(key, _)| key.replace('-', "_"));
+    let debug = format!("{:?}", Settings::default());
+    // Each `key: ` but that of the table itself.
+    assert_eq!(keys.filter(|key| debug.contains(&format!(" {key}: "))).count(), debug.matches(": ").count() - 1);
+}
+
+#[test]
+fn the_ask_rules_that_are_shown_ask() {
+    let rules: Vec<_> = configs().iter().flat_map(|config| config.asks().to_vec()).collect();
+    assert_eq!(rules.len(), 2);
+    let questions: Vec<_> = rules.iter().map(|rule| rule.question.as_deref()).collect();
+    assert_eq!(questions, [Some("Run this command?"), None]);
+}
+
 /// The lines of the block that shows the defaults.
 fn written_limits(page: &str) -> Vec<(String, String)> {
     let block = blocks_of(page, "toml").into_iter().find(|text| text.contains("[plugin.limits]")).expect("a block");
@@ -54,7 +76,12 @@ fn every_key_of_the_file_is_in_a_table_and_no_other() {
     let mut entry = Entry::new("x", "x", Digest::of_bytes(b""));
     entry.grants.state = Some(StateGrant::default());
     entry.grants.model = Some(ModelGrant { name: String::new(), max_calls: NonZeroU32::MIN });
-    let debug = format!("{entry:?} {:?} {:?}", Settings::default(), AgentSection::default());
+    let [ask, settings, agent] = [
+        format!("{:?}", AskRule::default()),
+        format!("{:?}", Settings::default()),
+        format!("{:?}", AgentSection::default()),
+    ];
+    let debug = format!("{entry:?} {ask} {settings} {agent}");
     let fields = Regex::new(r"(?:\{|,) (\w+): ").expect("a pattern");
     let page = page("docs/using.md");
     for found in fields.captures_iter(&debug) {

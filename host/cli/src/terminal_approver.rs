@@ -80,10 +80,11 @@ fn indented(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::describe;
-    use hookhost::approval::{ApprovalRequest, Question};
+    use hookhost::approval::{ApprovalRequest, Asker, Question};
     use hookhost::contract::Escalation;
     use hookhost::event::EventKind;
     use serde_json::value::RawValue;
+    use std::time::Duration;
 
     #[test]
     fn a_question_shows_the_final_value_what_was_changed_by_whom_and_who_asks() {
@@ -96,15 +97,23 @@ mod tests {
             value: raw(r#"{"name":"bash","arguments":{"command":"timeout 60 make\u001b[2J"}}"#),
             changed_by: vec!["bounded-shell".into()],
             response: None,
-            questions: vec![Question {
-                by: hookhost::approval::Asker::Plugin("careful".into()),
-                escalation: Escalation { question: "Really make?\u{1b}[1A".into(), code: None },
-            }],
+            questions: vec![
+                Question {
+                    by: Asker::Plugin("careful".into()),
+                    escalation: Escalation { question: "Really make?\u{1b}[1A".into(), code: None },
+                },
+                Question {
+                    by: Asker::Configuration,
+                    escalation: Escalation { question: "May the tool bash\nrun?".into(), code: None },
+                },
+            ],
+            deadline: Duration::from_secs(300),
         };
         let text = anstream::adapter::strip_str(&describe(&request)).to_string();
         assert_eq!(
             text,
             "careful asks: Really make?\u{fffd}[1A\n\
+             the configuration asks: May the tool bash run?\n\
              what would happen (before-tool-call):\n  name: bash\n  arguments: {\"command\":\"timeout 60 make\\u001b[2J\"}\n\
              changed by bounded-shell; it came as\n  name: bash\n  arguments: {\"command\":\"make\"}\n\
              Go on? [y/N] "

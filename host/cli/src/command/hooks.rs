@@ -70,7 +70,7 @@ fn link(plugin: &Plugin, event: EventKind) -> String {
     if matches!(event.shape(), Shape::Gate | Shape::Transform) {
         words.push(format!("on failure {}", entry::on_failure(plugin.on_failure(event))));
     }
-    let narrowing = entry::narrowing(entry);
+    let narrowing = entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref());
     if !narrowing.is_empty() && is_about_calls(event) {
         words.push(format!("only {narrowing}"));
     }

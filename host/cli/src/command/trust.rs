@@ -120,6 +120,11 @@ fn describe(file: &ProjectFile, config: &Config, before: Option<Digest>) -> Stri
             output::one_line(&entry::grants(&plugin.grants)),
         );
     }
+    for rule in config.asks() {
+        let question = rule.question.as_deref().unwrap_or("may it run?");
+        let about = output::one_line(&entry::narrowing(rule.actions.as_ref(), rule.tools.as_deref()));
+        let _ = writeln!(text, "  asks you about calls ({about}): {}", output::one_line(question));
+    }
     for section in SECTIONS {
         if let Ok(Some(settings)) = config.section::<toml::Table>(section) {
             let lines = output::printable(&settings.to_string());

@@ -1,7 +1,8 @@
 //! An entry of the allowlist, for people and for programs.
 
-use hookhost::allowlist::{Entry, Grants, Limits, Mode, OnFailure};
+use hookhost::allowlist::{ActionKind, Grants, Limits, Mode, OnFailure, ToolPattern};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The word for a mode.
@@ -102,16 +103,11 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     granted
 }
 
-/// What narrows the calls that it hears of; empty where nothing does.
-pub(crate) fn narrowing(entry: &Entry) -> String {
-    let mut words = Vec::new();
-    if let Some(actions) = &entry.actions {
-        words.push(format!("actions {}", list(actions)));
-    }
-    if let Some(tools) = &entry.tools {
-        words.push(format!("tools {}", list(tools)));
-    }
-    words.join(", ")
+/// The tool calls that an entry or an ask rule means, in the words of the file; empty where nothing narrows it.
+pub(crate) fn narrowing(actions: Option<&BTreeSet<ActionKind>>, tools: Option<&[ToolPattern]>) -> String {
+    let actions = actions.map(|actions| format!("actions {}", list(actions)));
+    let tools = tools.map(|tools| format!("tools {}", list(tools)));
+    actions.into_iter().chain(tools).collect::<Vec<_>>().join(", ")
 }
 
 fn list<T: ToString>(things: impl IntoIterator<Item = T>) -> String {

@@ -59,7 +59,7 @@ pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRe
             let asked = with_deadline(deadline, async { approver.ask(request).await });
             match AssertUnwindSafe(asked).catch_unwind().await {
                 // An approver that blocks the thread holds up the timer, too.
-                Ok(Some(_)) if began.elapsed() > deadline => too_late(),
+                Ok(Some(_)) if began.elapsed() >= deadline => too_late(),
                 Ok(Some(Approval::Approved)) => (AnswerKind::Approved, None),
                 Ok(Some(Approval::Denied(reason))) => {
                     (AnswerKind::Denied, Some(reason.unwrap_or_else(|| "the user said no".to_owned())))

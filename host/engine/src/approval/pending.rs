@@ -91,13 +91,8 @@ impl PendingApprovals {
     /// If it does not wait for an answer (any more). An answer that is taken at the last moment can still turn out too
     /// late; the event's record says what counted.
     pub fn answer(&self, id: &str, approval: Approval) -> Result<(), NotPending> {
-        let listed = {
-            let mut waiting = self.waiting();
-            let found = waiting.requests.iter().position(|listed| listed.request.id == id);
-            found.map(|index| waiting.requests.remove(index))
-        };
+        let listed = self.remove(|listed| listed.request.id == id);
         let taken = listed.filter(Listed::is_in_time).and_then(|listed| listed.answer.send(approval).ok());
-        self.changed.send_replace(());
         taken.ok_or_else(|| NotPending { id: id.to_owned() })
     }
 
@@ -108,7 +103,7 @@ impl PendingApprovals {
     }
 
     /// Lists a request; `None` where one of that identifier waits, which an answer could not be told apart from.
-    fn enlist(&self, request: ApprovalRequest) -> Option<Place<'_>> {
+    fn enlist(&self, request: ApprovalRequest) -> Option<Enlisted<'_>> {
         let (sender, answer) = oneshot::channel();
         let number = {
             let mut waiting = self.waiting();
@@ -121,7 +116,18 @@ impl PendingApprovals {
             number
         };
         self.changed.send_replace(());
-        Some(Place { list: self, number, answer })
+        Some(Enlisted { list: self, number, answer })
+    }
+
+    /// Takes a request off the list; `None` where it is not on it.
+    fn remove(&self, which: impl Fn(&Listed) -> bool) -> Option<Listed> {
+        let listed = {
+            let mut waiting = self.waiting();
+            let index = waiting.requests.iter().position(which)?;
+            waiting.requests.remove(index)
+        };
+        self.changed.send_replace(());
+        Some(listed)
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -132,32 +138,24 @@ impl PendingApprovals {
 impl Approver for PendingApprovals {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
-            let Some(mut place) = self.enlist(request) else {
+            let Some(mut enlisted) = self.enlist(request) else {
                 return Approval::Denied(Some("a request of the same identifier waits for an answer".into()));
             };
-            (&mut place.answer).await.unwrap_or(Approval::Denied(None))
+            (&mut enlisted.answer).await.unwrap_or(Approval::Denied(None))
         })
     }
 }
 
-/// A request's place in the list: once nobody waits for the answer, it is gone from there.
-struct Place<'a> {
+/// A request on the list: once nobody waits for its answer, it is on it no more.
+struct Enlisted<'a> {
     list: &'a PendingApprovals,
     number: u64,
     answer: oneshot::Receiver<Approval>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Enlisted<'_> {
     fn drop(&mut self) {
-        let before = {
-            let mut waiting = self.list.waiting();
-            let before = waiting.requests.len();
-            waiting.requests.retain(|listed| listed.number != self.number);
-            before - waiting.requests.len()
-        };
-        if before > 0 {
-            self.list.changed.send_replace(());
-        }
+        self.list.remove(|listed| listed.number == self.number);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What becomes a line of the log.
 
 use super::record::{Answer, Dropped, LogBegins, Observed, Record, SessionEnded, SessionOpened};
+use super::withholding;
 use crate::allowlist::AuditSettings;
 use serde::Serialize;
 
@@ -12,9 +13,9 @@ pub(crate) trait Loggable: Serialize + Clone + Sync {
     /// When it was made, in milliseconds since the Unix epoch.
     fn time(&self) -> u64;
 
-    /// Without what the configuration keeps out of the log; `None` where that is nothing.
-    fn masked(&self, _settings: &AuditSettings) -> Option<Self> {
-        None
+    /// Without what the configuration keeps out of the log.
+    fn withheld(self, _settings: &AuditSettings) -> Self {
+        self
     }
 
     /// Without the state of plugins, and without what they logged, which may repeat it; `None` where there is none in it.
@@ -24,10 +25,12 @@ pub(crate) trait Loggable: Serialize + Clone + Sync {
 
     /// The record as JSON, an object that begins with its kind.
     fn body(&self, settings: &AuditSettings) -> String {
-        match self.masked(settings) {
-            Some(masked) => json(&masked),
-            None => json(self),
+        let body = json(self);
+        // No value is larger than the whole.
+        if settings.mask.is_empty() && body.len() <= settings.largest_value.get() {
+            return body;
         }
+        json(&self.clone().withheld(settings))
     }
 
     /// The record as those who hear the audit log get it.
@@ -65,8 +68,8 @@ loggable! {
     Answer = "answer" {}
     Dropped = "dropped" {}
     Record = "event" {
-        fn masked(&self, settings: &AuditSettings) -> Option<Self> {
-            super::mask::record(self, settings)
+        fn withheld(self, settings: &AuditSettings) -> Self {
+            withholding::record(self, settings)
         }
         fn without_state(&self) -> Option<Self> {
             let mut record = self.clone();
@@ -75,8 +78,8 @@ loggable! {
         }
     }
     Observed = "observed" {
-        fn masked(&self, settings: &AuditSettings) -> Option<Self> {
-            super::mask::observed(self, settings)
+        fn withheld(self, settings: &AuditSettings) -> Self {
+            withholding::observed(self, settings)
         }
         fn without_state(&self) -> Option<Self> {
             let mut observed = self.clone();

@@ -1,16 +1,289 @@
-//! What the configuration keeps out of the log.
+//! What the log withholds of a value: what stands under masked keys, and all but the beginning of what is too large.
+//!
+//! Masking comes first, so nothing masked is in what a cut leaves, nor in its digest, from which it could be guessed
+//! back. It works on the text: without recursion, so no depth of nesting is too much for it, and with every other byte
+//! left as it was, repeated keys and the spelling of numbers included.
 
-use super::record::{Observed, Record};
-use crate::allowlist::AuditSettings;
+use super::raw;
+use crate::allowlist::{AuditSettings, Digest, KeyPattern};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::ops::Range;
 
-/// What is missing of a value.
+/// What stands in place of a masked value, as JSON.
+const MASKED: &str = r#""(masked)""#;
+/// Bytes of its JSON text that a cut leaves of a value.
+const BEGINNING: usize = 1024;
+/// Masked values that are listed, and the bytes of each one's pointer: the log must not grow by what it withholds.
+const MOST_LISTED: usize = 64;
+const LONGEST_POINTER: usize = 256;
+
+/// What is not in the log of a value that is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Withheld {}
+#[serde(rename_all = "kebab-case", default)]
+pub struct Withheld {
+    /// Where `"(masked)"` stands for a value: JSON pointers (RFC 6901), at most 64 of at most 256 bytes each. They go on
+    /// into strings that hold JSON.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub masked: Vec<String>,
+    /// Masked values that are not listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub masked_unlisted: u64,
+    /// Whether the value is recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the size and the digest of its
+    /// JSON text, and up to 1 KiB of its beginning, all of them after masking.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
 
-pub(super) fn record(_: &Record, _: &AuditSettings) -> Option<Record> {
-    None
+impl Withheld {
+    /// Whether the value is in the log as it was.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.masked.is_empty() && self.masked_unlisted == 0 && !self.cut
+    }
 }
-pub(super) fn observed(_: &Observed, _: &AuditSettings) -> Option<Observed> {
-    None
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
+
+/// The value as the log is to hold it, and what that withholds. Without masked keys it costs a look at the length.
+pub(crate) fn withhold<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<'a, RawValue>, Withheld) {
+    let mut mask = Mask { keys: &settings.mask, withheld: Withheld::default() };
+    let masked = if mask.keys.is_empty() { None } else { mask.apply(value.get(), "") };
+    let mut withheld = mask.withheld;
+    let recorded = match masked {
+        None => Cow::Borrowed(value),
+        Some(text) => match RawValue::from_string(text) {
+            Ok(masked) => Cow::Owned(masked),
+            // Of what could not be masked well, nothing.
+            Err(_) => {
+                withheld.cut = true;
+                return (Cow::Owned(cut("")), withheld);
+            }
+        },
+    };
+    if recorded.get().len() <= settings.largest_value.get() {
+        return (recorded, withheld);
+    }
+    withheld.cut = true;
+    (Cow::Owned(cut(recorded.get())), withheld)
+}
+
+/// What is recorded of a text that is too large.
+fn cut(text: &str) -> Box<RawValue> {
+    #[derive(Serialize)]
+    struct Recorded<'a> {
+        cut: Cut<'a>,
+    }
+    #[derive(Serialize)]
+    struct Cut<'a> {
+        bytes: usize,
+        sha256: Digest,
+        begins: &'a str,
+    }
+    let begins = &text[..text.floor_char_boundary(BEGINNING)];
+    raw(&Recorded { cut: Cut { bytes: text.len(), sha256: Digest::of_bytes(text.as_bytes()), begins } })
+}
+
+struct Mask<'k> {
+    keys: &'k [KeyPattern],
+    withheld: Withheld,
+}
+
+/// One level of nesting.
+enum Level<'t> {
+    /// In an object, before a key.
+    Key,
+    /// In an object, behind this key, which is as it stands in the text.
+    Member(&'t str),
+    /// In an array, at this index.
+    Item(usize),
+}
+
+impl Mask<'_> {
+    /// The JSON text (of one or several values) with what is to be masked replaced; `None` where that is nothing. `at` is
+    /// the pointer to the string that the text stands in.
+    ///
+    /// It calls itself for JSON in strings. As JSON in a string in a string is at least twice as long at each step
+    /// outwards, a text has room for few such steps.
+    fn apply(&mut self, text: &str, at: &str) -> Option<String> {
+        let mut spliced = Spliced { text, copied: 0, new: String::new() };
+        let mut levels: Vec<Level<'_>> = Vec::new();
+        let mut position = 0;
+        while let Some(byte) = text.as_bytes().get(position) {
+            let begin = position;
+            position += 1;
+            match byte {
+                b'{' => levels.push(Level::Key),
+                b'[' => levels.push(Level::Item(0)),
+                b'}' | b']' => {
+                    levels.pop();
+                }
+                b',' => match levels.last_mut() {
+                    Some(Level::Item(index)) => *index += 1,
+                    Some(object) => *object = Level::Key,
+                    None => {}
+                },
+                b'"' => {
+                    position = string_end(text, begin);
+                    let string = &text[begin..position];
+                    if let Some(level @ Level::Key) = levels.last_mut() {
+                        *level = Level::Member(string);
+                        if self.is_masked(string) {
+                            let value = value_after(text, position);
+                            position = value.end;
+                            spliced.replace(value, MASKED);
+                            self.list(at, &levels);
+                        }
+                    } else if let Some(masked) = self.apply_inside(string, at, &levels) {
+                        spliced.replace(begin..position, &masked);
+                    }
+                }
+                _ => {}
+            }
+        }
+        spliced.finish()
+    }
+
+    /// A key that is no Unicode text, which JSON's escapes permit, could be any.
+    fn is_masked(&self, key: &str) -> bool {
+        unescaped(key).is_none_or(|key| self.keys.iter().any(|pattern| pattern.matches(&key)))
+    }
+
+    /// The string with what is to be masked of the JSON in it replaced; `None` where that is nothing.
+    fn apply_inside(&mut self, string: &str, at: &str, levels: &[Level<'_>]) -> Option<String> {
+        // An escape may stand for white space, a bracket or a quote.
+        if !string[1..].trim_ascii_start().starts_with(['{', '[', '\\']) {
+            return None;
+        }
+        let Some(inside) = unescaped(string) else {
+            self.list(at, levels);
+            return Some(MASKED.to_owned());
+        };
+        if !inside.trim_ascii_start().starts_with(['{', '[', '"']) {
+            return None;
+        }
+        if serde_json::Deserializer::from_str(&inside).into_iter::<&RawValue>().any(|value| value.is_err()) {
+            return None;
+        }
+        // Too long for the list here is too long for it further in.
+        let at = pointer(at, levels).unwrap_or_else(|| "/".repeat(LONGEST_POINTER + 1));
+        let masked = self.apply(&inside, &at)?;
+        Some(raw(&masked).get().to_owned())
+    }
+
+    fn list(&mut self, at: &str, levels: &[Level<'_>]) {
+        let room = self.withheld.masked.len() < MOST_LISTED;
+        match pointer(at, levels).filter(|_| room) {
+            Some(pointer) => self.withheld.masked.push(pointer),
+            None => self.withheld.masked_unlisted += 1,
+        }
+    }
+}
+
+/// The pointer to the value behind these levels, in the string at `at`; `None` where it is too long to be listed.
+fn pointer(at: &str, levels: &[Level<'_>]) -> Option<String> {
+    let mut pointer = at.to_owned();
+    for level in levels {
+        pointer.push('/');
+        match level {
+            Level::Key => {}
+            // Longer than the list has room for, even if it is all escapes of six bytes: not worth reading each time.
+            Level::Member(key) if key.len() > 6 * LONGEST_POINTER + 2 => return None,
+            Level::Member(key) => {
+                let key = unescaped(key).unwrap_or(Cow::Borrowed("\u{fffd}"));
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            }
+            Level::Item(index) => pointer.push_str(&index.to_string()),
+        }
+        if pointer.len() > LONGEST_POINTER {
+            return None;
+        }
+    }
+    (pointer.len() <= LONGEST_POINTER).then_some(pointer)
+}
+
+/// A text with parts of it replaced, in order; the rest is copied as it is.
+struct Spliced<'t> {
+    text: &'t str,
+    copied: usize,
+    new: String,
+}
+
+impl Spliced<'_> {
+    fn replace(&mut self, range: Range<usize>, with: &str) {
+        self.new.push_str(&self.text[self.copied..range.start]);
+        self.new.push_str(with);
+        self.copied = range.end;
+    }
+
+    fn finish(mut self) -> Option<String> {
+        if self.copied == 0 {
+            return None;
+        }
+        self.new.push_str(&self.text[self.copied..]);
+        Some(self.new)
+    }
+}
+
+/// The text that a JSON string stands for; `None` where it is no Unicode.
+fn unescaped(string: &str) -> Option<Cow<'_, str>> {
+    if string.contains('\\') {
+        serde_json::from_str(string).ok().map(Cow::Owned)
+    } else {
+        string.get(1..string.len() - 1).map(Cow::Borrowed)
+    }
+}
+
+/// Where the string that begins there ends.
+fn string_end(text: &str, begin: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut position = begin + 1;
+    while let Some(byte) = bytes.get(position) {
+        match byte {
+            b'"' => return position + 1,
+            b'\\' => position += 2,
+            _ => position += 1,
+        }
+    }
+    text.len()
+}
+
+/// The value that follows a key which ends there.
+fn value_after(text: &str, key_end: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let between = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
+    let begin = key_end + bytes[key_end..].iter().take_while(|byte| between(byte)).count();
+    let mut position = begin;
+    let mut depth = 0_usize;
+    while let Some(byte) = bytes.get(position) {
+        match byte {
+            b'"' => {
+                position = string_end(text, position);
+                if depth == 0 {
+                    return begin..position;
+                }
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            // The end of what the value stands in, where that is a number or a word.
+            b'}' | b']' | b',' if depth == 0 => return begin..position,
+            b'}' | b']' => {
+                depth -= 1;
+                if depth == 0 {
+                    return begin..position + 1;
+                }
+            }
+            byte if depth == 0 && byte.is_ascii_whitespace() => return begin..position,
+            _ => {}
+        }
+        position += 1;
+    }
+    begin..text.len()
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ mod record;
 mod state;
 mod value;
 mod verify;
+mod withholding;
 
 pub use line::{Line, LineError, VERSION};
 pub use log::{Filter, Lines, Log, LogError};

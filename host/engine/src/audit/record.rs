@@ -132,7 +132,8 @@ pub struct Record {
     /// Why the verdicts cannot be reproduced from this record, a sentence each; none: they can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// What the configuration keeps out of the log, by the record's part.
+    /// What the configuration keeps out of the log, by the path to the record's part: `calls/0/verdict`. A text that was
+    /// cut is the JSON that says so, as a text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub withheld: BTreeMap<String, Withheld>,
 }
@@ -319,6 +320,9 @@ pub struct Observed {
     pub time: u64,
     /// Each call, in order.
     pub calls: Vec<CallRecord>,
+    /// What the configuration keeps out of the log, as in [`Record::withheld`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub withheld: BTreeMap<String, Withheld>,
 }
 
 /// Events that observers did not hear of, since they came faster than the observers could follow, or the process ended.

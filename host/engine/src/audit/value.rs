@@ -6,6 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
+impl From<String> for Bytes {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written<'a> {

@@ -286,6 +286,7 @@ impl<'a> Dispatch<'a> {
             event: self.record.event,
             time: super::now(),
             calls: self.record.calls.clone(),
+            withheld: std::collections::BTreeMap::new(),
         };
         match self.session.record(&self.info, &observed, writes, Due::Soon).await {
             Ok(()) => self.session.remind(reminders),

@@ -5,6 +5,7 @@ use crate::failure_kinds::{Failing, dispatch, failing, heard, kinds, with_limits
 use crate::support::{host, plugin, spec};
 use hookhost::allowlist::{Entry, Mode, OnFailure};
 use hookhost::event::{EventKind, Shape};
+use hookhost::session::OutcomeKind;
 use hookhost::{GateOutcome, Host};
 use serde_json::{Value, json};
 
@@ -33,8 +34,8 @@ fn decided(host: &Host, name: &str) -> Vec<EventKind> {
     heard(host).filter(decided).filter(hears).collect()
 }
 
-fn refused(event: EventKind) -> &'static str {
-    if event.shape() == Shape::Gate { "rejected" } else { "withheld" }
+fn refused(event: EventKind) -> OutcomeKind {
+    if event.shape() == Shape::Gate { OutcomeKind::Rejected } else { OutcomeKind::Withheld }
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@
 
 mod asks;
 mod audit;
-mod crash;
 mod configure_in_each_instance;
+mod crash;
 mod events;
 mod failing_beside_others;
 mod failure_kinds;

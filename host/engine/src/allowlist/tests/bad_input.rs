@@ -3,7 +3,7 @@
 use super::{SHA256, entry, parse};
 use crate::allowlist::{Config, Error, Layer, Problem, Source};
 
-fn problems(text: &str) -> Vec<Problem> {
+pub(super) fn problems(text: &str) -> Vec<Problem> {
     match parse(text) {
         Err(Error::Invalid(problems)) => problems.iter().cloned().collect(),
         Err(other) => panic!("{text}\nanother error: {other}"),
@@ -185,7 +185,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
 /// Whole files, then the same.
 const FILES: &[(&str, &str)] = &[
     ("[[plugins]]", "1:3 plugins [plugin] unknown key `plugins`: did you mean `plugin`?"),
-    ("zzz = 1", "1:1 zzz [] unknown key `zzz`: the sections here are `plugin`, `settings`, `agent`"),
+    ("zzz = 1", "1:1 zzz [] unknown key `zzz`: the sections here are `plugin`, `ask`, `settings`, `agent`"),
     ("[plugin]", "1:2 plugin [] `plugin`: entries are written `[[plugin]]`, with two brackets"),
     ("plugin = 3", "1:1 plugin [] `plugin`: entries are written `[[plugin]]`, with two brackets"),
     ("plugin = [3]", "1:11 plugin [] `plugin`: a whole number stands where a table belongs"),
@@ -214,7 +214,7 @@ const FILES: &[(&str, &str)] = &[
     ("a = ", "1:5  [] this is not TOML: string values must be quoted, expected literal string"),
 ];
 
-fn shown(problem: &Problem) -> String {
+pub(super) fn shown(problem: &Problem) -> String {
     let (key, nearest) = (problem.key.as_deref().unwrap_or(""), problem.nearest.as_deref().unwrap_or(""));
     format!("{}:{} {key} [{nearest}] {}", problem.line, problem.column, problem.message)
 }
@@ -349,7 +349,9 @@ fn a_section_that_nobody_claims_is_an_unknown_key() {
     assert!(Config::parse("[agent]", &source, &["agent"]).is_ok());
     let error = Config::parse("[agent]", &source, &[]).unwrap_err().to_string();
     assert!(
-        error.starts_with("/etc/hookhost.toml:1:2: unknown key `agent`: the sections here are `plugin`, `settings`"),
+        error.starts_with(
+            "/etc/hookhost.toml:1:2: unknown key `agent`: the sections here are `plugin`, `ask`, `settings`"
+        ),
         "{error}"
     );
 }

@@ -1,9 +1,11 @@
-//! The rules of the configuration, each as a test: bad input, defaults, layers, trust, edits.
+//! The rules of the configuration, each as a test: bad input, defaults, layers, trust, edits, ask rules, settings.
 
+mod asks;
 mod bad_input;
 mod edits;
 mod generated;
 mod layers;
+mod settings;
 mod trust;
 mod values;
 

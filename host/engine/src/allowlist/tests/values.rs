@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{SHA256, entry, parse};
 use crate::{
-    allowlist::{ActionKind, Entry, Grants, Layer, Limits, Mode, OnFailure, Origin, ToolPattern},
+    allowlist::{ActionKind, Entry, Grants, KeyPattern, Layer, Limits, Mode, OnFailure, Origin, ToolPattern},
     event::EventKind,
 };
 
@@ -143,6 +143,13 @@ fn a_star_stands_for_any_text_and_nothing_else_does() {
     ];
     for (pattern, tool, expected) in table {
         assert_eq!(pattern.parse::<ToolPattern>().unwrap().matches(tool), expected, "{pattern} {tool}");
+        assert_eq!(pattern.parse::<KeyPattern>().unwrap().matches(tool), expected, "{pattern} {tool}");
+    }
+    // A key can be any text; of it, only ASCII letters have no case.
+    for (pattern, key, expected) in
+        [("*API key*", "my api KEY ", true), ("É", "é", false), ("p?n", "pin", false), ("*", "", true)]
+    {
+        assert_eq!(pattern.parse::<KeyPattern>().unwrap().matches(key), expected, "{pattern} {key}");
     }
 }
 

@@ -1,0 +1,168 @@
+use super::super::record::{Entry, Inputs, ModelAnswer, StateRead, StateUse, StateWrite, TranscriptRead};
+use super::super::{Loggable, Scope};
+use super::*;
+use crate::allowlist::{Digest, KeyPattern, Mode};
+use crate::approval::{Asker, Question};
+use crate::contract::Escalation;
+use crate::event::EventKind;
+use crate::sandbox::capability::{Finding, Level, LogLine, Message, ModelRequest, Severity};
+use crate::sandbox::{Failure, FailureKind};
+use crate::session::OutcomeKind;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+const SECRET: &str = "hunter2";
+
+/// A record every part of which holds the secret, under a key that is masked.
+fn full() -> Record {
+    let text = || json!({"password": SECRET, "user": "me"}).to_string();
+    let value = || raw(&json!({"password": SECRET, "user": "me"}));
+    let call = CallRecord {
+        plugin: "p".into(),
+        digest: Digest::of_bytes(b"p"),
+        config: Digest::of_bytes(b"{}"),
+        mode: Mode::Enforce,
+        round: 1,
+        verdict: Some(value()),
+        failure: Some(Failure { kind: FailureKind::Trap, detail: text() }),
+        fuel: 1,
+        micros: 1,
+        inputs: Inputs {
+            state: Some(StateUse {
+                used: [0, 0],
+                read: vec![
+                    StateRead { scope: Scope::Session, key: "k".into(), value: Some(text().into()), size: None },
+                    StateRead {
+                        scope: Scope::Session,
+                        key: "Password".into(),
+                        value: Some(SECRET.to_owned().into()),
+                        size: None,
+                    },
+                ],
+            }),
+            model: vec![ModelAnswer {
+                request: ModelRequest { instructions: text(), input: text(), max_output_tokens: 1, temperature: None },
+                answer: ModelReply::Completion(text()),
+            }],
+            transcript: Some(TranscriptRead {
+                length: 1,
+                messages: [(0, Message { role: "user".into(), content: text() })].into(),
+            }),
+        },
+        wrote: vec![StateWrite {
+            scope: Scope::Plugin,
+            key: "k".into(),
+            write: WrittenValue::Set { value: text().into(), expires: None },
+        }],
+        log: vec![LogLine { level: Level::Info, message: text() }],
+        log_dropped: 0,
+        findings: vec![Finding {
+            code: "c".into(),
+            severity: Severity::Info,
+            explanation: text(),
+            references: vec![],
+            action: String::new(),
+            details: Some(text()),
+        }],
+    };
+    Record {
+        id: "e".into(),
+        session: "s".into(),
+        turn: 0,
+        event: EventKind::CustomEvent,
+        time: 0,
+        outcome: OutcomeKind::Escalated,
+        by: vec![],
+        cause: None,
+        reason: Some(text()),
+        changed_by: vec![],
+        original: value(),
+        last: Some(value()),
+        response: Some(value()),
+        raw: Some(text()),
+        questions: vec![Question { by: Asker::Configuration, escalation: Escalation { question: text(), code: None } }],
+        approved_by: None,
+        calls: vec![call],
+        unconcerned: vec![],
+        not_replayable: vec![],
+        withheld: BTreeMap::new(),
+    }
+}
+
+const PARTS: [&str; 18] = [
+    "calls/0/failure/detail",
+    "calls/0/findings/0/details",
+    "calls/0/findings/0/explanation",
+    "calls/0/inputs/model/0/answer",
+    "calls/0/inputs/model/0/request/input",
+    "calls/0/inputs/model/0/request/instructions",
+    "calls/0/inputs/state/read/0/value",
+    "calls/0/inputs/state/read/1/value",
+    "calls/0/inputs/transcript/messages/0/content",
+    "calls/0/log/0/message",
+    "calls/0/verdict",
+    "calls/0/wrote/0/value",
+    "final",
+    "original",
+    "questions/0",
+    "raw",
+    "reason",
+    "response",
+];
+
+fn masking() -> AuditSettings {
+    AuditSettings { mask: vec!["password".parse::<KeyPattern>().unwrap()], ..AuditSettings::default() }
+}
+
+fn recorded(record: &Record, settings: &AuditSettings) -> Record {
+    let body = record.body(settings);
+    let Entry::Event(record) = Entry::from_json(&body).unwrap() else { panic!("{body}") };
+    *record
+}
+
+#[test]
+fn no_part_of_a_record_holds_what_is_masked_and_each_is_named() {
+    let record = full();
+    assert!(record.body(&AuditSettings::default()).matches(SECRET).count() >= PARTS.len());
+    let body = record.body(&masking());
+    assert!(!body.contains(SECRET), "{body}");
+    let withheld = recorded(&record, &masking()).withheld;
+    assert_eq!(withheld.keys().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(PARTS));
+    assert_eq!(withheld["original"].masked, ["/password"]);
+    let observed = Observed {
+        id: "e".into(),
+        session: "s".into(),
+        event: EventKind::CustomEvent,
+        time: 0,
+        calls: record.calls,
+        withheld: BTreeMap::new(),
+    };
+    assert!(!observed.body(&masking()).contains(SECRET));
+}
+
+#[test]
+fn a_record_of_which_nothing_is_withheld_stays_as_it_is() {
+    let mut record = full();
+    assert_eq!(recorded(&record, &AuditSettings::default()).withheld, BTreeMap::new());
+    record.calls[0].log = vec![LogLine { level: Level::Info, message: "x".repeat(300 << 10) }];
+    let recorded = recorded(&record, &AuditSettings::default());
+    assert_eq!(recorded.withheld.keys().collect::<Vec<_>>(), ["calls/0/log/0/message"]);
+    assert_eq!(recorded.original.get(), record.original.get());
+}
+
+#[test]
+fn a_cut_value_says_how_large_it_was_and_how_it_begins() {
+    let mut record = full();
+    record.original = raw(&json!({"text": "x".repeat(300 << 10)}));
+    record.raw = Some("é".repeat(300 << 10));
+    record.calls[0].wrote[0].write = WrittenValue::Set { value: Bytes(vec![0xff; 300 << 10]), expires: None };
+    let recorded = recorded(&record, &AuditSettings::default());
+    let parts = ["calls/0/wrote/0/value", "original", "raw"];
+    assert_eq!(recorded.withheld.keys().collect::<Vec<_>>(), parts);
+    assert!(recorded.withheld.values().all(|withheld| withheld.cut && withheld.masked.is_empty()));
+    let original: serde_json::Value = serde_json::from_str(recorded.original.get()).unwrap();
+    assert_eq!(original["cut"]["bytes"], json!(record.original.get().len()));
+    let raw: serde_json::Value = serde_json::from_str(&recorded.raw.unwrap()).unwrap();
+    assert_eq!(raw["cut"]["bytes"], json!((300 << 10) * 2 + 2));
+    assert!(raw["cut"]["begins"].as_str().unwrap().starts_with("\"éé"));
+}
