@@ -172,11 +172,13 @@ impl View {
                 let by = before.saturating_add(by);
                 (Write::Add(by), self.number(scope, key)?.saturating_add(by))
             }
-            Some(Write::Set { value, expires }) => {
+            Some(Write::Set { value, expires }) if expires.is_none_or(|expires| expires > self.now) => {
                 let sum = parse(value, key)?.saturating_add(by);
                 (Write::Set { value: sum.to_string().into_bytes(), expires: *expires }, sum)
             }
-            Some(Write::Delete) => (Write::Set { value: by.to_string().into_bytes(), expires: None }, by),
+            Some(Write::Delete | Write::Set { .. }) => {
+                (Write::Set { value: by.to_string().into_bytes(), expires: None }, by)
+            }
             None => (Write::Add(by), self.number(scope, key)?.saturating_add(by)),
         };
         self.write(scope, key, write)?;
