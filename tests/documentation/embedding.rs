@@ -118,7 +118,7 @@ async fn what_would_change(log: &Path, new: &Host) -> Result<Vec<u64>, Box<dyn s
     assert!(verify(&log, None)?.is_sound(), "somebody has changed the log");
     let mut differing = Vec::new();
     replay(new, &log, |event| {
-        if !event.differences.is_empty() {
+        if !event.is_same() {
             differing.push(event.seq);
         }
     })
@@ -217,6 +217,7 @@ async fn what_is_answered_on_the_guides_web_page_counts_once() {
     asks.grants = Grants {
         state: Some(StateGrant::default()),
         transcript: true,
+        audit: true,
         model: Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS }),
         ..Grants::default()
     };
