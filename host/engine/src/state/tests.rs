@@ -54,6 +54,8 @@ struct Model {
     charged: BTreeMap<Place, usize>,
     /// Where this event has written something of known length.
     set: BTreeSet<Place>,
+    /// Where there was something before it.
+    stored: BTreeSet<Place>,
 }
 
 impl Model {
@@ -62,7 +64,8 @@ impl Model {
         values.retain(|_, (_, expires)| expires.is_none_or(|expires| expires > now));
         let charged =
             values.iter().map(|(&(scope, key), (value, _))| ((scope, key), key.len() + value.len())).collect();
-        Self { values, charged, set: BTreeSet::new() }
+        let stored = values.keys().copied().collect();
+        Self { values, charged, set: BTreeSet::new(), stored }
     }
 
     fn charge(&mut self, place: Place, bytes: usize) -> Result<(), StateError> {
@@ -86,10 +89,14 @@ impl Model {
                 self.set.insert(place);
             }
             Step::Delete => {
-                if self.charged.contains_key(&place) {
-                    self.charge(place, 0)?;
-                    self.values.remove(&place);
+                self.values.remove(&place);
+                if self.stored.contains(&place) {
+                    self.charged.insert(place, 0);
                     self.set.insert(place);
+                } else {
+                    // As if this event had never written there.
+                    self.charged.remove(&place);
+                    self.set.remove(&place);
                 }
             }
             Step::Increment(by) => {
@@ -250,6 +257,27 @@ fn what_a_view_learnt_is_noted_and_what_it_did_not_ask_for_is_not() {
     let written: Vec<_> = writes.iter().map(|(_, key, write)| (key, write.clone())).collect();
     let set = Write::Set { value: b"2".to_vec(), expires: None };
     assert_eq!(written, [("deleted", Write::Delete), ("written", set)]);
+}
+
+#[test]
+fn no_number_of_keys_makes_the_host_remember_more_than_the_quota() {
+    let quota = 1000;
+    let mut view = Committed::default().view(quota, 0);
+    for number in 0..10_000 {
+        let key = format!("key-{number}");
+        assert_eq!(view.get(Scope::Session, &key), Ok(None));
+        assert_eq!(view.delete(Scope::Session, &key), Ok(()));
+        assert_eq!(view.set(Scope::Plugin, &key, b"1".to_vec(), None), Ok(()));
+        assert_eq!(view.delete(Scope::Plugin, &key), Ok(()));
+    }
+    let huge = "k".repeat(1 << 20);
+    assert_eq!(view.get(Scope::Plugin, &huge), Ok(None));
+    assert_eq!(view.set(Scope::Plugin, &huge, vec![], None), Err(StateError::QuotaExceeded));
+    assert_eq!(view.set(Scope::Plugin, "k", vec![0; 1 << 20], None), Err(StateError::QuotaExceeded));
+    let (writes, reads) = view.into_parts();
+    assert!(writes.is_empty());
+    assert!(reads.incomplete);
+    assert!(reads.values.keys().map(|(_, key)| key.len()).sum::<usize>() <= quota);
 }
 
 #[test]
