@@ -51,9 +51,9 @@ async fn what_configure_left_is_in_every_instance() {
 async fn a_plugin_that_refuses_its_configuration_is_not_loaded() {
     let config = Config::from_entries(
         vec![plugin("p", json!({"configure": {"error": "I do not like it"}}))],
-        hookhost::allowlist::Settings::default(),
+        Settings::default(),
     );
-    let error = crate::support::builder(config.unwrap()).build().await.unwrap_err();
+    let error = builder(config.unwrap()).build().await.unwrap_err();
     assert_eq!(error.to_string(), "plugin `p` refuses its configuration: I do not like it");
 }
 
@@ -179,9 +179,11 @@ async fn a_flood_of_state_is_refused_and_takes_nothing_from_others() {
         let steps = json!([{"fill": ["plugin", count, key, value]}]);
         json!({"do": steps, "verdict": "replace", "value": "{last}"})
     };
-    for (filled, refused) in
-        [(fill(1_000_000, 1, 1), "998"), (fill(20, 1 << 20, 0), "20 of 20"), (fill(20, 1, 1 << 20), "20 of 20")]
-    {
+    for (filled, refused, events) in [
+        (fill(1_000_000, 0, 1), "998", 1),
+        (fill(20, 1 << 20, 0), "20 of 20", 2),
+        (fill(20, 0, 1 << 20), "20 of 20", 2),
+    ] {
         let mut flooding = with_limits(plugin("a-floods", json!({ "prompt-submit": filled })), |limits| {
             limits.capability_calls = NonZeroU32::MAX;
         });
@@ -278,8 +280,8 @@ impl Approver for Person {
 }
 
 async fn asking(person: &Arc<Person>, entries: Vec<Entry>) -> Session {
-    let config = Config::from_entries(entries, hookhost::allowlist::Settings::default()).unwrap();
-    let host = crate::support::builder(config).approver(Arc::clone(person) as Arc<dyn Approver>).build().await.unwrap();
+    let config = Config::from_entries(entries, Settings::default()).unwrap();
+    let host = builder(config).approver(Arc::clone(person) as Arc<dyn Approver>).build().await.unwrap();
     host.open_session(spec()).unwrap()
 }
 
@@ -355,9 +357,9 @@ impl Model for Echo {
 async fn a_plugin_with_the_grant_asks_the_model_within_its_budget() {
     let ask = json!({"prompt-submit": {"do": [{"model": ["judge", "data"]}], "verdict": "replace", "value": "{last}"}});
     let mut entry = plugin("p", ask);
-    entry.grants.model.as_mut().unwrap().max_calls = std::num::NonZeroU32::new(2).unwrap();
-    let config = Config::from_entries(vec![entry], hookhost::allowlist::Settings::default()).unwrap();
-    let host = crate::support::builder(config).model(Arc::new(Echo)).build().await.unwrap();
+    entry.grants.model.as_mut().unwrap().max_calls = NonZeroU32::new(2).unwrap();
+    let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
+    let host = builder(config).model(Arc::new(Echo)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     for _ in 0..2 {
         assert_eq!(text(&session, "x").await, "small: judge / data");
@@ -524,8 +526,8 @@ impl Transcript for Panics {
 async fn a_panic_of_the_embedders_model_or_transcript_is_not_the_hosts() {
     let ask = json!({"prompt-submit": {"do": [{"model": ["a", "b"]}], "verdict": "replace", "value": "{last}"},
                      "finalize-content": {"do": [{"transcript": [0, 1]}]}});
-    let config = Config::from_entries(vec![plugin("p", ask)], hookhost::allowlist::Settings::default()).unwrap();
-    let host = crate::support::builder(config).model(Arc::new(Panics)).build().await.unwrap();
+    let config = Config::from_entries(vec![plugin("p", ask)], Settings::default()).unwrap();
+    let host = builder(config).model(Arc::new(Panics)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     session.set_transcript(Arc::new(Panics));
     assert!(text(&session, "x").await.contains("the model failed"));
@@ -551,8 +553,8 @@ async fn plugins_that_wait_for_a_model_starve_no_other() {
     let digest = hookhost::allowlist::Digest::of_file(&path).unwrap();
     let mut guard = Entry::new("b", path, digest);
     guard.limits.deadline = std::time::Duration::from_secs(20);
-    let config = Config::from_entries(vec![waiting, guard], hookhost::allowlist::Settings::default()).unwrap();
-    let host = crate::support::builder(config).model(Arc::new(Slow)).build().await.unwrap();
+    let config = Config::from_entries(vec![waiting, guard], Settings::default()).unwrap();
+    let host = builder(config).model(Arc::new(Slow)).build().await.unwrap();
     let waiters: Vec<_> = (0..40)
         .map(|_| {
             let session = host.open_session(spec()).unwrap();
