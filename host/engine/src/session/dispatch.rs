@@ -1,19 +1,21 @@
 //! One event on its way: ask the chain, settle, record, and make the effects hold.
 
+mod calling;
+mod effects;
+
 use super::approving::Asked;
 use super::outcome::{Cause, GateOutcome, OutcomeKind, Rejection, TransformOutcome};
 use super::recording::Due;
 use super::{Recall, Shared, observers};
 use crate::approval::{self, ProposedResponse, Question};
-use crate::audit::{Answer as ApproversAnswer, CallRecord, Observed, Record, raw};
-use crate::chain::{self, Answer, Asker, Decision, Gate, Member, Objection, OnFailure, Passage, Transform};
+use crate::audit::{Answer as ApproversAnswer, Record, raw};
+use crate::chain::{self, Answer, Asker, Decision, Gate, Member, Objection, Passage, Transform};
 use crate::contract::{self, Task};
-use crate::event::{CollectEvent, Dispatched, Event, EventKind, GateEvent, Shape, TransformEvent};
+use crate::event::{CollectEvent, Dispatched, EventKind, GateEvent, Shape, TransformEvent};
 use crate::plugin::Plugin;
-use crate::sandbox::capability::{Effects, EventFacts, Reminder};
-use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
-use crate::state::{Snapshot, View, Writes};
-use crate::store::StoreError;
+use crate::sandbox::capability::EventFacts;
+use crate::sandbox::{Failure, FailureKind};
+use effects::Ledger;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
@@ -32,21 +34,6 @@ pub(crate) struct Dispatch<'a> {
     await_observers: bool,
     /// Bytes of the value as JSON, as it now is.
     size: usize,
-}
-
-/// What one plugin did beside its verdicts, so far.
-#[derive(Default)]
-struct Ledger {
-    snapshot: Option<Arc<Snapshot>>,
-    /// Of its last call that returned, with the index of its record.
-    writes: Option<(usize, Writes)>,
-    /// Of its last call; none where that failed. With the index of its record.
-    last: Option<(usize, Effects)>,
-    /// Of each call whose change is part of the final value.
-    kept: Vec<(usize, Effects)>,
-    asked: bool,
-    /// Whether its entry kept it from being asked.
-    narrowed: bool,
 }
 
 /// What an event begins with, beside its value.
@@ -273,81 +260,9 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    /// Records what the observers did, and makes what they wrote hold.
-    pub(super) async fn conclude_observed(&mut self) {
-        let (writes, reminders) = self.effects();
-        // The record of a record would never end.
-        if self.record.event == EventKind::AuditRecord {
-            return;
-        }
-        let observed = Observed {
-            id: self.record.id.clone(),
-            session: self.info.id.clone(),
-            event: self.record.event,
-            time: super::now(),
-            calls: self.record.calls.clone(),
-            withheld: std::collections::BTreeMap::new(),
-        };
-        match self.session.record(&self.info, &observed, writes, Due::Soon).await {
-            Ok(()) => self.session.remind(reminders),
-            Err(error) => tracing::error!(%error, "what observers did could not be recorded, and does not hold"),
-        }
-    }
-
     /// The record, and what a person answered.
     pub(super) fn finish(self) -> (Record, Option<ApproversAnswer>) {
         (self.record, self.answer)
-    }
-
-    /// Records the event and makes its effects hold: both, or neither.
-    async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
-        let (writes, reminders) = self.effects();
-        self.session.record(&self.info, &self.record, writes, due).await?;
-        self.session.remind(reminders);
-        Ok(())
-    }
-
-    /// Where a record could not be written, none of its effects hold; what is left of it is written when that can be done.
-    fn record_without_effects(&mut self, error: &StoreError) {
-        tracing::error!(%error, event = %self.record.event, id = self.record.id, "an event could not be recorded");
-        for call in &mut self.record.calls {
-            call.wrote.clear();
-            call.findings.clear();
-        }
-        self.session.record_soon(&self.info, &self.record);
-    }
-
-    /// What has no record may not happen.
-    fn not_recorded(&mut self, error: &StoreError) -> Rejection {
-        let rejection = self.rejected(Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string()));
-        self.record_without_effects(error);
-        rejection
-    }
-
-    /// Settles which effects hold: notes them in the record, and gives what is to be written and what the model is told.
-    fn effects(&mut self) -> (Vec<(Arc<str>, Writes)>, Vec<Reminder>) {
-        let (mut all_writes, mut reminders) = (Vec::new(), Vec::new());
-        // Without a final value no change is part of it; then only the effects of the last call hold.
-        let stands = !self.record.outcome.is_no();
-        let fresh = self.chain.iter().map(|_| Ledger::default()).collect();
-        for (plugin, mut ledger) in self.chain.iter().zip(std::mem::replace(&mut self.ledger, fresh)) {
-            let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
-            ledger.kept.retain(|(call, _)| stands || Some(*call) == last);
-            if let Some((call, writes)) = ledger.writes.filter(|(_, writes)| !writes.is_empty()) {
-                self.record.calls[call].wrote = writes.recorded();
-                all_writes.push((Arc::clone(&plugin.shared.name), writes));
-            }
-            for (call, effects) in ledger.kept.into_iter().chain(ledger.last) {
-                self.record.calls[call].findings = effects.findings;
-                if plugin.enforces() {
-                    reminders.extend(effects.reminders);
-                }
-            }
-            if ledger.narrowed && !ledger.asked {
-                self.record.unconcerned.push(plugin.name().to_owned());
-            }
-        }
-        (all_writes, reminders)
     }
 
     fn members(&self) -> Vec<Member> {
@@ -371,158 +286,6 @@ impl<'a> Dispatch<'a> {
             E::answer(verdict, payload, &self.session.rules(&self.info)).map_err(Failure::invalid)
         });
         self.outcome_of(member, answer).unwrap_or_else(Answer::Failed)
-    }
-
-    fn concerns<E: Event>(&mut self, member: usize, payload: &E::Payload) -> bool {
-        let concerned = self.chain[member].is_concerned(E::calls(payload));
-        self.ledger[member].narrowed |= !concerned;
-        concerned
-    }
-
-    /// Calls one plugin, and notes the call.
-    async fn call<E: Dispatched>(
-        &mut self,
-        member: usize,
-        round: u32,
-        payload: &E::Payload,
-    ) -> Result<E::Return, Failure> {
-        let plugin = &self.chain[member];
-        let entry = plugin.entry();
-        self.ledger[member].asked = true;
-        self.ledger[member].last = None;
-        self.record.calls.push(CallRecord {
-            plugin: plugin.name().to_owned(),
-            digest: entry.digest,
-            config: plugin.shared.config_digest,
-            mode: entry.mode,
-            round,
-            verdict: None,
-            failure: None,
-            fuel: 0,
-            micros: 0,
-            inputs: crate::audit::Inputs::default(),
-            wrote: Vec::new(),
-            log: Vec::new(),
-            log_dropped: 0,
-            findings: Vec::new(),
-        });
-        if self.session.is_tripped(plugin.name(), self.observes()) {
-            return Err(Failure::new(
-                FailureKind::Tripped,
-                format!("failed {} times in a row and is not asked again in this session", super::FAILURES_TO_TRIP),
-            ));
-        }
-        if self.size > entry.limits.input.get() {
-            return Err(Failure::new(
-                FailureKind::InputTooLarge,
-                format!("is not given an event of {} bytes (limits.input is {})", self.size, entry.limits.input),
-            ));
-        }
-        let setup = self.setup(member, round);
-        let called = plugin.call::<E>(&self.info, payload, setup).await;
-        self.note(member, called)
-    }
-
-    /// What the call of a plugin has.
-    fn setup(&mut self, member: usize, round: u32) -> GuestSetup {
-        let session = self.session;
-        let plugin = &self.chain[member];
-        let recall = self.recall.as_ref();
-        let state = plugin.entry().grants.state.as_ref().map(|grant| {
-            let snapshot = self.ledger[member].snapshot.get_or_insert_with(|| {
-                let snapshot = session.host.store().snapshot(&plugin.shared.name, &self.info.id, self.facts.time);
-                match recall {
-                    Some(recall) => recall.state(plugin.name(), snapshot),
-                    None => snapshot,
-                }
-            });
-            View::new(Arc::clone(snapshot), grant.quota.get(), self.facts.time)
-        });
-        GuestSetup {
-            plugin: Arc::clone(&plugin.shared.name),
-            event: EventFacts { round, ..self.facts.clone() },
-            grants: Arc::clone(&plugin.shared.grants),
-            state,
-            transcript: session.transcript(),
-            model: session.host.model(),
-            model_calls: session.model_calls(plugin.name()),
-            recalled: recall.map(|recall| recall.inputs(plugin.name(), round)),
-        }
-    }
-
-    /// Notes what a call did.
-    fn note<T>(&mut self, member: usize, called: Called<T>) -> Result<T, Failure> {
-        let call = self.record.calls.len() - 1;
-        let record = &mut self.record.calls[call];
-        record.fuel = called.fuel;
-        record.micros = u64::try_from(called.time.as_micros()).unwrap_or(u64::MAX);
-        record.log = called.log;
-        record.log_dropped = called.log_dropped;
-        record.inputs = called.inputs;
-        let name = self.chain[member].name();
-        let mut unrepeatable: Vec<&str> = called.unrepeatable.into_iter().collect();
-        if called.missed {
-            unrepeatable.push("it asked for what the log does not have");
-        }
-        if called.reads.incomplete {
-            unrepeatable.push("it looked at more keys of its state than the log repeats");
-        }
-        record.inputs.state = called.reads.recorded();
-        let unrepeatable = unrepeatable.into_iter().map(|why| format!("{name}: {why}"));
-        for why in unrepeatable {
-            if !self.record.not_replayable.contains(&why) {
-                self.record.not_replayable.push(why);
-            }
-        }
-        if called.answer.is_ok() {
-            let ledger = &mut self.ledger[member];
-            ledger.writes = called.writes.map(|writes| (call, writes));
-            ledger.last = Some((call, called.effects));
-        }
-        called.answer
-    }
-
-    /// Notes the verdict of the call noted last.
-    fn verdict<T: serde::Serialize>(&mut self, verdict: &T) {
-        if let Some(record) = self.record.calls.last_mut() {
-            record.verdict = Some(raw(verdict));
-        }
-    }
-
-    /// Notes a failure and what the plugin's `on-failure` makes of it; trips the plugin after several.
-    fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
-        let plugin = &self.chain[member];
-        match called {
-            Ok(value) => {
-                self.session.succeeded(plugin.name(), self.observes());
-                Ok(value)
-            }
-            Err(failure) => {
-                if failure.kind != FailureKind::Tripped {
-                    self.session.failed(plugin, self.observes(), &failure);
-                }
-                if let Some(why) = self.session.why_a_failure_cannot_be_replayed(plugin, self.observes(), &failure) {
-                    self.record.not_replayable.push(format!("{}: {why}", plugin.name()));
-                }
-                if let Some(record) = self.record.calls.last_mut() {
-                    record.failure = Some(failure);
-                }
-                Err(plugin.on_failure(self.record.event))
-            }
-        }
-    }
-
-    fn observes(&self) -> bool {
-        self.record.event.shape() == Shape::Observe
-    }
-
-    /// A plugin's change is part of the value: so are the effects of the call that made it.
-    fn changed<T: serde::Serialize>(&mut self, member: usize, value: &T) {
-        let value = raw(value);
-        self.size = value.get().len();
-        self.record.last = Some(value);
-        let ledger = &mut self.ledger[member];
-        ledger.kept.extend(ledger.last.take());
     }
 
     fn rejection(&mut self, objection: Objection) -> Rejection {

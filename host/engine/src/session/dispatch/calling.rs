@@ -1,0 +1,156 @@
+//! One plugin's call about the event: what it is given, and what is noted of it.
+
+use super::Dispatch;
+use crate::audit::{CallRecord, Inputs, raw};
+use crate::chain::OnFailure;
+use crate::event::{Dispatched, Event, Shape};
+use crate::sandbox::capability::EventFacts;
+use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
+use crate::session::FAILURES_TO_TRIP;
+use crate::state::View;
+use std::sync::Arc;
+
+impl Dispatch<'_> {
+    pub(super) fn concerns<E: Event>(&mut self, member: usize, payload: &E::Payload) -> bool {
+        let concerned = self.chain[member].is_concerned(E::calls(payload));
+        self.ledger[member].narrowed |= !concerned;
+        concerned
+    }
+
+    /// Calls one plugin, and notes the call.
+    pub(super) async fn call<E: Dispatched>(
+        &mut self,
+        member: usize,
+        round: u32,
+        payload: &E::Payload,
+    ) -> Result<E::Return, Failure> {
+        let plugin = &self.chain[member];
+        let entry = plugin.entry();
+        self.ledger[member].asked = true;
+        self.ledger[member].last = None;
+        self.record.calls.push(CallRecord {
+            plugin: plugin.name().to_owned(),
+            digest: entry.digest,
+            config: plugin.shared.config_digest,
+            mode: entry.mode,
+            round,
+            verdict: None,
+            failure: None,
+            fuel: 0,
+            micros: 0,
+            inputs: Inputs::default(),
+            wrote: Vec::new(),
+            log: Vec::new(),
+            log_dropped: 0,
+            findings: Vec::new(),
+        });
+        if self.session.is_tripped(plugin.name(), self.observes()) {
+            return Err(Failure::new(
+                FailureKind::Tripped,
+                format!("failed {} times in a row and is not asked again in this session", FAILURES_TO_TRIP),
+            ));
+        }
+        if self.size > entry.limits.input.get() {
+            return Err(Failure::new(
+                FailureKind::InputTooLarge,
+                format!("is not given an event of {} bytes (limits.input is {})", self.size, entry.limits.input),
+            ));
+        }
+        let setup = self.setup(member, round);
+        let called = plugin.call::<E>(&self.info, payload, setup).await;
+        self.note(member, called)
+    }
+
+    /// What the call of a plugin has.
+    fn setup(&mut self, member: usize, round: u32) -> GuestSetup {
+        let session = self.session;
+        let plugin = &self.chain[member];
+        let recall = self.recall.as_ref();
+        let state = plugin.entry().grants.state.as_ref().map(|grant| {
+            let snapshot = self.ledger[member].snapshot.get_or_insert_with(|| {
+                let snapshot = session.host.store().snapshot(&plugin.shared.name, &self.info.id, self.facts.time);
+                match recall {
+                    Some(recall) => recall.state(plugin.name(), snapshot),
+                    None => snapshot,
+                }
+            });
+            View::new(Arc::clone(snapshot), grant.quota.get(), self.facts.time)
+        });
+        GuestSetup {
+            plugin: Arc::clone(&plugin.shared.name),
+            event: EventFacts { round, ..self.facts.clone() },
+            grants: Arc::clone(&plugin.shared.grants),
+            state,
+            transcript: session.transcript(),
+            model: session.host.model(),
+            model_calls: session.model_calls(plugin.name()),
+            recalled: recall.map(|recall| recall.inputs(plugin.name(), round)),
+        }
+    }
+
+    /// Notes what a call did.
+    fn note<T>(&mut self, member: usize, called: Called<T>) -> Result<T, Failure> {
+        let call = self.record.calls.len() - 1;
+        let record = &mut self.record.calls[call];
+        record.fuel = called.fuel;
+        record.micros = u64::try_from(called.time.as_micros()).unwrap_or(u64::MAX);
+        record.log = called.log;
+        record.log_dropped = called.log_dropped;
+        record.inputs = called.inputs;
+        let name = self.chain[member].name();
+        let mut unrepeatable: Vec<&str> = called.unrepeatable.into_iter().collect();
+        if called.missed {
+            unrepeatable.push("it asked for what the log does not have");
+        }
+        if called.reads.incomplete {
+            unrepeatable.push("it looked at more keys of its state than the log repeats");
+        }
+        record.inputs.state = called.reads.recorded();
+        let unrepeatable = unrepeatable.into_iter().map(|why| format!("{name}: {why}"));
+        for why in unrepeatable {
+            if !self.record.not_replayable.contains(&why) {
+                self.record.not_replayable.push(why);
+            }
+        }
+        if called.answer.is_ok() {
+            let ledger = &mut self.ledger[member];
+            ledger.writes = called.writes.map(|writes| (call, writes));
+            ledger.last = Some((call, called.effects));
+        }
+        called.answer
+    }
+
+    /// Notes the verdict of the call noted last.
+    pub(super) fn verdict<T: serde::Serialize>(&mut self, verdict: &T) {
+        if let Some(record) = self.record.calls.last_mut() {
+            record.verdict = Some(raw(verdict));
+        }
+    }
+
+    /// Notes a failure and what the plugin's `on-failure` makes of it; trips the plugin after several.
+    pub(super) fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
+        let plugin = &self.chain[member];
+        match called {
+            Ok(value) => {
+                self.session.succeeded(plugin.name(), self.observes());
+                Ok(value)
+            }
+            Err(failure) => {
+                if failure.kind != FailureKind::Tripped {
+                    self.session.failed(plugin, self.observes(), &failure);
+                }
+                if let Some(why) = self.session.why_a_failure_cannot_be_replayed(plugin, self.observes(), &failure) {
+                    self.record.not_replayable.push(format!("{}: {why}", plugin.name()));
+                }
+                if let Some(record) = self.record.calls.last_mut() {
+                    record.failure = Some(failure);
+                }
+                Err(plugin.on_failure(self.record.event))
+            }
+        }
+    }
+
+    fn observes(&self) -> bool {
+        self.record.event.shape() == Shape::Observe
+    }
+}

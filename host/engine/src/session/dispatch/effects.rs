@@ -1,0 +1,109 @@
+//! Which effects of a plugin's calls hold, and recording them with the event.
+
+use super::Dispatch;
+use crate::audit::{Observed, raw};
+use crate::event::EventKind;
+use crate::sandbox::capability::{Effects, Reminder};
+use crate::session::outcome::{Cause, Rejection};
+use crate::session::recording::Due;
+use crate::state::{Snapshot, Writes};
+use crate::store::StoreError;
+use std::sync::Arc;
+
+/// What one plugin did beside its verdicts, so far.
+#[derive(Default)]
+pub(super) struct Ledger {
+    pub(super) snapshot: Option<Arc<Snapshot>>,
+    /// Of its last call that returned, with the index of its record.
+    pub(super) writes: Option<(usize, Writes)>,
+    /// Of its last call; none where that failed. With the index of its record.
+    pub(super) last: Option<(usize, Effects)>,
+    /// Of each call whose change is part of the final value.
+    kept: Vec<(usize, Effects)>,
+    pub(super) asked: bool,
+    /// Whether its entry kept it from being asked.
+    pub(super) narrowed: bool,
+}
+
+impl Dispatch<'_> {
+    /// Records what the observers did, and makes what they wrote hold.
+    pub(in crate::session) async fn conclude_observed(&mut self) {
+        let (writes, reminders) = self.effects();
+        // The record of a record would never end.
+        if self.record.event == EventKind::AuditRecord {
+            return;
+        }
+        let observed = Observed {
+            id: self.record.id.clone(),
+            session: self.info.id.clone(),
+            event: self.record.event,
+            time: crate::session::now(),
+            calls: self.record.calls.clone(),
+            withheld: std::collections::BTreeMap::new(),
+        };
+        match self.session.record(&self.info, &observed, writes, Due::Soon).await {
+            Ok(()) => self.session.remind(reminders),
+            Err(error) => tracing::error!(%error, "what observers did could not be recorded, and does not hold"),
+        }
+    }
+
+    /// Records the event and makes its effects hold: both, or neither.
+    pub(super) async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
+        let (writes, reminders) = self.effects();
+        self.session.record(&self.info, &self.record, writes, due).await?;
+        self.session.remind(reminders);
+        Ok(())
+    }
+
+    /// Where a record could not be written, none of its effects hold; what is left of it is written when that can be done.
+    pub(super) fn record_without_effects(&mut self, error: &StoreError) {
+        tracing::error!(%error, event = %self.record.event, id = self.record.id, "an event could not be recorded");
+        for call in &mut self.record.calls {
+            call.wrote.clear();
+            call.findings.clear();
+        }
+        self.session.record_soon(&self.info, &self.record);
+    }
+
+    /// What has no record may not happen.
+    pub(super) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
+        let rejection = self.rejected(Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string()));
+        self.record_without_effects(error);
+        rejection
+    }
+
+    /// Settles which effects hold: notes them in the record, and gives what is to be written and what the model is told.
+    fn effects(&mut self) -> (Vec<(Arc<str>, Writes)>, Vec<Reminder>) {
+        let (mut all_writes, mut reminders) = (Vec::new(), Vec::new());
+        // Without a final value no change is part of it; then only the effects of the last call hold.
+        let stands = !self.record.outcome.is_no();
+        let fresh = self.chain.iter().map(|_| Ledger::default()).collect();
+        for (plugin, mut ledger) in self.chain.iter().zip(std::mem::replace(&mut self.ledger, fresh)) {
+            let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
+            ledger.kept.retain(|(call, _)| stands || Some(*call) == last);
+            if let Some((call, writes)) = ledger.writes.filter(|(_, writes)| !writes.is_empty()) {
+                self.record.calls[call].wrote = writes.recorded();
+                all_writes.push((Arc::clone(&plugin.shared.name), writes));
+            }
+            for (call, effects) in ledger.kept.into_iter().chain(ledger.last) {
+                self.record.calls[call].findings = effects.findings;
+                if plugin.enforces() {
+                    reminders.extend(effects.reminders);
+                }
+            }
+            if ledger.narrowed && !ledger.asked {
+                self.record.unconcerned.push(plugin.name().to_owned());
+            }
+        }
+        (all_writes, reminders)
+    }
+
+    /// A plugin's change is part of the value: so are the effects of the call that made it.
+    pub(super) fn changed<T: serde::Serialize>(&mut self, member: usize, value: &T) {
+        let value = raw(value);
+        self.size = value.get().len();
+        self.record.last = Some(value);
+        let ledger = &mut self.ledger[member];
+        ledger.kept.extend(ledger.last.take());
+    }
+}
