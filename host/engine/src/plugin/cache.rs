@@ -34,6 +34,22 @@ pub(super) struct Cached {
     pub(super) is_image: bool,
 }
 
+/// Which compiled code of an entry's component.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Code<'a> {
+    /// What its events run in: of its configuration.
+    Configured(&'a Entry),
+    /// What it is configured in to take an image: the same for all configurations.
+    Instrumented(&'a Entry),
+}
+
+impl Code<'_> {
+    fn entry(&self) -> &Entry {
+        let (Self::Configured(entry) | Self::Instrumented(entry)) = self;
+        entry
+    }
+}
+
 impl Cache {
     /// The cache in `folder`, made where it is not there.
     ///
@@ -58,9 +74,9 @@ impl Cache {
         Ok(Self { folder: folder.to_owned(), key })
     }
 
-    /// The component of an entry, compiled by this engine with these settings; `None` where there is none that counts.
-    pub(super) fn get(&self, engine: &Engine, entry: &Entry) -> Option<Cached> {
-        let path = self.path(engine, entry);
+    /// The code, compiled by this engine with these settings; `None` where there is none that counts.
+    pub(super) fn get(&self, engine: &Engine, code: Code<'_>) -> Option<Cached> {
+        let (path, entry) = (self.path(engine, code), code.entry());
         match self.read(engine, &path) {
             Ok(cached) => Some(cached),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -72,8 +88,8 @@ impl Cache {
     }
 
     /// Keeps a component. That it could not be kept is said, and changes nothing.
-    pub(super) fn put(&self, engine: &Engine, entry: &Entry, component: &Component, is_image: bool) {
-        let path = self.path(engine, entry);
+    pub(super) fn put(&self, engine: &Engine, code: Code<'_>, component: &Component, is_image: bool) {
+        let (path, entry) = (self.path(engine, code), code.entry());
         let kept = component.serialize().map_err(io::Error::other).and_then(|code| {
             let flag = [u8::from(is_image)];
             let tag = self.tag(&path, &flag, &code).finalize().into_bytes();
@@ -84,8 +100,8 @@ impl Cache {
         }
     }
 
-    /// A file for each plugin, configuration, engine version and engine setting.
-    fn path(&self, engine: &Engine, entry: &Entry) -> PathBuf {
+    /// A file for each plugin, configuration (or none), engine version and engine setting.
+    fn path(&self, engine: &Engine, code: Code<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
             fn write(&mut self, bytes: &[u8]) {
@@ -99,8 +115,12 @@ impl Cache {
         // Our own version stands for the pre-initialiser's: an image is only as right as what made it.
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
-        entry.digest.as_bytes().hash(&mut hasher);
-        serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
+        code.entry().digest.as_bytes().hash(&mut hasher);
+        let config = match code {
+            Code::Configured(entry) => Some(serde_json::Value::Object(entry.config.clone()).to_string()),
+            Code::Instrumented(_) => None,
+        };
+        config.hash(&mut hasher);
         let name = hasher.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         self.folder.join(name).with_extension("cwasm")
     }
@@ -183,7 +203,7 @@ fn check_owner(_: &Metadata) -> io::Result<()> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Cache, TAG};
+    use super::{Cache, Code, TAG};
     use crate::allowlist::{Digest, Entry};
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
@@ -214,17 +234,21 @@ mod tests {
             Cache::open(&self.place()).unwrap()
         }
 
+        fn code(&self) -> Code<'_> {
+            Code::Configured(&self.entry)
+        }
+
         /// The cached file of a component that was just put there.
         fn filled(&self) -> PathBuf {
             let component = Component::new(&self.engine, wat::parse_str("(component)").unwrap()).unwrap();
-            self.cache().put(&self.engine, &self.entry, &component, true);
-            let path = self.cache().path(&self.engine, &self.entry);
+            self.cache().put(&self.engine, self.code(), &component, true);
+            let path = self.cache().path(&self.engine, self.code());
             assert!(self.is_hit());
             path
         }
 
         fn is_hit(&self) -> bool {
-            self.cache().get(&self.engine, &self.entry).is_some_and(|cached| cached.is_image)
+            self.cache().get(&self.engine, self.code()).is_some_and(|cached| cached.is_image)
         }
     }
 
@@ -254,6 +278,17 @@ mod tests {
     }
 
     #[test]
+    fn what_an_image_is_taken_in_is_one_file_for_all_configurations_and_never_runs_events() {
+        let mut place = Place::new();
+        place.filled();
+        let of_no_configuration = place.cache().path(&place.engine, Code::Instrumented(&place.entry));
+        assert_ne!(of_no_configuration, place.cache().path(&place.engine, place.code()));
+        assert!(place.cache().get(&place.engine, Code::Instrumented(&place.entry)).is_none());
+        place.entry.config.insert("a".into(), 1.into());
+        assert_eq!(of_no_configuration, place.cache().path(&place.engine, Code::Instrumented(&place.entry)));
+    }
+
+    #[test]
     fn a_changed_or_truncated_file_does_not_count() {
         let place = Place::new();
         let path = place.filled();
@@ -277,10 +312,10 @@ mod tests {
         let mut place = Place::new();
         let path = place.filled();
         place.entry.digest = Digest::of_bytes(b"another");
-        fs::copy(&path, place.cache().path(&place.engine, &place.entry)).unwrap();
+        fs::copy(&path, place.cache().path(&place.engine, place.code())).unwrap();
         assert!(!place.is_hit());
         let other = Place::new();
-        let target = other.cache().path(&other.engine, &other.entry);
+        let target = other.cache().path(&other.engine, other.code());
         fs::copy(&path, &target).unwrap();
         assert!(!other.is_hit());
     }

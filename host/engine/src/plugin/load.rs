@@ -1,6 +1,6 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
-use super::cache::{Cache, Cached};
+use super::cache::{Cache, Cached, Code};
 use super::contract_check::{Surface, compile, surface};
 use super::{ContractError, LoadError, Loaded, Plugin, preinitialise};
 use crate::allowlist::{Digest, Entry};
@@ -16,11 +16,11 @@ impl Plugin {
     pub(crate) async fn load(sandbox: &SharedSandbox, cache: Option<&Cache>, entry: &Entry) -> Result<Self, LoadError> {
         check_grants(entry)?;
         let bytes = read(entry)?;
-        let cached = cache.and_then(|cache| cache.get(sandbox.engine(), entry));
+        let cached = cache.and_then(|cache| cache.get(sandbox.engine(), Code::Configured(entry)));
         let (mut loaded, is_image) = match cached {
             Some(Cached { component, is_image }) => (link(sandbox, entry, &component)?, is_image),
             None => {
-                let image = preinitialise::image(sandbox, entry, &bytes).await?;
+                let image = preinitialise::image(sandbox, cache, entry, &bytes).await?;
                 let component = compiled(sandbox, entry, image.as_deref().unwrap_or(&bytes))?;
                 let loaded = link(sandbox, entry, &component)?;
                 if image.is_none() {
@@ -28,7 +28,7 @@ impl Plugin {
                 }
                 // Only what has taken its configuration is kept.
                 if let Some(cache) = cache {
-                    cache.put(sandbox.engine(), entry, &component, image.is_some());
+                    cache.put(sandbox.engine(), Code::Configured(entry), &component, image.is_some());
                 }
                 (loaded, image.is_some())
             }

@@ -4,6 +4,7 @@
 //! they hold after `configure` back into it. A component of a shape that it does not know has `configure` run in each
 //! instance instead: the same meaning, merely slower.
 
+use super::cache::{Cache, Code};
 use super::load::{compiled, link};
 use super::{LoadError, Loaded};
 use crate::allowlist::Entry;
@@ -12,7 +13,7 @@ use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use wasmparser::{Parser, Payload};
 use wasmtime::Store;
-use wasmtime::component::{Instance, Lift, WasmList};
+use wasmtime::component::{Component, Instance, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
 /// The component with what `configure` left in its memory. `None` where it exports no `setup`, or is of a shape that no
@@ -20,13 +21,18 @@ use wasmtime_wizer::{ComponentInstanceState, Wizer};
 ///
 /// # Errors
 /// If `configure` refuses the configuration, or fails.
-pub(super) async fn image(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
+pub(super) async fn image(
+    sandbox: &SharedSandbox,
+    cache: Option<&Cache>,
+    entry: &Entry,
+    bytes: &[u8],
+) -> Result<Option<Vec<u8>>, LoadError> {
     if !exports_setup(bytes) {
         return Ok(None);
     }
     // The pre-initialiser gives up on shapes it does not know by an error, on some by a panic; the component is a
     // stranger's. Either way it is then loaded as it is.
-    let image = AssertUnwindSafe(snapshot(sandbox, entry, bytes)).catch_unwind().await.unwrap_or(Ok(None))?;
+    let image = AssertUnwindSafe(snapshot(sandbox, cache, entry, bytes)).catch_unwind().await.unwrap_or(Ok(None))?;
     if image.is_none() {
         tracing::info!(plugin = entry.name, "cannot be pre-initialised: `configure` runs in each instance");
     }
@@ -42,11 +48,17 @@ pub(super) async fn try_out(loaded: &Loaded) -> Result<(), LoadError> {
     configured(loaded).await.map(|_| ())
 }
 
-async fn snapshot(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
+async fn snapshot(
+    sandbox: &SharedSandbox,
+    cache: Option<&Cache>,
+    entry: &Entry,
+    bytes: &[u8],
+) -> Result<Option<Vec<u8>>, LoadError> {
     let wizer = Wizer::new();
     let Ok((context, instrumented)) = wizer.instrument_component(bytes) else { return Ok(None) };
     // What is wrong with the plugin itself is found again, and said, when it is loaded as it is.
-    let prepared = compiled(sandbox, entry, &instrumented).and_then(|component| link(sandbox, entry, &component));
+    let prepared =
+        prepared(sandbox, cache, entry, &instrumented).and_then(|component| link(sandbox, entry, &component));
     let Ok(loaded) = prepared else { return Ok(None) };
     let (mut store, instance) = configured(&loaded).await?;
     if store.data().holds_resources() {
@@ -58,6 +70,24 @@ async fn snapshot(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Resul
     store.epoch_deadline_callback(|_| Ok(wasmtime::UpdateDeadline::Yield(1)));
     store.set_hostcall_fuel(usize::MAX);
     Ok(wizer.snapshot_component(&context, &mut Reader { store, instance }).await.ok())
+}
+
+/// The instrumented component, compiled. It is the same for every configuration, so another one is soon tried.
+fn prepared(
+    sandbox: &SharedSandbox,
+    cache: Option<&Cache>,
+    entry: &Entry,
+    instrumented: &[u8],
+) -> Result<Component, LoadError> {
+    let code = Code::Instrumented(entry);
+    if let Some(cached) = cache.and_then(|cache| cache.get(sandbox.engine(), code)) {
+        return Ok(cached.component);
+    }
+    let component = compiled(sandbox, entry, instrumented)?;
+    if let Some(cache) = cache {
+        cache.put(sandbox.engine(), code, &component, false);
+    }
+    Ok(component)
 }
 
 /// An instance that has taken its configuration.
