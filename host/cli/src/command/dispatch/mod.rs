@@ -4,15 +4,19 @@ mod example;
 mod payload;
 
 use crate::args::DispatchArgs;
+use crate::audit_log;
 use crate::configuration;
 use crate::exit::{Exit, Stop};
+use crate::interrupt;
 use crate::loading;
 use crate::output::{self, quoted};
 use crate::terminal_approver;
-use hookhost::session::DispatchOptions;
-use hookhost::{Session, Settled};
+use anyhow::anyhow;
+use hookhost::session::{DispatchOptions, SessionSpec};
+use hookhost::{Host, Session, Settled};
 use payload::Payload;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let event = args.event;
@@ -21,10 +25,24 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let config = loading::config(&args.configuration, &cwd)?;
     let approver = terminal_approver::of(&args.approve);
     let (spec, turn) = payload.session(&cwd, approver.is_some())?;
-    let host = loading::host(config, approver).await?;
+    let host = loading::recording_host(config, approver).await?;
+    let cancel = CancellationToken::new();
+    interrupt::watch(cancel.clone(), Some(host.clone()))?;
+    let ended = tokio::select! {
+        ended = settle(&host, spec, turn, payload) => ended,
+        () = cancel.cancelled() => {
+            Err(Stop::new(Exit::Interrupted, anyhow!("interrupted: {event} may not happen, since it was not settled")))
+        }
+    };
+    audit_log::finish(&host).await;
+    ended
+}
+
+/// Settles the event in a session of its own, and prints what came of it.
+async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload) -> Result<Exit, Stop> {
     let session = host.open_session(spec).map_err(anyhow::Error::new)?;
     session.set_turn(turn);
-
+    let event = payload.event();
     let parameters = payload.parameters(&session);
     // Whoever tries a plugin wants to see what it did.
     let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
@@ -56,6 +74,10 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     }
     if outcome.is_array() {
         put("tasks", outcome.clone());
+    }
+    if !record.questions.is_empty() {
+        put("questions", json!(record.questions));
+        put("answer", json!(settled.answer.as_ref().map(|answer| &answer.answer)));
     }
     put("changed-by", json!(record.changed_by));
     put("original", json!(record.original));
@@ -93,6 +115,8 @@ fn exit(settled: &Settled<Value>) -> Exit {
     match cause(&settled.outcome) {
         None => Exit::Done,
         Some("failed" | "timed-out") => Exit::PluginFailed,
+        // Nobody said no: the system failed.
+        Some("not-recorded") => Exit::Failed,
         Some(_) => Exit::Rejected,
     }
 }

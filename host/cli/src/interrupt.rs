@@ -1,13 +1,19 @@
-//! Ctrl-C. The first one cancels the run, which then ends in order; a second one ends the process at once. A request to
+//! Ctrl-C. The first one cancels what runs, which then ends in order; a second one ends the process at once. A request to
 //! terminate, and a terminal that goes away, count as the first.
 
 use crate::exit::{Exit, Stop};
 use anyhow::anyhow;
+use hookhost::Host;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Cancels `cancel` on the first signal. To be called within the runtime.
-pub(super) fn watch(cancel: CancellationToken) -> Result<(), Stop> {
+/// How long a second Ctrl-C takes at most: the last records are written, and what observers did not hear of is counted.
+const LAST_RECORDS: Duration = Duration::from_millis(250);
+
+/// Cancels `cancel` on the first signal; on a second one the process ends, with what `host` has recorded written. To be
+/// called within the runtime.
+pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<(), Stop> {
     let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
@@ -20,6 +26,9 @@ pub(super) fn watch(cancel: CancellationToken) -> Result<(), Stop> {
         }
         cancel.cancel();
         interrupt.recv().await;
+        if let Some(host) = host {
+            let _ = tokio::time::timeout(LAST_RECORDS, host.drain(Duration::ZERO)).await;
+        }
         std::process::exit(Exit::Interrupted as i32);
     });
     Ok(())
