@@ -74,10 +74,12 @@ fn describe(compared: &Compared) -> String {
     let event = recorded.event;
     let mut text = format!("{NAME}{seq}{NAME:#}  {DIM}{}{DIM:#}  {NAME}{event}{NAME:#}  ", time::utc(recorded.time));
     let (then, now) = (record::decision(recorded), record::decision(again));
-    let _ = if then == now {
-        writeln!(text, "{then}, {CHANGED}but otherwise{CHANGED:#}")
-    } else {
+    let _ = if then != now {
         writeln!(text, "{then} {CHANGED}→{CHANGED:#} {now}")
+    } else if differences.contains(&Difference::Value) {
+        writeln!(text, "{then}, {CHANGED}with another value{CHANGED:#}")
+    } else {
+        writeln!(text, "{then}, {CHANGED}but a plugin answers otherwise{CHANGED:#}")
     };
     let subject = record::subject(&recorded.original);
     if !subject.is_empty() {
