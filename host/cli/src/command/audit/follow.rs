@@ -14,9 +14,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(args: &TailArgs) -> Result<Exit, Stop> {
     let cancel = CancellationToken::new();
-    if args.follow {
-        interrupt::watch(cancel.clone(), None)?;
-    }
+    let _watch = if args.follow { Some(interrupt::watch(cancel.clone(), None)?) } else { None };
     let log = audit_log::open(args.filter.log.log.as_deref())?;
     if args.follow && log.is_export() {
         return Err(Stop::usage("an export does not grow: --follow is for the database itself"));

@@ -27,7 +27,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let (spec, turn) = payload.session(&cwd, approver.is_some())?;
     let host = loading::recording_host(config, approver).await?;
     let cancel = CancellationToken::new();
-    interrupt::watch(cancel.clone(), Some(host.clone()))?;
+    let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     let ended = tokio::select! {
         ended = settle(&host, spec, turn, payload) => ended,
         () = cancel.cancelled() => {

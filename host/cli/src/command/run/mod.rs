@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let interactive = approver.is_some();
     let host = loading::recording_host(config.clone(), approver).await?;
     let cancel = CancellationToken::new();
-    interrupt::watch(cancel.clone(), Some(host.clone()))?;
+    let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     let chosen = choose(&section, args)?;
     let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive)?;
 
