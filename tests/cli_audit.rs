@@ -315,6 +315,27 @@ fn following_prints_the_records_of_other_processes_as_they_come_until_ctrl_c() {
 }
 
 #[test]
+fn following_tells_once_of_what_is_no_record_and_goes_on() {
+    let user = user_with_a_log();
+    let database = rusqlite::Connection::open(user.log_file()).unwrap();
+    database.execute_batch("UPDATE audit SET line = 'nothing' WHERE seq = 10").unwrap();
+    let mut follow = user.command(["audit", "tail", "-n", "2", "-f"]);
+    let mut child = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().starts_with("9  "));
+    // Several looks at the log later.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    user.dispatch("before-tool-call", &call("pwd")).0.expect(0, &[]);
+    assert!(lines.any(|line| line.starts_with("12  ")));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("line 10 is not a record of an audit log"), "{said}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
 fn following_ends_when_nobody_reads_any_more() {
     let user = user_with_a_log();
     let mut follow = user.command(["audit", "tail", "-n", "1", "-f"]);

@@ -295,6 +295,19 @@ fn allow_and_trust_write_after_a_yes_and_nothing_after_a_no() {
 }
 
 #[test]
+fn nothing_recorded_steers_the_terminal_also_as_json() {
+    let user = User::new();
+    user.write("prompt.json", json!({ "prompt": "a\u{9b}2Jb\u{7f}\u{202e}" }).to_string());
+    for arguments in
+        [&["dispatch", "prompt-submit", "--payload", "prompt.json"][..], &["audit", "show", "--all", "--json"]]
+    {
+        let (code, screen) = Session::start(user.command(arguments).env("TERM", "xterm")).end();
+        assert_eq!(code, Some(0), "{screen}");
+        assert!(screen.contains("a\u{fffd}2Jb\u{fffd}\u{fffd}") && !screen.contains('\u{9b}'), "{screen:?}");
+    }
+}
+
+#[test]
 fn colour_is_for_terminals_unless_it_is_not_wanted() {
     let user = User::new();
     let screen = |variables: &[(&str, &str)]| {

@@ -78,7 +78,9 @@ impl Printer {
     fn fitting(&mut self, line: Result<Line, LogError>) -> Result<Option<Line>, Stop> {
         let line = match line {
             Ok(line) => line,
-            Err(error @ LogError::Line { .. }) => {
+            Err(error @ LogError::Line { number, .. }) => {
+                // It counts as the record that should be there, so that it is told once.
+                self.last = self.last.max(number);
                 let text = one_line(&error.to_string());
                 output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
                 return Ok(None);
