@@ -12,7 +12,7 @@ use crate::loading;
 use crate::output::{self, quoted};
 use crate::terminal_approver;
 use anyhow::anyhow;
-use hookhost::session::{DispatchOptions, SessionSpec};
+use hookhost::session::{DispatchOptions, Rejection, SessionSpec};
 use hookhost::{Host, Session, Settled};
 use payload::Payload;
 use serde_json::{Map, Value, json};
@@ -62,9 +62,10 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     if let Some(cause) = cause(outcome) {
         put("cause", json!(cause));
     }
-    put("by", json!(record.by));
-    if let Some(reason) = &record.reason {
-        put("reason", json!(reason));
+    let rejection = rejection(outcome);
+    put("by", json!(rejection.as_ref().map_or(&record.by, |rejection| &rejection.by)));
+    if let Some(rejection) = &rejection {
+        put("reason", json!(rejection.to_string()));
     }
     if let Some(refusal) = outcome.get("refusal") {
         put("refusal", refusal.clone());
@@ -90,6 +91,16 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     put("session", json!(record.session));
     put("time", json!(record.time));
     Value::Object(object)
+}
+
+/// The no, where it is one; also one that came after the record, as the answer of a person.
+fn rejection(outcome: &Value) -> Option<Rejection> {
+    let part = |key: &str| outcome.get(key).cloned().unwrap_or_default();
+    Some(Rejection {
+        by: serde_json::from_value(part("by")).ok()?,
+        cause: serde_json::from_value(part("cause")).ok()?,
+        refusal: serde_json::from_value(part("refusal")).ok()?,
+    })
 }
 
 /// The value that stands; `null` where none does.
