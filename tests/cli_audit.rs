@@ -342,6 +342,7 @@ fn following_ends_when_nobody_reads_any_more() {
     let mut child = follow.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().starts_with("10  "));
+    assert!(lines.next().unwrap().unwrap().starts_with("    session "));
     drop(lines);
     assert_eq!(child.wait().unwrap().code(), Some(0), "although no record has come");
 }

@@ -287,10 +287,11 @@ fn observers_that_are_quick_enough_are_waited_for() {
 }
 
 #[test]
-fn a_second_ctrl_c_leaves_a_whole_log() {
+fn a_second_ctrl_c_leaves_a_whole_log_that_counts_what_observers_did_not_hear_of() {
     let user = user();
-    let slow = Entry::all_events("slow", json!({ "task-complete": { "misbehave": "sleep" } }));
-    let slow = slow.keys("events = [\"task-complete\"]").limits("compute = \"1h\"\ndeadline = \"1h\"\n");
+    let slow = Entry::all_events("slow", json!({ "any": { "misbehave": "sleep" } }));
+    let slow =
+        slow.keys("events = [\"stream-end\", \"task-complete\"]").limits("compute = \"1h\"\ndeadline = \"1h\"\n");
     user.configure(&slow.to_toml());
     user.write("script.toml", "[[turn]]\ntext = \"Bye.\\n\"\n");
     let mut child = user.command(RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -309,4 +310,6 @@ fn a_second_ctrl_c_leaves_a_whole_log() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     // It had no time to end the session; the log says so.
     assert_eq!(verified(&user)["open-sessions"].as_array().unwrap().len(), 1);
+    let last = user.records().pop().unwrap();
+    assert_eq!((&last["kind"], &last["events"]), (&json!("dropped"), &json!({ "stream-end": 1 })));
 }

@@ -12,7 +12,7 @@ use crate::output::{
     style::{CHANGED, DIM, NAME, WARNING},
     time,
 };
-use hookhost::audit::{CallRecord, LogError, Record};
+use hookhost::audit::{CallRecord, Record};
 use hookhost::replay::{Compared, Difference, Summary, replay};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
         return Err(stop);
     }
     let Some(summary) = replayed else { return Ok(Exit::Done) };
-    let summary = summary.map_err(|error: LogError| audit_log::unreadable(error))?;
+    let summary = summary.map_err(audit_log::unreadable)?;
     if args.json {
         let mut object = json!(summary);
         object["type"] = "summary".into();

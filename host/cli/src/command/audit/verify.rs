@@ -31,9 +31,10 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
         let _ = writeln!(text, "  {ERROR}flaw{ERROR:#}      and {} more", report.more_flaws);
     }
     let records = count(report.lines, "record", "records");
-    let _ = match report.is_sound() {
-        true => writeln!(text, "  {GOOD}verified{GOOD:#}  {records}, each as it was written and in its place"),
-        false => writeln!(text, "  {ERROR}not as it was written{ERROR:#}, of {records}"),
+    let _ = if report.is_sound() {
+        writeln!(text, "  {GOOD}verified{GOOD:#}  {records}, each as it was written and in its place")
+    } else {
+        writeln!(text, "  {ERROR}not as it was written{ERROR:#}, of {records}")
     };
     if let Some(line) = report.cut_at {
         let _ = writeln!(

@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let ended = tokio::select! {
         ended = settle(&host, spec, turn, payload) => ended,
         () = cancel.cancelled() => {
-            Err(Stop::new(Exit::Interrupted, anyhow!("interrupted: {event} may not happen, since it was not settled")))
+            Err(Stop::new(Exit::Interrupted, anyhow!("interrupted before {event} was settled")))
         }
     };
     audit_log::finish(&host).await;
