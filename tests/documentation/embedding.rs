@@ -4,7 +4,6 @@ use crate::guide::{assert_compiled, page};
 use hookhost::allowlist::{Digest, Entry, Grants, Limits, ModelGrant, Settings, StateGrant};
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use hookhost::allowlist::Places;
 use hookhost::{Config, Host};
@@ -15,7 +14,8 @@ async fn host(project: &Path, places: &Places) -> Result<Host, Box<dyn std::erro
     for file in &found.inert {
         eprintln!("note: {file}");
     }
-    let host = Host::builder(found.config).cache(places.state.join("compiled")).build().await?;
+    let builder = Host::builder(found.config).cache(places.state.join("compiled"));
+    let host = builder.store(places.state.join("hookhost.db")).build().await?;
     Ok(host)
 }
 
@@ -97,6 +97,35 @@ fn clicked(pending: &PendingApprovals, id: &str, yes: bool) -> String {
     }
 }
 
+use hookhost::contract::Usage;
+use std::time::Duration;
+
+async fn end(host: &Host, session: Session, totals: Usage) -> Result<(), Box<dyn std::error::Error>> {
+    let _ = session.session_end(totals).await;
+    drop(session);
+    let unheard = host.drain(Duration::from_secs(2)).await?;
+    if unheard > 0 {
+        eprintln!("note: observers did not hear of {unheard} events");
+    }
+    Ok(())
+}
+
+use hookhost::audit::{Log, verify};
+use hookhost::replay::replay;
+
+async fn what_would_change(log: &Path, new: &Host) -> Result<Vec<u64>, Box<dyn std::error::Error>> {
+    let log = Log::open(log)?;
+    assert!(verify(&log, None)?.is_sound(), "somebody has changed the log");
+    let mut differing = Vec::new();
+    replay(new, &log, |event| {
+        if !event.is_same() {
+            differing.push(event.seq);
+        }
+    })
+    .await?;
+    Ok(differing)
+}
+
 /// A page on which somebody says yes to all calls but those of `no_to`, as soon as they see them, and once more.
 struct Page {
     pending: Arc<PendingApprovals>,
@@ -148,6 +177,28 @@ async fn a_host_is_made_of_the_files_that_count() {
     let names: Vec<_> = host.plugins().iter().map(hookhost::Plugin::name).collect();
     assert_eq!(names, ["no-force-push"]);
     assert!(places.state.join("compiled").exists(), "compiled code is kept");
+    assert!(places.state.join("hookhost.db").exists(), "the log and the state are kept");
+}
+
+#[tokio::test]
+async fn a_recorded_session_tells_what_a_new_rule_would_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("hookhost.db");
+    let none = Config::from_entries(vec![], Settings::default()).expect("a configuration");
+    let host = Host::builder(none).store(&log).build().await.expect("a host");
+    let session = host.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");
+    for path in ["src/main.rs", "infra/main.tf"] {
+        let arguments = serde_json::json!({ "path": path, "content": "" });
+        assert_eq!(call_tool(&session, "1", "write_file", &arguments).await, "written");
+    }
+    end(&host, session, Usage::default()).await.expect("a log");
+
+    let mut guard = entry("path-guard");
+    guard.config.insert("protected".into(), serde_json::json!(["infra/**"]));
+    let config = Config::from_entries(vec![guard], Settings::default()).expect("a configuration");
+    let new = Host::builder(config).build().await.expect("a host");
+    // The log begins with its own record and the session's; each call has two.
+    assert_eq!(what_would_change(&log, &new).await.expect("a log"), [5]);
 }
 
 #[tokio::test]
@@ -166,6 +217,7 @@ async fn what_is_answered_on_the_guides_web_page_counts_once() {
     asks.grants = Grants {
         state: Some(StateGrant::default()),
         transcript: true,
+        audit: true,
         model: Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS }),
         ..Grants::default()
     };

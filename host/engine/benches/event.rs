@@ -106,12 +106,13 @@ fn one_event(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().unwrap();
     let mut group = criterion.benchmark_group("one event, one pristine plugin");
 
+    let event = call(&runtime.block_on(session(None)));
+
     for (name, log) in [
         ("hookhost, log off", None),
         ("hookhost, log on (a commit before each outcome)", Some(folder.path().join("hookhost.db"))),
     ] {
         let session = runtime.block_on(session(log.as_deref()));
-        let event = call(&session);
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;

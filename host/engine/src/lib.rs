@@ -48,9 +48,13 @@
 //! | [`action`] | what a tool call does, and back into the tool's arguments |
 //! | [`event`] | the typed events |
 //! | [`chain`] | composition, pure |
-//! | [`session`] | ask the chain, settle, commit effects |
-//! | [`audit`] | the record of it |
+//! | `state` | key-value state of plugins: snapshots and writes, pure |
+//! | [`audit`] | the records of the log, and reading and verifying it |
+//! | `store` | log and state in one database, committed together |
+//! | [`approval`] | asking a person |
+//! | [`session`] | ask the chain, settle, record, tell observers |
 //! | [`host`] | all of it together |
+//! | [`replay`] | recorded events, asked about again |
 //!
 //! It runs on tokio, with its timer enabled.
 

@@ -4,10 +4,13 @@
 //! missing was removed, one in the wrong place was moved. What a log alone cannot show is that its end is missing: for
 //! that its head (the hash of its last line) has to be noted elsewhere.
 
+mod order;
+
 use super::log::{Log, LogError, other_version};
 use super::{BEFORE_THE_FIRST, Entry, Line, VERSION};
 use crate::allowlist::Digest;
-use std::collections::{BTreeMap, BTreeSet};
+use order::Order;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Most flaws that are named one by one.
@@ -20,7 +23,7 @@ pub struct Report {
     pub lines: u64,
     /// The hash of the last line.
     pub head: Option<Digest>,
-    /// What is wrong, in the order in which it stands.
+    /// What is wrong: first with single lines, then with their order, then with the head.
     pub flaws: Vec<Flaw>,
     /// Flaws that are not named, since there are more than 1000.
     pub more_flaws: u64,
@@ -92,8 +95,8 @@ impl Report {
 /// If the log cannot be read, or is of another version.
 pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
     let mut report = Report::default();
-    let mut missing = BTreeSet::new();
-    let mut seen: (u64, Digest) = (0, BEFORE_THE_FIRST);
+    let mut order = Order::default();
+    let mut before = BEFORE_THE_FIRST;
     let mut stored = log.stored(0)?.peekable();
     while let Some(next) = stored.next() {
         let next = next?;
@@ -120,28 +123,17 @@ pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
         if head == Some(hash) {
             report.head_at = Some(line.seq());
         }
-        let (last, last_hash) = seen;
-        if line.seq() == last + 1 {
-            if line.previous() != last_hash {
-                // Which of the two it is only the line after could tell.
-                report.flaw(Flaw::Changed(if last == 0 { line.seq() } else { last }));
-            }
-        } else if line.seq() > last {
-            missing.extend((last + 1..line.seq()).take(MOST * 1000));
-        } else if missing.remove(&line.seq()) {
-            report.flaw(Flaw::Moved(line.seq()));
-        } else {
-            report.flaw(Flaw::Twice(line.seq()));
+        if order.follows(line.seq()) && line.previous() != before {
+            // Which of the two it is only the line after could tell.
+            report.flaw(Flaw::Changed(line.seq().saturating_sub(1).max(1)));
         }
-        if line.seq() > last {
-            // Where the database has the hash that was written, one changed line is not two.
-            seen = (line.seq(), next.hash.unwrap_or(hash));
-        }
+        // Where the database has the hash that was written, one changed line is not two.
+        before = next.hash.unwrap_or(hash);
         report.head = Some(hash);
         note_session(&mut report, &line);
     }
-    for (first, last) in runs(&missing) {
-        report.flaw(Flaw::Removed(first, last));
+    for flaw in order.flaws() {
+        report.flaw(flaw);
     }
     if let Some(head) = head
         && report.head_at.is_none()
@@ -169,14 +161,5 @@ fn note_session(report: &mut Report, line: &Line) {
     }
 }
 
-/// The numbers as runs without a gap.
-fn runs(numbers: &BTreeSet<u64>) -> Vec<(u64, u64)> {
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for &number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    runs
-}
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,7 @@ pub struct Gate<V, R> {
     authors: Vec<usize>,
     response: Option<(usize, R)>,
     pass: u32,
+    /// Those before it wait for the next pass. Itself has seen the value, or written it, once it has answered.
     next: usize,
     asking: Option<usize>,
     objection: Option<Objection>,
@@ -130,7 +131,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         while self.asking.is_none() {
             match (self.next..self.members.len()).find(|&member| self.is_due(member)) {
                 Some(member) => {
-                    self.next = member + 1;
+                    self.next = member;
                     self.asking = Some(member);
                 }
                 None if !self.begin_pass() => return None,

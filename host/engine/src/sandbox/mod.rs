@@ -123,6 +123,8 @@ fn config(largest_memory: usize, any_waits: bool) -> Config {
         // The same bits on every machine, so that a verdict can be replayed.
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
+        // Nobody reads them, and a plugin that traps over and over would make the host walk its stack each time.
+        .wasm_backtrace_max_frames(None)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
 }

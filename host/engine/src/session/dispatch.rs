@@ -459,12 +459,15 @@ impl<'a> Dispatch<'a> {
         record.log = called.log;
         record.log_dropped = called.log_dropped;
         record.inputs = called.inputs;
-        record.inputs.state = called.reads.recorded();
         let name = self.chain[member].name();
         let mut unrepeatable: Vec<&str> = called.unrepeatable.into_iter().collect();
         if called.missed {
             unrepeatable.push("it asked for what the log does not have");
         }
+        if called.reads.incomplete {
+            unrepeatable.push("it looked at more keys of its state than the log repeats");
+        }
+        record.inputs.state = called.reads.recorded();
         let unrepeatable = unrepeatable.into_iter().map(|why| format!("{name}: {why}"));
         for why in unrepeatable {
             if !self.record.not_replayable.contains(&why) {

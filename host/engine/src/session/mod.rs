@@ -144,6 +144,8 @@ pub(crate) struct Shared {
     order: tokio::sync::Mutex<()>,
     turn: AtomicU32,
     events: AtomicU64,
+    /// Records that were told to those who hear the audit log.
+    told_records: AtomicU64,
     life: Mutex<Life>,
     observers: observers::Observers,
 }
@@ -188,6 +190,7 @@ impl Session {
             order: tokio::sync::Mutex::new(()),
             turn: AtomicU32::new(0),
             events: AtomicU64::new(0),
+            told_records: AtomicU64::new(0),
             life: Mutex::new(life),
             observers: observers::Observers::default(),
         };
@@ -355,6 +358,11 @@ impl Shared {
     /// The session's identifier and a number: unique without asking the system for random numbers.
     fn next_event_id(&self) -> String {
         format!("{}.{}", self.id, self.events.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Of its own count: events have the same identifiers, and so random numbers, whether or not a plugin hears the log.
+    fn next_record_id(&self) -> String {
+        format!("{}.record-{}", self.id, self.told_records.fetch_add(1, Ordering::Relaxed))
     }
 
     fn notice(&self, text: String) {

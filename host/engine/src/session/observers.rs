@@ -86,7 +86,7 @@ pub(super) fn tell<E: Dispatched<Return = ()>>(
 
 /// Tells those who hear the audit log of a record, later.
 pub(super) fn tell_record(session: &Arc<Shared>, info: &contract::Session, record: String) {
-    let facts = EventFacts { id: session.next_event_id(), time: now(), round: 1, ..EventFacts::default() };
+    let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
     tell::<AuditRecord>(session, info.clone(), facts, Entry::new(record), bytes);
 }

@@ -28,3 +28,6 @@ pub(crate) type Time = u64;
 pub(crate) fn number(value: &[u8]) -> Option<i64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;

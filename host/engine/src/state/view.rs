@@ -21,6 +21,10 @@ pub(crate) struct Reads {
     /// Bytes of keys and values in the session's and in the plugin's scope; absent where the state was not used.
     pub(crate) used: Option<[usize; 2]>,
     pub(crate) values: BTreeMap<(Scope, String), Read>,
+    /// Bytes of the keys among them at which there was nothing.
+    absent: usize,
+    /// Keys at which there was nothing, and which are not among them: a guest can ask for any number of them.
+    pub(crate) incomplete: bool,
 }
 
 /// What a call learnt of one key.
@@ -160,9 +164,14 @@ impl View {
     }
 
     pub(crate) fn delete(&mut self, scope: Scope, key: &str) -> Result<(), StateError> {
+        if self.size(scope, key)?.is_some() {
+            return self.write(scope, key, Write::Delete);
+        }
         // What is not there need not be remembered: a guest could fill the host's memory with the names of it.
-        let known = self.writes.0.contains_key(&(scope, key.to_owned())) || self.size(scope, key)?.is_some();
-        if known { self.write(scope, key, Write::Delete) } else { Ok(()) }
+        if let Some(written) = self.writes.0.remove(&(scope, key.to_owned())) {
+            self.used[scope as usize] = self.used[scope as usize].saturating_sub(written.bytes(key));
+        }
+        Ok(())
     }
 
     pub(crate) fn increment(&mut self, scope: Scope, key: &str, by: i64) -> Result<i64, StateError> {
@@ -172,11 +181,13 @@ impl View {
                 let by = before.saturating_add(by);
                 (Write::Add(by), self.number(scope, key)?.saturating_add(by))
             }
-            Some(Write::Set { value, expires }) => {
+            Some(Write::Set { value, expires }) if expires.is_none_or(|expires| expires > self.now) => {
                 let sum = parse(value, key)?.saturating_add(by);
                 (Write::Set { value: sum.to_string().into_bytes(), expires: *expires }, sum)
             }
-            Some(Write::Delete) => (Write::Set { value: by.to_string().into_bytes(), expires: None }, by),
+            Some(Write::Delete | Write::Set { .. }) => {
+                (Write::Set { value: by.to_string().into_bytes(), expires: None }, by)
+            }
             None => (Write::Add(by), self.number(scope, key)?.saturating_add(by)),
         };
         self.write(scope, key, write)?;
@@ -217,14 +228,33 @@ impl View {
     fn read(&mut self, scope: Scope, key: &str) -> Result<Option<Vec<u8>>, StateError> {
         let now = self.now;
         let value = self.spaces()?.of(scope).live(key, now).map(<[u8]>::to_vec);
-        self.reads.values.insert((scope, key.to_owned()), Read::Value(value.clone()));
+        self.note(scope, key, Read::Value(value.clone()));
         Ok(value)
     }
 
     fn size(&mut self, scope: Scope, key: &str) -> Result<Option<usize>, StateError> {
         let size = self.spaces()?.of(scope).size_of(key);
-        self.reads.values.entry((scope, key.to_owned())).or_insert(Read::Size(size));
+        self.note(scope, key, Read::Size(size));
         Ok(size)
+    }
+
+    /// What was learnt of a value counts for more than what was learnt of its size.
+    fn note(&mut self, scope: Scope, key: &str, read: Read) {
+        let place = (scope, key.to_owned());
+        match self.reads.values.get_mut(&place) {
+            Some(noted @ Read::Size(_)) => *noted = read,
+            Some(Read::Value(_)) => {}
+            None => {
+                if matches!(read, Read::Value(None) | Read::Size(None)) {
+                    if self.reads.absent.saturating_add(key.len()) > self.quota {
+                        self.reads.incomplete = true;
+                        return;
+                    }
+                    self.reads.absent += key.len();
+                }
+                self.reads.values.insert(place, read);
+            }
+        }
     }
 
     fn number(&mut self, scope: Scope, key: &str) -> Result<i64, StateError> {

@@ -60,7 +60,7 @@ impl Failing {
 /// A plugin whose failures are of this kind.
 pub(crate) fn failing(name: &str, kind: &str) -> Failing {
     let misbehaving = |how| plugin(name, json!({"any": {"misbehave": how}}));
-    let entry = match kind {
+    let mut entry = match kind {
         "trap" | "tripped" => with_limits(misbehaving("trap"), |_| {}),
         "out-of-fuel" => with_limits(misbehaving("loop"), |limits| limits.fuel = NonZeroU64::new(1_000_000).unwrap()),
         "compute" => with_limits(misbehaving("loop"), |limits| limits.compute = Duration::from_millis(20)),
@@ -80,6 +80,10 @@ pub(crate) fn failing(name: &str, kind: &str) -> Failing {
         "not-instantiated" => with_limits(stillborn(name, EXIT), |_| {}),
         other => panic!("{other} was added: say here how it comes about"),
     };
+    if kind != "not-instantiated" {
+        // It would also fail on the records of the events at hand, at some time after them.
+        entry.events = Some(EventKind::ALL.iter().copied().filter(|&event| event != EventKind::AuditRecord).collect());
+    }
     Failing { entry, events_before: if kind == "tripped" { FAILURES_TO_TRIP } else { 0 }, session: None }
 }
 

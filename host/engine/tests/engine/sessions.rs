@@ -1,14 +1,16 @@
 //! What a session promises across its events: pristine instances, effects once per event, order, approval.
 
-use crate::support::{bash, host, plugin, session, spec};
+use crate::failure_kinds::with_limits;
+use crate::support::{bash, builder, host, plugin, session, spec};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{ActionKind, Entry, Mode};
+use hookhost::allowlist::{ActionKind, Entry, Mode, Settings, StateGrant};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::capability::{Model, ModelRequest, Transcript};
 use hookhost::contract::{ResultSource, ToolResult};
 use hookhost::session::{Cause, Settled};
 use hookhost::{Config, GateOutcome, Session, TransformOutcome};
 use serde_json::json;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 
 async fn text(session: &Session, prompt: &str) -> String {
@@ -169,6 +171,36 @@ async fn effects_of_a_call_that_did_not_return_are_void() {
     assert!(call.findings.is_empty() && session.reminders().is_empty());
     assert!(call.log.iter().any(|line| line.message == "z"), "what it logged before it failed is kept: {call:?}");
     assert!(!text(&session, "x").await.contains('1'));
+}
+
+#[tokio::test]
+async fn a_flood_of_state_is_refused_and_takes_nothing_from_others() {
+    let fill = |count: u32, key: usize, value: usize| {
+        let steps = json!([{"fill": ["plugin", count, key, value]}]);
+        json!({"do": steps, "verdict": "replace", "value": "{last}"})
+    };
+    for (filled, refused) in
+        [(fill(1_000_000, 1, 1), "998"), (fill(20, 1 << 20, 0), "20 of 20"), (fill(20, 1, 1 << 20), "20 of 20")]
+    {
+        let mut flooding = with_limits(plugin("a-floods", json!({ "prompt-submit": filled })), |limits| {
+            limits.capability_calls = NonZeroU32::MAX;
+        });
+        flooding.grants.state = Some(StateGrant { quota: NonZeroUsize::new(4096).unwrap() });
+        let other =
+            json!({"do": [{"increment": ["plugin", "n", 1]}], "verdict": "replace", "value": "{value}, {last}"});
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("hookhost.db");
+        let entries = vec![flooding, plugin("b", json!({ "prompt-submit": other }))];
+        let config = Config::from_entries(entries, Settings::default()).unwrap();
+        let host = builder(config).store(&log).build().await.unwrap();
+        let session = host.open_session(spec()).unwrap();
+        for round in 1..=events {
+            let settled = session.prompt_submit("x".into()).await;
+            let TransformOutcome::Passed { value } = settled.outcome else { panic!("{:?}", settled.record) };
+            assert!(value.starts_with(refused) && value.ends_with(&format!("refused, {round}")), "{value}");
+        }
+        assert!(std::fs::metadata(&log).unwrap().len() < 1 << 20);
+    }
 }
 
 #[tokio::test]

@@ -42,6 +42,7 @@
 //! | `{"remind": "body"}`, `{"remind": {"body": …}}` | a reminder: the text alone, or the WIT record |
 //! | `{"report": "code"}`, `{"report": {"code": …}}` | a finding: the code alone, or the WIT record |
 //! | `{"get": [SCOPE, KEY]}`, `{"set": [SCOPE, KEY, TEXT]}`, `{"set-for": [SCOPE, KEY, TEXT, SECONDS]}`, `{"delete": [SCOPE, KEY]}`, `{"increment": [SCOPE, KEY, N]}` | state; SCOPE is `session` or `plugin` |
+//! | `{"fill": [SCOPE, COUNT, KEY, VALUE]}` | sets so many keys, each of KEY bytes and a number, to VALUE bytes; how many were refused |
 //! | `{"transcript": [START, COUNT]}` | reads messages, as `role: content` lines |
 //! | `{"model": ["instructions", "input"]}` | asks the model |
 //! | `{"env": "NAME"}`, `{"read-file": "/path"}`, `{"write-file": ["/path", "text"]}`, `"clock"`, `"random"`, `"raw"` | what WASI and the event have: the clock in ms since the Unix epoch, a random u64, the agent's own message |

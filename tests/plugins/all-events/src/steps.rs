@@ -20,6 +20,7 @@ enum Step {
     SetFor(state::Scope, String, String, u64),
     Delete(state::Scope, String),
     Increment(state::Scope, String, i64),
+    Fill(state::Scope, u32, usize, usize),
     Transcript(u32, u32),
     Model(String, String),
     Env(String),
@@ -124,6 +125,11 @@ fn with_state(step: Step) -> Result<String, String> {
         }
         Step::Delete(scope, key) => state::delete(scope, &key).map(|()| "deleted".into()).map_err(text),
         Step::Increment(scope, key, by) => state::increment(scope, &key, by).map(|sum| sum.to_string()).map_err(text),
+        Step::Fill(scope, count, key, value) => {
+            let (key, value) = ("k".repeat(key), vec![0; value]);
+            let refused = |number: &u32| state::set(scope, &format!("{key}{number}"), &value).is_err();
+            Ok(format!("{} of {count} refused", (0..count).filter(refused).count()))
+        }
         other => Err(format!("{other:?} is no use of state")),
     }
 }

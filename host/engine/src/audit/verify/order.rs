@@ -1,0 +1,84 @@
+//! Which records stand where they were written, and which are missing, moved or there twice.
+
+use super::Flaw;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The numbers of a log's lines in the order in which they stand, as runs without a gap: of a sound log there is one.
+#[derive(Default)]
+pub(super) struct Order {
+    /// The first and the last number of each.
+    runs: Vec<(u64, u64)>,
+}
+
+impl Order {
+    /// Takes the next line's number; whether it follows the one before.
+    pub(super) fn follows(&mut self, seq: u64) -> bool {
+        if let Some((_, last)) = self.runs.last_mut()
+            && last.checked_add(1) == Some(seq)
+        {
+            *last = seq;
+            return true;
+        }
+        self.runs.push((seq, seq));
+        seq == 1 && self.runs.len() == 1
+    }
+
+    /// The flaws of the order. Where some stand before others that they should follow, the fewest lines that explain it
+    /// are the moved ones.
+    pub(super) fn flaws(&self) -> impl Iterator<Item = Flaw> {
+        let (missing, twice) = self.missing_and_twice();
+        let in_place = self.in_place();
+        let astray = (0..self.runs.len()).filter(move |run| !in_place.contains(run)).map(|run| self.runs[run]);
+        let again = twice.clone();
+        let moved = astray
+            .flat_map(|(first, last)| first..=last)
+            .filter(move |seq| !again.iter().any(|(first, last)| (first..=last).contains(&seq)))
+            .map(Flaw::Moved);
+        let twice = twice.into_iter().flat_map(|(first, last)| first..=last).map(Flaw::Twice);
+        moved.chain(twice).chain(missing.into_iter().map(|(first, last)| Flaw::Removed(first, last)))
+    }
+
+    /// Numbers that no line has, up to the highest that one has, and numbers that more than one has.
+    fn missing_and_twice(&self) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+        let (mut missing, mut twice) = (Vec::new(), Vec::new());
+        let mut sorted = self.runs.clone();
+        sorted.sort_unstable();
+        let mut covered = 0;
+        for (first, last) in sorted {
+            if first <= covered {
+                twice.push((first, last.min(covered)));
+            } else if first - 1 > covered {
+                missing.push((covered + 1, first - 1));
+            }
+            covered = covered.max(last);
+        }
+        (missing, twice)
+    }
+
+    /// The runs of the heaviest rising chain: those that have to be moved for the log to be in order again are the others.
+    fn in_place(&self) -> BTreeSet<usize> {
+        // By where a chain ends: its lines and its last run. Of two chains, one that ends later has more lines.
+        let mut best: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+        let mut before = vec![None; self.runs.len()];
+        for (run, &(first, last)) in self.runs.iter().enumerate() {
+            // A line that is there twice is not out of order for that.
+            let predecessor = best.range(..=first).next_back().map(|(_, chain)| *chain);
+            before[run] = predecessor.map(|(_, run)| run);
+            let lines = predecessor.map_or(0, |(lines, _)| lines).saturating_add(last - first).saturating_add(1);
+            if best.range(..=last).next_back().is_some_and(|(_, (most, _))| *most >= lines) {
+                continue;
+            }
+            while let Some((&end, _)) = best.range(last..).next().filter(|(_, (fewer, _))| *fewer <= lines) {
+                best.remove(&end);
+            }
+            best.insert(last, (lines, run));
+        }
+        let mut chain = BTreeSet::new();
+        let mut next = best.last_key_value().map(|(_, (_, run))| *run);
+        while let Some(run) = next {
+            chain.insert(run);
+            next = before[run];
+        }
+        chain
+    }
+}

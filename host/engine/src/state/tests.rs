@@ -1,0 +1,313 @@
+//! The state against a model that is slow and obvious: a map that every step changes at once.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+const QUOTA: usize = 60;
+/// What counts for a number that is added: as many digits as it could have.
+const LONGEST_NUMBER: usize = 20;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Get,
+    Set(Vec<u8>, Option<u64>),
+    Delete,
+    Increment(i64),
+}
+
+/// An event: how many milliseconds after the last one, what its plugin does where, and whether that holds.
+#[derive(Clone, Debug)]
+struct Event {
+    later: Time,
+    steps: Vec<(Scope, &'static str, Step)>,
+    holds: bool,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(Scope, &'static str, Step)>> {
+    let number = (-3_i64..1000).prop_map(|number| number.to_string().into_bytes());
+    let value = prop_oneof![number, prop::collection::vec(any::<u8>(), 0..40)];
+    let step = prop_oneof![
+        Just(Step::Get),
+        (value, prop::option::of(0_u64..4)).prop_map(|(value, ttl)| Step::Set(value, ttl)),
+        Just(Step::Delete),
+        (-5_i64..5).prop_map(Step::Increment),
+    ];
+    let scope = prop::sample::select(vec![Scope::Session, Scope::Plugin]);
+    let key = prop::sample::select(vec!["a", "b", "long-key"]);
+    prop::collection::vec((scope, key, step), 0..12)
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = (0_u64..3000, steps(), any::<bool>()).prop_map(|(later, steps, holds)| Event { later, steps, holds });
+    prop::collection::vec(event, 1..8)
+}
+
+type Place = (Scope, &'static str);
+
+/// What is at each key, and when it expires.
+#[derive(Clone, Debug, Default)]
+struct Model {
+    values: BTreeMap<Place, (Vec<u8>, Option<Time>)>,
+    /// Bytes that count against the quota.
+    charged: BTreeMap<Place, usize>,
+    /// Where this event has written something of known length.
+    set: BTreeSet<Place>,
+    /// Where there was something before it.
+    stored: BTreeSet<Place>,
+}
+
+impl Model {
+    fn at(values: &BTreeMap<Place, (Vec<u8>, Option<Time>)>, now: Time) -> Self {
+        let mut values = values.clone();
+        values.retain(|_, (_, expires)| expires.is_none_or(|expires| expires > now));
+        let charged =
+            values.iter().map(|(&(scope, key), (value, _))| ((scope, key), key.len() + value.len())).collect();
+        let stored = values.keys().copied().collect();
+        Self { values, charged, set: BTreeSet::new(), stored }
+    }
+
+    fn charge(&mut self, place: Place, bytes: usize) -> Result<(), StateError> {
+        let before = self.charged.get(&place).copied().unwrap_or(0);
+        let others = self.charged.iter().filter(|(other, _)| other.0 == place.0 && **other != place);
+        if bytes > before && others.map(|(_, bytes)| bytes).sum::<usize>() + bytes > QUOTA {
+            return Err(StateError::QuotaExceeded);
+        }
+        self.charged.insert(place, bytes);
+        Ok(())
+    }
+
+    /// What the step gives: a value, a sum, or nothing.
+    fn step(&mut self, place: Place, step: &Step, now: Time) -> Result<Option<Vec<u8>>, StateError> {
+        let live = self.values.get(&place).filter(|(_, expires)| expires.is_none_or(|expires| expires > now)).cloned();
+        match step {
+            Step::Get => return Ok(live.map(|(value, _)| value)),
+            Step::Set(value, ttl) => {
+                self.charge(place, place.1.len() + value.len())?;
+                self.values.insert(place, (value.clone(), ttl.map(|seconds| now + 1000 * seconds)));
+                self.set.insert(place);
+            }
+            Step::Delete => {
+                self.values.remove(&place);
+                if self.stored.contains(&place) {
+                    self.charged.insert(place, 0);
+                    self.set.insert(place);
+                } else {
+                    // As if this event had never written there.
+                    self.charged.remove(&place);
+                    self.set.remove(&place);
+                }
+            }
+            Step::Increment(by) => {
+                let (before, expires) = live.unwrap_or((b"0".to_vec(), None));
+                let unavailable =
+                    StateError::Unavailable(format!("the value of `{}` is not a decimal number", place.1));
+                let sum = (number(&before).ok_or(unavailable)? + by).to_string().into_bytes();
+                // Another event may add something, too, unless this one begins from a value of its own.
+                let digits = if self.set.contains(&place) { sum.len() } else { LONGEST_NUMBER };
+                self.charge(place, place.1.len() + digits)?;
+                self.values.insert(place, (sum.clone(), expires));
+                return Ok(Some(sum));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The two scopes as they stand.
+#[derive(Default)]
+struct Committed {
+    session: Space,
+    plugin: Space,
+}
+
+impl Committed {
+    fn view(&self, quota: usize, now: Time) -> View {
+        let [session, plugin] = [&self.session, &self.plugin].map(|space| {
+            let mut space = space.clone();
+            space.expire(now);
+            Arc::new(space)
+        });
+        View::new(Snapshot::new(move || Ok(Spaces::new(Arc::clone(&session), Arc::clone(&plugin)))), quota, now)
+    }
+
+    fn commit(&mut self, view: View, now: Time) {
+        let (writes, _) = view.into_parts();
+        self.session.apply(Scope::Session, &writes, now);
+        self.plugin.apply(Scope::Plugin, &writes, now);
+    }
+
+    fn of(&self, scope: Scope) -> &Space {
+        match scope {
+            Scope::Session => &self.session,
+            Scope::Plugin => &self.plugin,
+        }
+    }
+}
+
+fn take(view: &mut View, (scope, key): Place, step: &Step) -> Result<Option<Vec<u8>>, StateError> {
+    match step {
+        Step::Get => view.get(scope, key),
+        Step::Set(value, ttl) => view.set(scope, key, value.clone(), *ttl).map(|()| None),
+        Step::Delete => view.delete(scope, key).map(|()| None),
+        Step::Increment(by) => view.increment(scope, key, *by).map(|sum| Some(sum.to_string().into_bytes())),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn events_one_after_another_see_and_leave_what_a_plain_map_would(events in events()) {
+        let (mut committed, mut values, mut now) = (Committed::default(), BTreeMap::new(), 0);
+        for event in events {
+            now += event.later;
+            let (mut view, mut model) = (committed.view(QUOTA, now), Model::at(&values, now));
+            for (scope, key, step) in &event.steps {
+                let place = (*scope, *key);
+                prop_assert_eq!(take(&mut view, place, step), model.step(place, step, now), "{:?} {:?}", place, step);
+            }
+            if event.holds {
+                committed.commit(view, now);
+                values = model.values;
+            }
+            for scope in [Scope::Session, Scope::Plugin] {
+                let mut space = committed.of(scope).clone();
+                space.expire(now);
+                let model = Model::at(&values, now);
+                let live: Vec<_> = model.values.iter().filter(|((of, _), _)| *of == scope).collect();
+                let bytes = live.iter().map(|((_, key), (value, _))| key.len() + value.len()).sum::<usize>();
+                prop_assert_eq!(space.bytes(), bytes);
+                prop_assert!(bytes <= QUOTA);
+                for ((_, key), (value, _)) in live {
+                    prop_assert_eq!(space.live(key, now), Some(value.as_slice()));
+                    prop_assert_eq!(space.size_of(key), Some(key.len() + value.len()));
+                }
+            }
+        }
+    }
+
+    /// Each from the same snapshot, as the events of concurrent sessions are.
+    #[test]
+    fn concurrent_increments_add_up_and_of_concurrent_sets_the_last_holds(
+        before in -100_i64..100,
+        events in prop::collection::vec((-100_i64..100, 0_u8..4), 1..6),
+    ) {
+        let mut committed = Committed::default();
+        let mut first = committed.view(1000, 0);
+        first.set(Scope::Plugin, "n", before.to_string().into_bytes(), None).unwrap();
+        committed.commit(first, 0);
+        let views: Vec<_> = events.iter().map(|(by, set)| {
+            let mut view = committed.view(1000, 0);
+            if *set == 0 {
+                view.set(Scope::Plugin, "n", by.to_string().into_bytes(), None).unwrap();
+            } else {
+                view.increment(Scope::Plugin, "n", *by).unwrap();
+            }
+            view
+        }).collect();
+        for view in views {
+            committed.commit(view, 0);
+        }
+        let expected = events.iter().fold(before, |number, (by, set)| if *set == 0 { *by } else { number + by });
+        let expected = expected.to_string();
+        prop_assert_eq!(committed.plugin.live("n", 0), Some(expected.as_bytes()));
+    }
+}
+
+#[test]
+fn numbers_stop_at_their_ends() {
+    let mut committed = Committed::default();
+    for (by, sum) in [(i64::MAX, i64::MAX), (1, i64::MAX), (i64::MIN, -1), (i64::MIN, i64::MIN), (-1, i64::MIN)] {
+        let mut view = committed.view(1000, 0);
+        assert_eq!(view.increment(Scope::Plugin, "n", by), Ok(sum));
+        committed.commit(view, 0);
+        assert_eq!(committed.plugin.live("n", 0), Some(sum.to_string().as_bytes()));
+    }
+}
+
+#[test]
+fn what_a_view_learnt_is_noted_and_what_it_did_not_ask_for_is_not() {
+    let mut committed = Committed::default();
+    let mut first = committed.view(1000, 0);
+    for key in ["read", "written", "deleted", "untouched"] {
+        first.set(Scope::Plugin, key, b"1".to_vec(), None).unwrap();
+    }
+    committed.commit(first, 0);
+    assert_eq!(committed.view(1000, 0).into_parts().1, Reads::default());
+
+    let mut view = committed.view(1000, 0);
+    view.get(Scope::Plugin, "read").unwrap();
+    view.get(Scope::Session, "absent").unwrap();
+    view.set(Scope::Plugin, "written", b"2".to_vec(), None).unwrap();
+    view.get(Scope::Plugin, "written").unwrap();
+    view.delete(Scope::Plugin, "deleted").unwrap();
+    view.delete(Scope::Plugin, "not-there").unwrap();
+    let (writes, reads) = view.into_parts();
+    assert_eq!(reads.used, Some([0, "readwrittendeleteduntouched".len() + 4]));
+    let expected = [
+        (Scope::Plugin, "deleted", Read::Size(Some(8))),
+        (Scope::Plugin, "not-there", Read::Size(None)),
+        (Scope::Plugin, "read", Read::Value(Some(b"1".to_vec()))),
+        (Scope::Plugin, "written", Read::Size(Some(8))),
+        (Scope::Session, "absent", Read::Value(None)),
+    ];
+    assert_eq!(reads.values, expected.map(|(scope, key, read)| ((scope, key.to_owned()), read)).into());
+    let written: Vec<_> = writes.iter().map(|(_, key, write)| (key, write.clone())).collect();
+    let set = Write::Set { value: b"2".to_vec(), expires: None };
+    assert_eq!(written, [("deleted", Write::Delete), ("written", set)]);
+}
+
+#[test]
+fn no_number_of_keys_makes_the_host_remember_more_than_the_quota() {
+    let quota = 1000;
+    let mut view = Committed::default().view(quota, 0);
+    for number in 0..10_000 {
+        let key = format!("key-{number}");
+        assert_eq!(view.get(Scope::Session, &key), Ok(None));
+        assert_eq!(view.delete(Scope::Session, &key), Ok(()));
+        assert_eq!(view.set(Scope::Plugin, &key, b"1".to_vec(), None), Ok(()));
+        assert_eq!(view.delete(Scope::Plugin, &key), Ok(()));
+    }
+    let huge = "k".repeat(1 << 20);
+    assert_eq!(view.get(Scope::Plugin, &huge), Ok(None));
+    assert_eq!(view.set(Scope::Plugin, &huge, vec![], None), Err(StateError::QuotaExceeded));
+    assert_eq!(view.set(Scope::Plugin, "k", vec![0; 1 << 20], None), Err(StateError::QuotaExceeded));
+    let (writes, reads) = view.into_parts();
+    assert!(writes.is_empty());
+    assert!(reads.incomplete);
+    assert!(reads.values.keys().map(|(_, key)| key.len()).sum::<usize>() <= quota);
+}
+
+#[test]
+fn a_state_that_cannot_be_read_is_unavailable_and_is_read_once() {
+    let reads = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let counted = Arc::clone(&reads);
+    let snapshot = Snapshot::new(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Err("the disk is gone".to_owned())
+    });
+    let why = Err(StateError::Unavailable("the disk is gone".into()));
+    let mut view = View::new(Arc::clone(&snapshot), 1000, 0);
+    assert_eq!(view.get(Scope::Plugin, "k").map(|_| ()), why);
+    assert_eq!(view.set(Scope::Plugin, "k", vec![], None), why);
+    assert_eq!(View::new(Arc::clone(&snapshot), 1000, 0).delete(Scope::Session, "k"), why);
+    assert_eq!(snapshot.read_spaces().map(|_| ()), Err("the disk is gone".into()));
+    assert_eq!(reads.load(std::sync::atomic::Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_space_knows_whether_something_in_it_has_expired() {
+    let mut space = Space::default();
+    assert!(!space.has_expired(Time::MAX));
+    let stored = |expires| Stored { value: b"1".to_vec(), expires };
+    space.put("never", stored(None));
+    assert!(!space.has_expired(Time::MAX));
+    space.put("later", stored(Some(20)));
+    space.put("soon", stored(Some(10)));
+    assert!(!space.has_expired(9) && space.has_expired(10));
+    space.expire(10);
+    assert_eq!((space.size_of("soon"), space.size_of("later")), (None, Some(6)));
+    assert!(!space.has_expired(19) && space.has_expired(20));
+}
