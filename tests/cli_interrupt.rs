@@ -69,6 +69,7 @@ fn interrupted_by(signal: Signal) {
     assert_eq!(calls, results.iter().map(|line| &line["call-id"]).collect::<Vec<_>>(), "each call has a result");
     assert!(results.iter().all(|line| line["text"].as_str().unwrap().starts_with("aborted: ")), "{results:?}");
     assert_eq!(lines.last().unwrap()["status"], "cancelled");
+    assert_eq!(user.records().last().unwrap()["kind"], "session-ended", "the log has the session's end");
 }
 
 #[test]

@@ -26,12 +26,18 @@ struct Session {
 
 impl Session {
     fn start(command: &mut Command) -> Self {
+        Self::start_typed(command, "")
+    }
+
+    /// Starts a command when something has been typed already.
+    fn start_typed(command: &mut Command, typed: &str) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let path = std::ffi::OsStr::from_bytes(name.to_bytes());
         let terminal = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        File::from(master.try_clone().unwrap()).write_all(typed.as_bytes()).unwrap();
         let child = command
             .stdin(terminal.try_clone().unwrap())
             .stdout(terminal.try_clone().unwrap())
@@ -61,6 +67,18 @@ impl Session {
             match self.screen.recv_timeout(PATIENCE) {
                 Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
                 Err(_) => panic!("{text:?} did not come: {}", self.seen),
+            }
+        }
+    }
+
+    /// Reads until this is on the screen once more than it has been.
+    #[track_caller]
+    fn sees_again(&mut self, text: &str) {
+        let before = self.seen.matches(text).count();
+        while self.seen.matches(text).count() == before {
+            match self.screen.recv_timeout(PATIENCE) {
+                Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
+                Err(_) => panic!("{text:?} did not come again: {}", self.seen),
             }
         }
     }
@@ -115,8 +133,8 @@ fn a_question_shows_the_final_value_what_was_changed_by_whom_and_a_yes_lets_it_r
     for text in [
         "careful asks: Is true && touch made right?\n",
         "  arguments: {\"command\":\"true && touch made\"}\n",
-        "changed by changes; it came as\n",
-        "  arguments: {\"command\":\"touch made\"}\n",
+        "changed by changes:\n    - arguments.command: touch made\n    + arguments.command: true && touch made\n",
+        "Without an answer within 5 min it is no.\n",
         "Bye.",
     ] {
         assert!(screen.contains(text), "{text:?} is not in {screen}");
@@ -136,6 +154,98 @@ fn anything_but_a_yes_is_a_no() {
         assert!(screen.contains("not approved, asked by careful"), "{screen}");
         assert!(!user.project().join("made").exists());
     }
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer_to_it() {
+    let user = asked();
+    let script = "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]\ntext = \"Hm.\\n\"\n[[turn]]\ntext = \"Bye.\"\n";
+    user.write("script.toml", script);
+    let mut command = user.command(RUN);
+    let mut session = Session::start_typed(command.env("TERM", "dumb"), "y\n");
+    session.sees("Go on? [y/N] ");
+    session.types("n\n");
+    let (_, screen) = session.end();
+    assert!(screen.contains("not approved, asked by careful"), "{screen}");
+    assert!(!user.project().join("made").exists());
+}
+
+#[test]
+fn a_question_that_is_not_answered_in_time_is_a_no_and_the_next_one_can_be_answered() {
+    let user = asked();
+    let config = std::fs::read_to_string(user.config_file()).unwrap();
+    user.configure(&format!("[settings]\napproval-deadline = \"1s\"\n{config}"));
+    let call = "call = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]";
+    user.write("script.toml", format!("[[turn]]\n{call}\n[[turn]]\n{call}\n[[turn]]\ntext = \"Bye.\"\n"));
+    let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
+    session.sees("no longer asked: the answer is no");
+    session.sees("nobody answered within 1s");
+    assert!(!user.project().join("made").exists());
+    session.sees_again("Go on? [y/N] ");
+    session.types("y\n");
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(user.project().join("made").exists(), "{screen}");
+}
+
+#[test]
+fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
+    let user = User::new();
+    user.configure("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this command?\"\n");
+    user.write(
+        "script.toml",
+        "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]\n[[turn]]\ntext = \"Bye.\"\n",
+    );
+    user.write(
+        "call.json",
+        json!({ "call": { "id": "1", "name": "bash", "arguments": { "command": "ls" } } }).to_string(),
+    );
+    let dispatch = ["dispatch", "before-tool-call", "--payload", "call.json"];
+    for (arguments, answer, code, said) in [
+        (&RUN[..], "y\n", 0, "Bye."),
+        (&RUN[..], "n\n", 0, "not approved, asked by the configuration"),
+        (&dispatch[..], "y\n", 0, "\"outcome\": \"allowed\""),
+        (&dispatch[..], "n\n", 3, "\"cause\": \"not-approved\""),
+    ] {
+        let mut session = Session::start(user.command(arguments).env("TERM", "dumb"));
+        session.sees("the configuration asks: Run this command?");
+        session.sees("Go on? [y/N] ");
+        session.types(answer);
+        let (ended, screen) = session.end();
+        assert_eq!(ended, Some(code), "{screen}");
+        assert!(screen.contains(said), "{screen}");
+    }
+    for arguments in [&RUN[..], &dispatch[..]] {
+        let denied = arguments.iter().copied().chain(["--approve", "deny"]);
+        let (_, screen) = Session::start(user.command(denied).env("TERM", "dumb")).end();
+        assert!(!screen.contains("Go on?") && screen.contains("nobody is there to answer"), "{screen}");
+        // Without a terminal nobody is asked either.
+        let ended = user.run(arguments);
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains("nobody is there to answer"), "{ended:#?}");
+    }
+    // What was answered is in the log.
+    let log = user.run(["audit", "show", "--all", "--event", "before-tool-call"]).stdout;
+    for said in ["answered: approved", "answered: denied", "answered: nobody there"] {
+        assert!(log.contains(said), "{log}");
+    }
+}
+
+#[test]
+fn ctrl_c_at_a_question_of_dispatch_ends_it_with_130_and_a_whole_log() {
+    let user = User::new();
+    user.configure("[[ask]]\ntools = [\"*\"]\n");
+    user.write(
+        "call.json",
+        json!({ "call": { "id": "1", "name": "bash", "arguments": { "command": "ls" } } }).to_string(),
+    );
+    let dispatch = ["dispatch", "before-tool-call", "--payload", "call.json"];
+    let mut session = Session::start(user.command(dispatch).env("TERM", "dumb"));
+    session.sees("Go on? [y/N] ");
+    kill_process(Pid::from_child(&session.child), Signal::INT).unwrap();
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(130), "{screen}");
+    let log = user.run(["audit", "show", "--all"]).stdout;
+    assert!(log.contains("answered: cancelled") && log.contains("session ended"), "{log}");
 }
 
 #[test]
@@ -181,6 +291,19 @@ fn allow_and_trust_write_after_a_yes_and_nothing_after_a_no() {
         let (ended, screen) = session.end();
         assert_eq!(ended, Some(code), "{screen}");
         assert_eq!(!user.run(["trust", "--list"]).stdout.is_empty(), written);
+    }
+}
+
+#[test]
+fn nothing_recorded_steers_the_terminal_also_as_json() {
+    let user = User::new();
+    user.write("prompt.json", json!({ "prompt": "a\u{9b}2Jb\u{7f}\u{202e}" }).to_string());
+    for arguments in
+        [&["dispatch", "prompt-submit", "--payload", "prompt.json"][..], &["audit", "show", "--all", "--json"]]
+    {
+        let (code, screen) = Session::start(user.command(arguments).env("TERM", "xterm")).end();
+        assert_eq!(code, Some(0), "{screen}");
+        assert!(screen.contains("a\u{fffd}2Jb\u{fffd}\u{fffd}") && !screen.contains('\u{9b}'), "{screen:?}");
     }
 }
 

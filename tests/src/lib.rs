@@ -113,6 +113,20 @@ impl User {
         (ended, object)
     }
 
+    /// The database with this user's audit log.
+    #[must_use]
+    pub fn log_file(&self) -> PathBuf {
+        self.path("state/hookhost.db")
+    }
+
+    /// The records of this user's audit log, in order.
+    #[must_use]
+    pub fn records(&self) -> Vec<serde_json::Value> {
+        let ended = self.run(["audit", "show", "--all", "--json"]);
+        ended.expect(0, &[]);
+        ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
+    }
+
     /// The transcripts of this user's runs, each as its lines.
     #[must_use]
     pub fn transcripts(&self) -> Vec<Vec<serde_json::Value>> {

@@ -119,13 +119,15 @@ impl Demo {
     fn prove(&self, said: &str) -> Outcome {
         say("and the project afterwards");
         let file = |name: &str| fs::read_to_string(self.project.join(name)).unwrap_or_default();
-        let kept = text_of_all_files(&self.folder, &self.project.join("settings.env"))?;
+        // The log has each value as it came: it is the user's alone.
+        let without = [self.project.join("settings.env"), self.folder.join("user/hookhost.db")];
+        let kept = text_of_all_files(&self.folder, &without)?;
         let facts = [
             ("path-guard", "infra/production.tf is as it was", file("infra/production.tf") == "servers = 5\n"),
             ("bounded-shell", "build.sh ran, and was ended", file("build.log") == "build: started\n"),
             (
                 "redact-secrets",
-                "the token is nowhere but in settings.env",
+                "the token is nowhere but in settings.env and the audit log",
                 !kept.contains(&self.secret) && !said.contains(&self.secret),
             ),
             ("redact-secrets", "what is left of it is in the transcript", kept.contains("[redacted: github-token]")),
@@ -146,13 +148,13 @@ impl Demo {
 }
 
 /// What is in the files of a folder and those below it, except `without`.
-fn text_of_all_files(folder: &Path, without: &Path) -> Outcome<String> {
+fn text_of_all_files(folder: &Path, without: &[PathBuf]) -> Outcome<String> {
     let mut text = String::new();
     for entry in
         fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|error| error.to_string())?
     {
         let path = entry.path();
-        if path == without {
+        if without.contains(&path) {
             continue;
         }
         if path.is_dir() {

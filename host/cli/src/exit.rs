@@ -14,7 +14,9 @@ Exit codes:
   2    the command line, or an event's payload, is wrong
   3    rejected, by a plugin or by a person
   4    a plugin failed or timed out, and its `on-failure` decided
-  5    not loaded: the allowlist, a plugin's file or its digest is wrong; nothing ran
+  5    not loaded: the allowlist, a plugin's file or its digest is wrong, or the
+       audit log cannot be used; nothing ran
+  6    the audit log is not as it was written, or a replay came out otherwise
   130  interrupted (Ctrl-C, or a request to terminate)";
 
 /// How a command ended.
@@ -30,8 +32,10 @@ pub(crate) enum Exit {
     Rejected = 3,
     /// A plugin failed or timed out, and its `on-failure` decided.
     PluginFailed = 4,
-    /// The allowlist, or what it names, cannot be loaded: nothing ran.
+    /// The allowlist, or what it names, cannot be loaded, or the audit log cannot be used: nothing ran.
     NotLoaded = 5,
+    /// The audit log is not as it was written, or a replay came out otherwise than what was recorded.
+    Differs = 6,
     /// Ctrl-C, or a request to terminate.
     Interrupted = 130,
 }

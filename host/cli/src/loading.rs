@@ -1,6 +1,7 @@
 //! From the command line to a host: the entries that `--plugin` adds, every plugin loaded, and advice where one is not.
 
 use crate::args::ConfigArgs;
+use crate::audit_log;
 use crate::configuration::{self, allow_command};
 use crate::exit::Stop;
 use crate::output::{self, quoted};
@@ -8,7 +9,7 @@ use anyhow::anyhow;
 use hookhost::allowlist::{Config, Entry, Settings};
 use hookhost::approval::Approver;
 use hookhost::plugin::{Advice, LoadError};
-use hookhost::{Error, Host};
+use hookhost::{Error, Host, HostBuilder};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,16 +41,27 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> Stop
     ))
 }
 
-/// Loads every enabled plugin, or none.
-pub(crate) async fn host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Stop> {
-    build(config.clone(), approver).await.map_err(|error| stop(error, &config))
+/// Loads every enabled plugin, or none. Nothing is recorded, and nobody is asked.
+pub(crate) async fn host(config: Config) -> Result<Host, Stop> {
+    let builder = builder(config.clone());
+    builder.build().await.map_err(|error| stop(error, &config))
+}
+
+/// The same for an agent's events: they are recorded in the user's log, and the state of plugins is kept there. Whoever
+/// has one ends with [`audit_log::finish`].
+pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Stop> {
+    let mut builder = builder(config.clone()).store(audit_log::prepared()?);
+    if let Some(approver) = approver {
+        builder = builder.approver(approver);
+    }
+    builder.build().await.map_err(|error| stop(error, &config))
 }
 
 /// Loads one plugin as its entry says, whether or not it is enabled, and throws it away.
 pub(crate) async fn attempt(entry: &Entry) -> Result<(), Stop> {
     let entry = Entry { enabled: true, ..entry.clone() };
     let config = Config::from_entries(vec![entry.clone()], Settings::default()).map_err(configuration::not_loaded)?;
-    match build(config.clone(), None).await {
+    match builder(config.clone()).build().await {
         Ok(_) => Ok(()),
         Err(error @ Error::Load(LoadError::Refused { .. })) if entry.origin.is_none() => {
             Err(stop(error, &config).advise(output::this_command_and("--set KEY=VALUE")))
@@ -58,20 +70,18 @@ pub(crate) async fn attempt(entry: &Entry) -> Result<(), Stop> {
     }
 }
 
-async fn build(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Error> {
-    let mut builder = Host::builder(config);
-    if let Some(folder) = configuration::cache() {
-        builder = builder.cache(folder);
+fn builder(config: Config) -> HostBuilder {
+    let builder = Host::builder(config);
+    match configuration::cache() {
+        Some(folder) => builder.cache(folder),
+        None => builder,
     }
-    if let Some(approver) = approver {
-        builder = builder.approver(approver);
-    }
-    builder.build().await
 }
 
 fn stop(error: Error, config: &Config) -> Stop {
     match error {
         Error::Load(error) => not_loaded(&error, config),
+        Error::Store(error) => audit_log::unusable(&error),
         other => Stop::from(anyhow::Error::new(other)),
     }
 }

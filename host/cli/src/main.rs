@@ -1,9 +1,11 @@
 //! The `hookhost` command: a thin shell over the engine and the agent. Each subcommand is a file of `command`.
 
 mod args;
+mod audit_log;
 mod command;
 mod configuration;
 mod exit;
+mod interrupt;
 mod loading;
 mod output;
 mod terminal_approver;

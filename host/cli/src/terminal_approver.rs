@@ -2,7 +2,7 @@
 
 use crate::args::{Approve, ApproveArgs};
 use crate::output::{
-    self, one_line, printable,
+    self, difference, one_line, printable,
     style::{CHANGED, DIM, NAME, WARNING},
 };
 use futures_util::future::BoxFuture;
@@ -10,37 +10,89 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// The person at the terminal; `None` where there is none, or the answer is to be no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
     let there = io::stdin().is_terminal() && io::stderr().is_terminal();
-    (there && args.approve == Approve::Ask).then(|| Arc::new(Terminal) as Arc<dyn Approver>)
+    (there && args.approve == Approve::Ask).then(|| Arc::new(Terminal::default()) as Arc<dyn Approver>)
 }
 
 /// The terminal of the standard input and error.
-#[derive(Debug)]
-struct Terminal;
+#[derive(Debug, Default)]
+struct Terminal {
+    keyboard: Arc<Mutex<Keyboard>>,
+}
+
+/// Reading a terminal cannot be called off: one thread does it, which may outlive a question and then reads the answer to
+/// the next one.
+#[derive(Debug, Default)]
+struct Keyboard {
+    /// Who waits for a line; it gets nothing where the terminal has ended.
+    waiting: Option<oneshot::Sender<Option<String>>>,
+    is_read: bool,
+}
 
 impl Approver for Terminal {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
+            // What was typed before the question was seen is no answer to it.
+            #[cfg(unix)]
+            let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+            let answered = read_line(&self.keyboard);
             output::note(&describe(&request));
-            let (answer, answered) = oneshot::channel();
-            // Reading a terminal cannot be called off: it has a thread of its own, which may outlive the question.
-            std::thread::spawn(move || {
-                let mut line = String::new();
-                let read = io::stdin().read_line(&mut line);
-                let _ = answer.send(read.is_ok_and(|length| length > 0).then_some(line));
-            });
-            match answered.await {
+            let mut asked = Asked { answered: false };
+            let line = answered.await;
+            asked.answered = true;
+            match line {
                 Ok(Some(line)) if output::is_yes(&line) => Approval::Approved,
                 Ok(Some(_)) => Approval::Denied(None),
                 Ok(None) | Err(_) => Approval::Denied(Some("nobody answered".into())),
             }
         })
     }
+}
+
+/// A question on the screen: if nobody waits for its answer any more, that is said there.
+struct Asked {
+    answered: bool,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if !self.answered {
+            output::note(&format!("\n{WARNING}no longer asked:{WARNING:#} the answer is no\n"));
+        }
+    }
+}
+
+fn lock(keyboard: &Mutex<Keyboard>) -> MutexGuard<'_, Keyboard> {
+    keyboard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The next line that is typed.
+fn read_line(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String>> {
+    let (answer, answered) = oneshot::channel();
+    let mut state = lock(keyboard);
+    state.waiting = Some(answer);
+    if !state.is_read {
+        state.is_read = true;
+        let keyboard = Arc::clone(keyboard);
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = io::stdin().read_line(&mut line);
+            let line = read.is_ok_and(|length| length > 0).then_some(line);
+            let mut state = lock(&keyboard);
+            state.is_read = false;
+            if let Some(waiting) = state.waiting.take() {
+                // Whoever has given up waiting needs no answer.
+                let _ = waiting.send(line);
+            }
+        });
+    }
+    answered
 }
 
 fn describe(request: &ApprovalRequest) -> String {
@@ -50,8 +102,10 @@ fn describe(request: &ApprovalRequest) -> String {
     }
     let _ = writeln!(text, "{DIM}what would happen ({}):{DIM:#}\n{}", request.event, indented(request.value.get()));
     if !request.changed_by.is_empty() {
-        let by = request.changed_by.join(", ");
-        let _ = writeln!(text, "{CHANGED}changed by {by}{CHANGED:#}; it came as\n{}", indented(request.original.get()));
+        let by = one_line(&request.changed_by.join(", "));
+        let parsed = |json: &str| serde_json::from_str(json).unwrap_or(Value::Null);
+        let differences = difference::lines(&parsed(request.original.get()), &parsed(request.value.get()), usize::MAX);
+        let _ = write!(text, "{CHANGED}changed by {by}{CHANGED:#}:\n{differences}");
     }
     if let Some(response) = &request.response {
         let by = one_line(&response.by);
@@ -61,8 +115,19 @@ fn describe(request: &ApprovalRequest) -> String {
             "{CHANGED}{by} answers in its place{CHANGED:#}: it does not run, and this is its result\n{result}"
         );
     }
+    let _ = writeln!(text, "{DIM}Without an answer within {} it is no.{DIM:#}", in_words(request.deadline));
     let _ = write!(text, "{NAME}Go on? [y/N]{NAME:#} ");
     text
+}
+
+/// A time as one reads it: whole minutes, or else seconds.
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        60.. if seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        1.. => format!("{seconds} s"),
+        0 => format!("{time:?}"),
+    }
 }
 
 /// A record as lines of `key: value`, long texts as they are.
@@ -115,7 +180,8 @@ mod tests {
             "careful asks: Really make?\u{fffd}[1A\n\
              the configuration asks: May the tool bash run?\n\
              what would happen (before-tool-call):\n  name: bash\n  arguments: {\"command\":\"timeout 60 make\\u001b[2J\"}\n\
-             changed by bounded-shell; it came as\n  name: bash\n  arguments: {\"command\":\"make\"}\n\
+             changed by bounded-shell:\n    - arguments.command: make\n    + arguments.command: timeout 60 make\u{fffd}[2J\n\
+             Without an answer within 5 min it is no.\n\
              Go on? [y/N] "
         );
     }

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 
 pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, Stop> {
     let config = loading::config(&args.configuration, &configuration::cwd()?)?;
-    let host = loading::host(config.clone(), None).await?;
+    let host = loading::host(config.clone()).await?;
     if args.json {
         output::print_json(&as_json(&host, &config))?;
     } else {

@@ -1,9 +1,11 @@
 //! The commands, a file each. A command returns how it ended, or a [`Stop`] with what went wrong and what helps.
 
 mod allow;
+mod audit;
 mod dispatch;
 mod hooks;
 mod inspect;
+mod replay;
 mod run;
 mod trust;
 
@@ -19,6 +21,8 @@ pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
         Command::Inspect(args) => inspect::run(&args),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
         Command::Dispatch(args) => wait_for(dispatch::run(&args)),
+        Command::Audit(args) => wait_for(audit::run(&args.command)),
+        Command::Replay(args) => wait_for(replay::run(&args)),
     }
 }
 

@@ -3,23 +3,68 @@
 //! Colour is for terminals only and honours `NO_COLOR`. What a plugin or a file says is stripped of control characters
 //! before a person sees it: it must not steer their terminal.
 
+pub(crate) mod brief;
+pub(crate) mod difference;
 pub(crate) mod entry;
 pub(crate) mod interfaces;
+pub(crate) mod record;
 pub(crate) mod style;
+pub(crate) mod time;
 
 use crate::exit::Stop;
 use anyhow::anyhow;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 
+/// Whether anybody still reads the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Reader {
+    Reads,
+    HasGone,
+}
+
 /// Writes a result. A reader that has gone away is no error.
 pub(crate) fn print(text: &str) -> Result<(), Stop> {
-    let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(anyhow!("the result cannot be written: {error}").into())
+    print_on(text).map(drop)
+}
+
+/// Writes a result of many, and says whether the next one is wanted.
+pub(crate) fn print_on(text: &str) -> Result<Reader, Stop> {
+    written(write(&mut anstream::stdout().lock(), text))
+}
+
+/// Writes JSON, byte for byte; only for a terminal without what could steer it.
+pub(crate) fn print_exactly(text: &str) -> Result<Reader, Stop> {
+    let mut out = io::stdout().lock();
+    written(if out.is_terminal() { write(&mut out, &printable(text)) } else { write(&mut out, text) })
+}
+
+/// Whether anybody can still read the standard output: a pipe whose reader has gone tells so without being written to.
+pub(crate) fn is_read() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let out = io::stdout();
+        let mut streams = [PollFd::new(&out, PollFlags::empty())];
+        let polled = poll(&mut streams, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        if polled.is_ok() {
+            return !streams[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
         }
-        _ => Ok(()),
+    }
+    true
+}
+
+fn write(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn written(ended: io::Result<()>) -> Result<Reader, Stop> {
+    match ended {
+        Ok(()) => Ok(Reader::Reads),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::HasGone),
+        Err(error) => Err(anyhow!("the result cannot be written: {error}").into()),
     }
 }
 
@@ -27,7 +72,12 @@ pub(crate) fn print(text: &str) -> Result<(), Stop> {
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Stop> {
     let pretty = io::stdout().is_terminal();
     let text = if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
-    print(&(text.map_err(anyhow::Error::new)? + "\n"))
+    print_exactly(&(text.map_err(anyhow::Error::new)? + "\n")).map(drop)
+}
+
+/// Writes a result of many as JSON, on a line of its own.
+pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, Stop> {
+    print_exactly(&(serde_json::to_string(value).map_err(anyhow::Error::new)? + "\n"))
 }
 
 /// Tells a person something beside the result. Nothing depends on whether they can see it.

@@ -102,6 +102,12 @@ impl Log {
         &self.path
     }
 
+    /// Whether it is an export, and not the database itself.
+    #[must_use]
+    pub fn is_export(&self) -> bool {
+        matches!(self.source, Source::File)
+    }
+
     /// Its lines, in order.
     ///
     /// # Errors

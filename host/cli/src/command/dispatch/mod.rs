@@ -4,15 +4,19 @@ mod example;
 mod payload;
 
 use crate::args::DispatchArgs;
+use crate::audit_log;
 use crate::configuration;
 use crate::exit::{Exit, Stop};
+use crate::interrupt;
 use crate::loading;
 use crate::output::{self, quoted};
 use crate::terminal_approver;
-use hookhost::session::DispatchOptions;
-use hookhost::{Session, Settled};
+use anyhow::anyhow;
+use hookhost::session::{DispatchOptions, Rejection, SessionSpec};
+use hookhost::{Host, Session, Settled};
 use payload::Payload;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let event = args.event;
@@ -21,10 +25,24 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let config = loading::config(&args.configuration, &cwd)?;
     let approver = terminal_approver::of(&args.approve);
     let (spec, turn) = payload.session(&cwd, approver.is_some())?;
-    let host = loading::host(config, approver).await?;
+    let host = loading::recording_host(config, approver).await?;
+    let cancel = CancellationToken::new();
+    let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
+    let ended = tokio::select! {
+        ended = settle(&host, spec, turn, payload) => ended,
+        () = cancel.cancelled() => {
+            Err(Stop::new(Exit::Interrupted, anyhow!("interrupted before {event} was settled")))
+        }
+    };
+    audit_log::finish(&host).await;
+    ended
+}
+
+/// Settles the event in a session of its own, and prints what came of it.
+async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload) -> Result<Exit, Stop> {
     let session = host.open_session(spec).map_err(anyhow::Error::new)?;
     session.set_turn(turn);
-
+    let event = payload.event();
     let parameters = payload.parameters(&session);
     // Whoever tries a plugin wants to see what it did.
     let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
@@ -44,9 +62,10 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     if let Some(cause) = cause(outcome) {
         put("cause", json!(cause));
     }
-    put("by", json!(record.by));
-    if let Some(reason) = &record.reason {
-        put("reason", json!(reason));
+    let rejection = rejection(outcome);
+    put("by", json!(rejection.as_ref().map_or(&record.by, |rejection| &rejection.by)));
+    if let Some(rejection) = &rejection {
+        put("reason", json!(rejection.to_string()));
     }
     if let Some(refusal) = outcome.get("refusal") {
         put("refusal", refusal.clone());
@@ -56,6 +75,10 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     }
     if outcome.is_array() {
         put("tasks", outcome.clone());
+    }
+    if !record.questions.is_empty() {
+        put("questions", json!(record.questions));
+        put("answer", json!(settled.answer.as_ref().map(|answer| &answer.answer)));
     }
     put("changed-by", json!(record.changed_by));
     put("original", json!(record.original));
@@ -68,6 +91,16 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     put("session", json!(record.session));
     put("time", json!(record.time));
     Value::Object(object)
+}
+
+/// The no, where it is one; also one that came after the record, as the answer of a person.
+fn rejection(outcome: &Value) -> Option<Rejection> {
+    let part = |key: &str| outcome.get(key).cloned().unwrap_or_default();
+    Some(Rejection {
+        by: serde_json::from_value(part("by")).ok()?,
+        cause: serde_json::from_value(part("cause")).ok()?,
+        refusal: serde_json::from_value(part("refusal")).ok()?,
+    })
 }
 
 /// The value that stands; `null` where none does.
@@ -93,6 +126,8 @@ fn exit(settled: &Settled<Value>) -> Exit {
     match cause(&settled.outcome) {
         None => Exit::Done,
         Some("failed" | "timed-out") => Exit::PluginFailed,
+        // Nobody said no: the system failed.
+        Some("not-recorded") => Exit::Failed,
         Some(_) => Exit::Rejected,
     }
 }

@@ -68,6 +68,11 @@ impl Payload {
         Ok(Self { event, parameters, session })
     }
 
+    /// Whose payload it is.
+    pub(super) fn event(&self) -> EventKind {
+        self.event
+    }
+
     /// The session, and how many model calls it has made. `here` is where it happens unless the payload says otherwise.
     pub(super) fn session(&self, here: &Path, person: bool) -> Result<(SessionSpec, u32), Stop> {
         let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent } = &self.session;

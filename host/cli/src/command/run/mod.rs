@@ -1,11 +1,12 @@
 //! `hookhost run`: the agent on a folder, every step of it an event that the plugins hear.
 
-mod interrupt;
 mod report;
 
 use crate::args::RunArgs;
+use crate::audit_log;
 use crate::configuration;
 use crate::exit::{Exit, Stop};
+use crate::interrupt;
 use crate::loading;
 use crate::output;
 use crate::terminal_approver;
@@ -28,20 +29,26 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let prompt = prompt(args)?;
     let approver = terminal_approver::of(&args.approve);
     let interactive = approver.is_some();
-    let host = loading::host(config.clone(), approver).await?;
-    let chosen = choose(&section, args)?;
-    let agent = agent(host, &config, &section, chosen, &workspace, interactive)?;
-
+    let host = loading::recording_host(config.clone(), approver).await?;
     let cancel = CancellationToken::new();
-    interrupt::watch(cancel.clone())?;
-    if args.json {
-        let outcome = agent.run(&prompt, &ForPrograms, &cancel).await.map_err(anyhow::Error::new)?;
+    let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
+    let chosen = choose(&section, args)?;
+    let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive)?;
+
+    let ended = run_agent(&agent, &prompt, args.json, &cancel).await;
+    audit_log::finish(&host).await;
+    ended
+}
+
+async fn run_agent(agent: &Agent, prompt: &str, json: bool, cancel: &CancellationToken) -> Result<Exit, Stop> {
+    if json {
+        let outcome = agent.run(prompt, &ForPrograms, cancel).await.map_err(anyhow::Error::new)?;
         let exit = exit(&outcome);
         report::line(&json!({ "type": "outcome", "exit-code": exit as u8, "outcome": outcome }));
         ended(&outcome, exit)
     } else {
         let reporter = ForPeople::default();
-        let outcome = agent.run(&prompt, &reporter, &cancel).await.map_err(anyhow::Error::new)?;
+        let outcome = agent.run(prompt, &reporter, cancel).await.map_err(anyhow::Error::new)?;
         reporter.finish(&outcome);
         ended(&outcome, exit(&outcome))
     }
@@ -115,8 +122,13 @@ fn exit(outcome: &RunOutcome) -> Exit {
     match outcome.status {
         Status::Success => Exit::Done,
         Status::Rejected => match &outcome.rejection {
-            Some(rejection) if matches!(rejection.cause, Cause::Failed(_)) => Exit::PluginFailed,
-            _ => Exit::Rejected,
+            Some(rejection) => match rejection.cause {
+                Cause::Failed(_) => Exit::PluginFailed,
+                // Nobody said no: the system failed.
+                Cause::NotRecorded => Exit::Failed,
+                _ => Exit::Rejected,
+            },
+            None => Exit::Rejected,
         },
         Status::MaxTurns | Status::Error => Exit::Failed,
         Status::Cancelled => Exit::Interrupted,

@@ -2,7 +2,9 @@
 //! error; or, for programs, all of it as one JSON object a line.
 
 use crate::output::{
-    self, one_line, printable,
+    self,
+    brief::{SHOWN, cut, short},
+    one_line, printable,
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
 };
 use hookhost_agent::agent::{AgentEvent, Refused, Reporter, RunOutcome};
@@ -11,8 +13,6 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-/// Most characters of one value that are shown.
-const SHOWN: usize = 160;
 /// Most lines of a tool's result that are shown.
 const LINES: usize = 5;
 
@@ -28,9 +28,7 @@ impl Reporter for ForPrograms {
 
 /// Writes one object. Whoever reads may go away; the run goes on.
 pub(super) fn line(object: &impl serde::Serialize) {
-    if let Ok(text) = serde_json::to_string(object) {
-        let _ = output::print(&(text + "\n"));
-    }
+    let _ = output::print_json_line(object);
 }
 
 /// For people: short, coloured on a terminal.
@@ -218,32 +216,6 @@ fn changed(what: &str, before: &Value, after: &Value) -> String {
     format!("\n  {DIM}{label}was{DIM:#} {}\n  {DIM}{label}now{DIM:#} {}", short(before), short(after))
 }
 
-/// A value on one line: a text as it is, an object as its members, plain words first, since those name what the texts
-/// are for.
-fn short(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().map(|(key, value)| format!("{key}={}", member(value))).collect();
-            fields.sort_by_key(|field| field.contains(char::is_whitespace));
-            fields.join(" ")
-        }
-        other => other.to_string(),
-    };
-    cut(&one_line(&text), SHOWN)
-}
-
-/// A member's value: a text in quotes where its end would not be seen otherwise.
-fn member(value: &Value) -> String {
-    match value {
-        Value::String(text) if text.is_empty() || text.contains(char::is_whitespace) => {
-            format!("\"{}\"", cut(&one_line(text.trim_end()), SHOWN / 2))
-        }
-        Value::String(text) => cut(&one_line(text), SHOWN / 2),
-        other => other.to_string(),
-    }
-}
-
 /// The first lines of a result.
 fn result(text: &str, is_error: bool) -> String {
     let style = if is_error { WARNING } else { DIM };
@@ -256,13 +228,6 @@ fn result(text: &str, is_error: bool) -> String {
         let _ = writeln!(shown, "  {DIM}… {} more lines{DIM:#}", lines.len() - LINES);
     }
     shown
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,13 @@
 //! The command line. Each flag is documented where it is defined; `docs/cli.md` is the same for reading.
 
+mod log;
+
+pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
+
 use crate::exit::CODES;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hookhost::event::EventKind;
 use std::path::PathBuf;
 
 /// Runs policies for LLM agents as sandboxed WebAssembly components.
@@ -20,6 +26,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Hooks(HooksArgs),
     Dispatch(DispatchArgs),
+    Audit(AuditArgs),
+    Replay(ReplayArgs),
 }
 
 /// Which plugins load.
@@ -232,8 +240,8 @@ can give cwd, workspace, agent, interactive, turn, depth, id and parent.";
 #[command(after_help = DISPATCH_EXAMPLES)]
 pub(crate) struct DispatchArgs {
     /// The event, such as before-tool-call
-    #[arg(value_name = "EVENT", value_parser = event)]
-    pub(crate) event: hookhost::event::EventKind,
+    #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true)]
+    pub(crate) event: EventKind,
 
     /// A file with what the event carries, as JSON; `-` is the standard input
     #[arg(long, value_name = "FILE")]
@@ -246,12 +254,10 @@ pub(crate) struct DispatchArgs {
     pub(crate) approve: ApproveArgs,
 }
 
-fn event(name: &str) -> Result<hookhost::event::EventKind, String> {
-    use hookhost::event::EventKind;
-    EventKind::from_name(name).ok_or_else(|| {
-        let known: Vec<_> = EventKind::ALL.iter().map(|event| event.name()).collect();
-        format!("the events are {}", known.join(", "))
-    })
+/// An event by its name; of an unknown one, the nearest is told.
+fn event() -> impl TypedValueParser<Value = EventKind> {
+    let names = PossibleValuesParser::new(EventKind::ALL.iter().map(|event| event.name()));
+    names.try_map(|name| EventKind::from_name(&name).ok_or("no event is called so"))
 }
 
 #[cfg(test)]

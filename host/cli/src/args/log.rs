@@ -1,0 +1,159 @@
+//! The command line of `audit` and `replay`.
+
+use super::{ConfigArgs, event};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use hookhost::allowlist::Digest;
+use hookhost::event::EventKind;
+use hookhost::session::OutcomeKind;
+use std::path::PathBuf;
+
+const AUDIT_EXAMPLES: &str = "\
+Examples:
+  hookhost audit show --outcome rejected
+  hookhost audit tail --follow
+  hookhost audit verify
+  hookhost audit show --all --json > log.jsonl && hookhost audit verify --log log.jsonl";
+
+/// Show what happened and why, and check that nobody has changed the log of it
+#[derive(Debug, Args)]
+#[command(after_help = AUDIT_EXAMPLES)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    Show(ShowArgs),
+    Tail(TailArgs),
+    Verify(VerifyArgs),
+}
+
+/// Which log.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// The log: a database, or an export as JSON Lines [default: your own, hookhost.db in the state folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+}
+
+/// Which records. A record is shown where all that is given fits it.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    /// Only records of this session; the beginning of its identifier will do
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Only records about this event
+    #[arg(long, value_name = "EVENT", value_parser = event(), hide_possible_values = true)]
+    pub(crate) event: Option<EventKind>,
+
+    /// Only records of calls of this plugin
+    #[arg(long, value_name = "NAME")]
+    pub(crate) plugin: Option<String>,
+
+    /// Only records with this outcome
+    #[arg(long, value_name = "OUTCOME", value_parser = outcome())]
+    pub(crate) outcome: Option<OutcomeKind>,
+
+    /// Print the records as they are stored, one JSON object a line: the export
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  hookhost audit show 5
+  hookhost audit show --all --session 0199 --plugin path-guard
+  hookhost audit show --all --json > log.jsonl";
+
+/// Show the last records, the oldest of them first
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub(crate) struct ShowArgs {
+    /// How many
+    #[arg(default_value_t = 20, value_name = "N")]
+    pub(crate) count: usize,
+
+    /// All of them
+    #[arg(long, conflicts_with = "count")]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
+const TAIL_EXAMPLES: &str = "\
+Examples:
+  hookhost audit tail --follow
+  hookhost audit tail -n 0 -f --outcome rejected --json | jq -r .reason";
+
+/// Show the last records, and with --follow each new one as it comes
+#[derive(Debug, Args)]
+#[command(after_help = TAIL_EXAMPLES)]
+pub(crate) struct TailArgs {
+    /// How many of those that are there
+    #[arg(short = 'n', long = "lines", default_value_t = 10, value_name = "N")]
+    pub(crate) count: usize,
+
+    /// Wait for further records, of whatever process, until Ctrl-C
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  hookhost audit verify
+  hookhost audit verify --json | jq -r .head >> /elsewhere/heads
+  hookhost audit verify --head \"$(tail -n 1 /elsewhere/heads)\"";
+
+/// Check every record of the log; names each that was changed, removed or moved
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_EXAMPLES)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    /// A head that you noted elsewhere, the hash of a record: it must be in the log. Only so a missing end shows
+    #[arg(long, value_name = "HASH")]
+    pub(crate) head: Option<Digest>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  hookhost replay
+  hookhost replay --plugin plugins/path_guard.wasm
+  hookhost replay last-week.jsonl --config stricter.toml --json | jq -c .";
+
+/// Ask plugins again about recorded events, and show where the outcome differs; nothing runs and nothing is recorded
+#[derive(Debug, Args)]
+#[command(after_help = REPLAY_EXAMPLES)]
+pub(crate) struct ReplayArgs {
+    /// The log: a database, or an export as JSON Lines [default: your own, hookhost.db in the state folder]
+    pub(crate) log: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    /// Print each difference as JSON, one object a line, and then the summary
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn outcome() -> impl TypedValueParser<Value = OutcomeKind> {
+    let names = PossibleValuesParser::new(OutcomeKind::ALL.iter().map(|outcome| outcome.name()));
+    names.try_map(|name| {
+        OutcomeKind::ALL.iter().copied().find(|outcome| outcome.name() == name).ok_or("no outcome is called so")
+    })
+}

@@ -1,0 +1,94 @@
+//! The user's audit log, which is in one database with the state of plugins, and what to do where it cannot be used.
+
+use crate::configuration;
+use crate::exit::Stop;
+use crate::output::{self, style::WARNING};
+use anyhow::anyhow;
+use hookhost::audit::{Log, LogError};
+use hookhost::{Host, StoreError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The database's name, in the folder of what is remembered.
+const FILE_NAME: &str = "hookhost.db";
+
+/// How long a command that ends waits for observers.
+const FOR_OBSERVERS: Duration = Duration::from_secs(2);
+
+/// The user's own log.
+pub(crate) fn path() -> Result<PathBuf, Stop> {
+    Ok(configuration::places()?.state.join(FILE_NAME))
+}
+
+/// The user's own log, in a folder that only they can read.
+pub(crate) fn prepared() -> Result<PathBuf, Stop> {
+    let path = path()?;
+    if let Some(folder) = path.parent()
+        && let Err(error) = make_private(folder)
+    {
+        let shown = output::quoted(&folder.to_string_lossy());
+        return Err(Stop::not_loaded(anyhow!(
+            "the folder {shown} for the audit log cannot be made: {error}; make it, or name another one in the \
+             environment variable HOOKHOST_STATE_DIR"
+        )));
+    }
+    Ok(path)
+}
+
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+/// Opens a log to read it: this one, or the user's own.
+pub(crate) fn open(named: Option<&Path>) -> Result<Log, Stop> {
+    let path = named.map_or_else(path, |path| Ok(path.to_owned()))?;
+    Log::open(&path).map_err(|error| match error {
+        LogError::Store(error @ StoreError::Missing(_)) if named.is_none() => {
+            Stop::not_loaded(anyhow!("{error}: the first `hookhost run` or `hookhost dispatch` begins it"))
+        }
+        error => unreadable(error),
+    })
+}
+
+/// A log cannot be read.
+pub(crate) fn unreadable(error: LogError) -> Stop {
+    match error {
+        LogError::Store(error) => unusable(&error),
+        LogError::Io { .. } => Stop::not_loaded(anyhow!("{error}; check that it is a file and that you may read it")),
+        other => Stop::not_loaded(other),
+    }
+}
+
+/// The database cannot be used.
+pub(crate) fn unusable(error: &StoreError) -> Stop {
+    // The others say themselves what to do.
+    let next = match error {
+        StoreError::Full(_) => "; make room on it, and try again",
+        StoreError::Io { .. } => {
+            "; check the permissions and the free space of its folder, or name another one in the environment variable \
+             HOOKHOST_STATE_DIR"
+        }
+        _ => "",
+    };
+    Stop::not_loaded(anyhow!("{error}{next}"))
+}
+
+/// The end of a command that has recorded something: what observers have not heard of in time is given up and counted, in
+/// the log and here.
+pub(crate) async fn finish(host: &Host) {
+    let warn = |text: &str| output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", output::one_line(text)));
+    match host.drain(FOR_OBSERVERS).await {
+        Ok(0) => {}
+        Ok(given_up) => {
+            let events = if given_up == 1 { "event" } else { "events" };
+            let seconds = FOR_OBSERVERS.as_secs();
+            warn(&format!(
+                "plugins that observe did not hear of {given_up} {events} within {seconds} s; the log counts them"
+            ));
+        }
+        Err(error) => warn(&format!("the last records of the audit log could not be written: {error}")),
+    }
+}

@@ -1,0 +1,35 @@
+//! `hookhost audit tail`: the last records, and each new one as it comes.
+
+use super::show::Printer;
+use crate::args::TailArgs;
+use crate::audit_log;
+use crate::exit::{Exit, Stop};
+use crate::interrupt;
+use crate::output::{self, Reader};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long a new record goes unnoticed at most.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+
+pub(super) async fn run(args: &TailArgs) -> Result<Exit, Stop> {
+    let cancel = CancellationToken::new();
+    let _watch = if args.follow { Some(interrupt::watch(cancel.clone(), None)?) } else { None };
+    let log = audit_log::open(args.filter.log.log.as_deref())?;
+    if args.follow && log.is_export() {
+        return Err(Stop::usage("an export does not grow: --follow is for the database itself"));
+    }
+    let mut printer = Printer::new(&args.filter);
+    let mut reader = printer.print_last(&log, args.count)?;
+    if !args.follow {
+        return Ok(Exit::Done);
+    }
+    while reader == Reader::Reads && output::is_read() {
+        tokio::select! {
+            () = tokio::time::sleep(BETWEEN_LOOKS) => {}
+            () = cancel.cancelled() => return Ok(Exit::Interrupted),
+        }
+        reader = printer.print_further(&log)?;
+    }
+    Ok(Exit::Done)
+}

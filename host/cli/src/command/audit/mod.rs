@@ -1,0 +1,16 @@
+//! `hookhost audit`: what was recorded, and whether it is still what was.
+
+mod follow;
+mod show;
+mod verify;
+
+use crate::args::AuditCommand;
+use crate::exit::{Exit, Stop};
+
+pub(crate) async fn run(command: &AuditCommand) -> Result<Exit, Stop> {
+    match command {
+        AuditCommand::Show(args) => show::run(args),
+        AuditCommand::Tail(args) => follow::run(args).await,
+        AuditCommand::Verify(args) => verify::run(args),
+    }
+}

@@ -1,0 +1,103 @@
+//! `hookhost audit show`: the last records of a log, for people or as they are stored.
+
+use crate::args::{FilterArgs, ShowArgs};
+use crate::audit_log;
+use crate::exit::{Exit, Stop};
+use crate::output::{self, Reader, one_line, record, style::WARNING};
+use hookhost::audit::{Filter, Line, Log, LogError};
+use std::collections::VecDeque;
+
+pub(super) fn run(args: &ShowArgs) -> Result<Exit, Stop> {
+    let log = audit_log::open(args.filter.log.log.as_deref())?;
+    let most = if args.all { usize::MAX } else { args.count };
+    let mut printer = Printer::new(&args.filter);
+    let reader = printer.print_last(&log, most)?;
+    if reader == Reader::Reads && printer.printed == 0 && most > 0 && !printer.filter.is_empty() {
+        let records = log.last().map_err(audit_log::unreadable)?;
+        output::note(&format!("no record fits, of {records}\n"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the records that somebody wants to see.
+pub(super) struct Printer {
+    filter: Filter,
+    json: bool,
+    printed: u64,
+    /// The number of the last record that was looked at.
+    pub(super) last: u64,
+}
+
+impl Printer {
+    pub(super) fn new(args: &FilterArgs) -> Self {
+        let FilterArgs { session, event, plugin, outcome, json, log: _ } = args;
+        let filter = Filter { session: session.clone(), event: *event, plugin: plugin.clone(), outcome: *outcome };
+        Self { filter, json: *json, printed: 0, last: 0 }
+    }
+
+    /// Prints the last `most` records that fit, oldest first.
+    pub(super) fn print_last(&mut self, log: &Log, most: usize) -> Result<Reader, Stop> {
+        // Records are numbered without a gap, so the last ones need no search where all of them fit.
+        if self.filter.is_empty() && most < usize::MAX {
+            let last = log.last().map_err(audit_log::unreadable)?;
+            self.last = last.saturating_sub(most as u64);
+            return self.print_further(log);
+        }
+        if most == usize::MAX {
+            return self.print_further(log);
+        }
+        let mut kept = VecDeque::new();
+        for line in log.lines().map_err(audit_log::unreadable)? {
+            let Some(line) = self.fitting(line)? else { continue };
+            kept.push_back(line);
+            if kept.len() > most {
+                kept.pop_front();
+            }
+        }
+        for line in kept {
+            if self.print(&line)? == Reader::HasGone {
+                return Ok(Reader::HasGone);
+            }
+        }
+        Ok(Reader::Reads)
+    }
+
+    /// Prints the records that have come since, and fit.
+    pub(super) fn print_further(&mut self, log: &Log) -> Result<Reader, Stop> {
+        for line in log.lines_after(self.last).map_err(audit_log::unreadable)? {
+            if let Some(line) = self.fitting(line)?
+                && self.print(&line)? == Reader::HasGone
+            {
+                return Ok(Reader::HasGone);
+            }
+        }
+        Ok(Reader::Reads)
+    }
+
+    /// The line, if it fits. One that is no record is told, and passed over.
+    fn fitting(&mut self, line: Result<Line, LogError>) -> Result<Option<Line>, Stop> {
+        let line = match line {
+            Ok(line) => line,
+            Err(error @ LogError::Line { number, .. }) => {
+                // It counts as the record that should be there, so that it is told once.
+                self.last = self.last.max(number);
+                let text = one_line(&error.to_string());
+                output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
+                return Ok(None);
+            }
+            Err(error) => return Err(audit_log::unreadable(error)),
+        };
+        self.last = self.last.max(line.seq());
+        let fits = self.filter.is_empty() || line.entry().is_ok_and(|entry| self.filter.fits(&entry));
+        Ok(fits.then_some(line))
+    }
+
+    fn print(&mut self, line: &Line) -> Result<Reader, Stop> {
+        self.printed += 1;
+        if self.json {
+            output::print_exactly(&format!("{}\n", line.text()))
+        } else {
+            output::print_on(&record::describe(line))
+        }
+    }
+}

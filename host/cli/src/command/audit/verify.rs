@@ -1,0 +1,102 @@
+//! `hookhost audit verify`: whether every record is as it was written, and in its place.
+
+use crate::args::VerifyArgs;
+use crate::audit_log;
+use crate::exit::{Exit, Stop};
+use crate::output::{
+    self, one_line, quoted,
+    style::{DIM, ERROR, GOOD, NAME, WARNING},
+};
+use hookhost::audit::{Flaw, Log, Report, verify};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+pub(super) fn run(args: &VerifyArgs) -> Result<Exit, Stop> {
+    let log = audit_log::open(args.log.log.as_deref())?;
+    let report = verify(&log, args.head).map_err(audit_log::unreadable)?;
+    if args.json {
+        output::print_json(&as_json(&log, &report))?;
+    } else {
+        output::print(&as_text(&log, &report, args))?;
+    }
+    Ok(if report.is_sound() { Exit::Done } else { Exit::Differs })
+}
+
+fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
+    let mut text = format!("{NAME}{}{NAME:#}\n", one_line(&log.path().to_string_lossy()));
+    for flaw in &report.flaws {
+        let _ = writeln!(text, "  {ERROR}flaw{ERROR:#}      {}", one_line(&flaw.to_string()));
+    }
+    if report.more_flaws > 0 {
+        let _ = writeln!(text, "  {ERROR}flaw{ERROR:#}      and {} more", report.more_flaws);
+    }
+    let records = count(report.lines, "record", "records");
+    let _ = if report.is_sound() {
+        writeln!(text, "  {GOOD}verified{GOOD:#}  {records}, each as it was written and in its place")
+    } else {
+        writeln!(text, "  {ERROR}not as it was written{ERROR:#}, of {records}")
+    };
+    if let Some(line) = report.cut_at {
+        let _ = writeln!(
+            text,
+            "  {WARNING}cut{WARNING:#}       line {line} ends in its midst: whoever wrote it was cut off; what stands before \
+             it counts"
+        );
+    }
+    if let Some(head) = report.head {
+        let _ = writeln!(text, "  head      {head}");
+    }
+    if let Some(seq) = report.head_at {
+        let since = count(report.lines.saturating_sub(seq), "record", "records");
+        let _ = writeln!(text, "  {GOOD}noted{GOOD:#}     the head that you noted is record {seq}; {since} since");
+    }
+    if !report.open_sessions.is_empty() {
+        let sessions = count(report.open_sessions.len() as u64, "session has", "sessions have");
+        let _ = writeln!(text, "  open      {sessions} no end: the agent is at work, or was cut off");
+        for (session, seq) in &report.open_sessions {
+            let _ = writeln!(text, "            {DIM}{}, its last record is {seq}{DIM:#}", one_line(session));
+        }
+    }
+    if report.is_sound() && args.head.is_none() {
+        let log = args.log.log.as_deref().map(|log| format!(" --log {}", quoted(&log.to_string_lossy())));
+        let log = one_line(&log.unwrap_or_default());
+        let _ = writeln!(
+            text,
+            "  {DIM}That its end was not removed no log can show by itself. Note the head elsewhere; later:\n  hookhost audit \
+             verify{log} --head HEAD{DIM:#}"
+        );
+    }
+    text
+}
+
+fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+fn as_json(log: &Log, report: &Report) -> Value {
+    let Report { lines, head, flaws, more_flaws, head_at, cut_at, open_sessions } = report;
+    json!({
+        "log": log.path(),
+        "verified": report.is_sound(),
+        "records": lines,
+        "head": head,
+        "noted-head-at": head_at,
+        "cut-at-line": cut_at,
+        "flaws": flaws.iter().map(flaw).collect::<Vec<_>>(),
+        "more-flaws": more_flaws,
+        "open-sessions": open_sessions.iter().map(|(session, seq)| json!({ "session": session, "last": seq })).collect::<Vec<_>>(),
+    })
+}
+
+fn flaw(flaw: &Flaw) -> Value {
+    let says = flaw.to_string();
+    match flaw {
+        Flaw::Changed(seq) => json!({ "kind": "changed", "record": seq, "says": says }),
+        Flaw::Removed(first, last) => json!({ "kind": "removed", "first": first, "last": last, "says": says }),
+        Flaw::Moved(seq) => json!({ "kind": "moved", "record": seq, "says": says }),
+        Flaw::Twice(seq) => json!({ "kind": "twice", "record": seq, "says": says }),
+        Flaw::Unreadable { line, .. } => json!({ "kind": "unreadable", "line": line, "says": says }),
+        Flaw::HeadMissing(head) => json!({ "kind": "head-missing", "head": head, "says": says }),
+        _ => json!({ "kind": "other", "says": says }),
+    }
+}

@@ -1,0 +1,161 @@
+//! `hookhost replay`: recorded events, asked about again, and where what comes of them is another.
+
+use crate::args::ReplayArgs;
+use crate::audit_log;
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::loading;
+use crate::output::{
+    self, Reader,
+    brief::{SHOWN, cut},
+    difference, one_line, record,
+    style::{CHANGED, DIM, NAME, WARNING},
+    time,
+};
+use hookhost::audit::{CallRecord, Record};
+use hookhost::replay::{Compared, Difference, Summary, replay};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
+    let log = audit_log::open(args.log.as_deref())?;
+    let config = loading::config(&args.configuration, &configuration::cwd()?)?;
+    // Without a store, an approver or a model: nothing is recorded, nobody is asked, nothing is called.
+    let host = loading::host(config).await?;
+    let mut failed = None;
+    let unread = CancellationToken::new();
+    let show = |compared: &Compared| {
+        if compared.is_same() || compared.again.is_none() || unread.is_cancelled() {
+            return;
+        }
+        match print(compared, args.json) {
+            Ok(Reader::Reads) => {}
+            Ok(Reader::HasGone) => unread.cancel(),
+            Err(stop) => {
+                failed = Some(stop);
+                unread.cancel();
+            }
+        }
+    };
+    let replayed = tokio::select! {
+        biased;
+        () = unread.cancelled() => None,
+        summary = replay(&host, &log, show) => Some(summary),
+    };
+    if let Some(stop) = failed {
+        return Err(stop);
+    }
+    let Some(summary) = replayed else { return Ok(Exit::Done) };
+    let summary = summary.map_err(audit_log::unreadable)?;
+    if args.json {
+        let mut object = json!(summary);
+        object["type"] = "summary".into();
+        let _ = output::print_json_line(&object)?;
+    } else {
+        output::print(&in_words(&summary))?;
+    }
+    Ok(if summary.different == 0 { Exit::Done } else { Exit::Differs })
+}
+
+fn print(compared: &Compared, json: bool) -> Result<Reader, Stop> {
+    if json {
+        let mut object = json!(compared);
+        object["type"] = "difference".into();
+        output::print_json_line(&object)
+    } else {
+        output::print_on(&describe(compared))
+    }
+}
+
+fn describe(compared: &Compared) -> String {
+    let Compared { seq, recorded, again, differences, not_replayable } = compared;
+    let Some(again) = again else { return String::new() };
+    let event = recorded.event;
+    let mut text = format!("{NAME}{seq}{NAME:#}  {DIM}{}{DIM:#}  {NAME}{event}{NAME:#}  ", time::utc(recorded.time));
+    let (then, now) = (record::decision(recorded), record::decision(again));
+    let _ = if then != now {
+        writeln!(text, "{then} {CHANGED}→{CHANGED:#} {now}")
+    } else if differences.contains(&Difference::Value) {
+        writeln!(text, "{then}, {CHANGED}with another value{CHANGED:#}")
+    } else {
+        writeln!(text, "{then}, {CHANGED}but a plugin answers otherwise{CHANGED:#}")
+    };
+    let subject = record::subject(&recorded.original);
+    if !subject.is_empty() {
+        let _ = writeln!(text, "    {subject}");
+    }
+    for difference in differences {
+        describe_difference(&mut text, difference, recorded, again);
+    }
+    for why in not_replayable {
+        let _ = writeln!(text, "    {WARNING}does not count:{WARNING:#} {}", cut(&one_line(why), SHOWN));
+    }
+    text
+}
+
+fn describe_difference(text: &mut String, difference: &Difference, recorded: &Record, again: &Record) {
+    match difference {
+        Difference::Outcome { .. } => {
+            for (when, record) in [("then", recorded), ("now", again)] {
+                if let Some(reason) = &record.reason {
+                    let _ = writeln!(text, "    {DIM}{when}:{DIM:#} {}", cut(&one_line(reason), SHOWN));
+                }
+            }
+        }
+        Difference::Value => {
+            let value = |record: &Record| match &record.response {
+                Some(response) => serde_json::from_str(response.get()).unwrap_or(Value::Null),
+                None => {
+                    let last = record.last.as_ref().unwrap_or(&record.original);
+                    serde_json::from_str(last.get()).unwrap_or(Value::Null)
+                }
+            };
+            let by = |record: &Record| one_line(&record.changed_by.join(", "));
+            let by = if by(again).is_empty() { by(recorded) } else { by(again) };
+            let _ = writeln!(text, "    {CHANGED}the value that stands{CHANGED:#}, as {by} changed it");
+            text.push_str(&difference::lines(&value(recorded), &value(again), SHOWN));
+        }
+        Difference::Verdict { plugin, round } => {
+            let said = |record: &Record| call(record, plugin, *round).map(record::said).unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "    {NAME}{}{NAME:#} {DIM}(round {round}){DIM:#} {} {CHANGED}→{CHANGED:#} {}",
+                one_line(plugin),
+                said(recorded),
+                said(again)
+            );
+        }
+        Difference::Asked { plugin, round } => {
+            let (when, call) = match call(again, plugin, *round) {
+                Some(call) => ("only now", call),
+                None => match call(recorded, plugin, *round) {
+                    Some(call) => ("only then", call),
+                    None => return,
+                },
+            };
+            let _ = writeln!(
+                text,
+                "    {NAME}{}{NAME:#} {DIM}(round {round}, {when}){DIM:#} {}",
+                one_line(plugin),
+                record::said(call)
+            );
+        }
+        _ => {}
+    }
+}
+
+fn call<'a>(record: &'a Record, plugin: &str, round: u32) -> Option<&'a CallRecord> {
+    record.calls.iter().find(|call| call.plugin == plugin && call.round == round)
+}
+
+fn in_words(summary: &Summary) -> String {
+    let Summary { events, same, different, not_replayable, reasons } = summary;
+    let word = if *events == 1 { "event" } else { "events" };
+    let mut text =
+        format!("{events} {word}: {same} the same, {different} different, {not_replayable} not replayable\n");
+    for (why, count) in reasons {
+        let _ = writeln!(text, "  {DIM}{count} × {}{DIM:#}", cut(&one_line(why), SHOWN));
+    }
+    text
+}

@@ -1,0 +1,55 @@
+//! Ctrl-C. The first one cancels what runs, which then ends in order; a second one ends the process at once. A request to
+//! terminate, and a terminal that goes away, count as the first.
+
+use crate::exit::{Exit, Stop};
+use anyhow::anyhow;
+use hookhost::Host;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// How long a second Ctrl-C takes at most: the last records are written, and what observers did not hear of is counted.
+const LAST_RECORDS: Duration = Duration::from_millis(250);
+
+/// As long as it is there, a second Ctrl-C has the host's last records written. It must not keep the host beyond the
+/// command: who drops the last one closes the audit log.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    host: Arc<Mutex<Option<Host>>>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(take(&self.host));
+    }
+}
+
+fn take(host: &Mutex<Option<Host>>) -> Option<Host> {
+    host.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Cancels `cancel` on the first signal; on a second one the process ends, with what `host` has recorded written. To be
+/// called within the runtime.
+pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, Stop> {
+    let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hang_up = listen(SignalKind::hangup())?;
+    let watch = Watch { host: Arc::new(Mutex::new(host)) };
+    let host = Arc::clone(&watch.host);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+        cancel.cancel();
+        interrupt.recv().await;
+        if let Some(host) = take(&host) {
+            let _ = tokio::time::timeout(LAST_RECORDS, host.drain(Duration::ZERO)).await;
+        }
+        std::process::exit(Exit::Interrupted as i32);
+    });
+    Ok(watch)
+}

@@ -1,0 +1,41 @@
+//! Values on one line, cut to what a person takes in at a glance.
+
+use super::one_line;
+use serde_json::Value;
+
+/// Most characters of one value that are shown.
+pub(crate) const SHOWN: usize = 160;
+
+/// A value on one line: a text as it is, an object as its members, plain words first, since those name what the texts
+/// are for.
+pub(crate) fn short(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().map(|(key, value)| format!("{key}={}", member(value))).collect();
+            fields.sort_by_key(|field| field.contains(char::is_whitespace));
+            fields.join(" ")
+        }
+        other => other.to_string(),
+    };
+    cut(&one_line(&text), SHOWN)
+}
+
+/// A member's value: a text in quotes where its end would not be seen otherwise.
+fn member(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() || text.contains(char::is_whitespace) => {
+            format!("\"{}\"", cut(&one_line(text.trim_end()), SHOWN / 2))
+        }
+        Value::String(text) => cut(&one_line(text), SHOWN / 2),
+        other => other.to_string(),
+    }
+}
+
+/// The first `most` characters of a text, and whether there are more.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

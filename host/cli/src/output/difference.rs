@@ -1,0 +1,118 @@
+//! What differs between two JSON values: a line for each part as it was, and one for it as it is.
+
+use super::brief::cut;
+use super::{one_line, printable};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// What `before` and `after` differ in, as lines of `- path: old` and `+ path: new`, each indented by four blanks; of texts
+/// of several lines, those that differ. A line that is longer than `most` characters is cut.
+pub(crate) fn lines(before: &Value, after: &Value, most: usize) -> String {
+    let mut parts = Vec::new();
+    collect("", before, after, &mut parts);
+    let mut text = String::new();
+    for Part { path, before, after } in parts {
+        match (before, after) {
+            (Some(Value::String(old)), Some(Value::String(new))) if old.contains('\n') || new.contains('\n') => {
+                let _ = writeln!(text, "      {}:", one_line(&path));
+                differing_lines(&mut text, old, new, most);
+            }
+            (before, after) => {
+                for (sign, value) in [('-', before), ('+', after)] {
+                    if let Some(value) = value {
+                        line(&mut text, sign, &format!("{path}: {}", shown(value)), most);
+                    }
+                }
+            }
+        }
+    }
+    text
+}
+
+struct Part<'a> {
+    path: String,
+    before: Option<&'a Value>,
+    after: Option<&'a Value>,
+}
+
+fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<Part<'a>>) {
+    if before == after {
+        return;
+    }
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        let path = if path.is_empty() { "value" } else { path };
+        parts.push(Part { path: path.to_owned(), before: Some(before), after: Some(after) });
+        return;
+    };
+    // A call's action is worked out from its arguments, and would say the same again.
+    let derived = |key: &str| key == "action" && old.get("arguments") != new.get("arguments");
+    let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
+    for key in keys.filter(|key| !derived(key)) {
+        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        match (old.get(key), new.get(key)) {
+            (Some(before), Some(after)) => collect(&path, before, after, parts),
+            (before, after) => parts.push(Part { path, before, after }),
+        }
+    }
+}
+
+/// The lines between what both begin and end with.
+fn differing_lines(text: &mut String, old: &str, new: &str, most: usize) {
+    let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
+    let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(old, new)| old == new).count();
+    let begin = same(&mut old.iter().zip(&new));
+    let end = same(&mut old[begin..].iter().rev().zip(new[begin..].iter().rev()));
+    let (old_part, new_part) = (&old[begin..old.len() - end], &new[begin..new.len() - end]);
+    if old_part.is_empty() && new_part.is_empty() {
+        line(text, '+', "(the line break at its end)", most);
+    }
+    old_part.iter().for_each(|old| line(text, '-', old, most));
+    new_part.iter().for_each(|new| line(text, '+', new, most));
+}
+
+fn line(text: &mut String, sign: char, content: &str, most: usize) {
+    let content = printable(content).replace('\n', "\n      ");
+    let _ = writeln!(text, "    {sign} {}", cut(&content, most));
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+    use serde_json::json;
+
+    #[test]
+    fn the_parts_that_differ_are_shown_as_they_were_and_as_they_are() {
+        let before = json!({ "name": "bash", "arguments": { "command": "make", "wait": 5, "old": true }, "action": 1 });
+        let after = json!({ "name": "bash", "arguments": { "command": "timeout 60 make", "wait": 5, "new": null }, "action": 2 });
+        assert_eq!(
+            lines(&before, &after, 100),
+            "    - arguments.command: make\n    + arguments.command: timeout 60 make\n    - arguments.old: true\n    \
+             + arguments.new: null\n"
+        );
+        assert_eq!(lines(&before, &before, 100), "");
+        assert_eq!(lines(&json!("a"), &json!("b\u{1b}[2J"), 100), "    - value: a\n    + value: b\u{fffd}[2J\n");
+        assert_eq!(lines(&json!({ "action": 1 }), &json!({ "action": 2 }), 100), "    - action: 1\n    + action: 2\n");
+    }
+
+    #[test]
+    fn of_long_texts_the_lines_that_differ_are_shown() {
+        let before = json!({ "content": "same\nold\nsame too" });
+        let after = json!({ "content": "same\nnew\nnewer\nsame too" });
+        assert_eq!(lines(&before, &after, 100), "      content:\n    - old\n    + new\n    + newer\n");
+        let ended = json!({ "content": "same\nold\nsame too\n" });
+        assert_eq!(lines(&before, &ended, 100), "      content:\n    + (the line break at its end)\n");
+        assert_eq!(lines(&json!("a\nb"), &json!("a\na\nb"), 100), "      value:\n    + a\n");
+    }
+
+    #[test]
+    fn a_long_line_is_cut() {
+        assert_eq!(lines(&json!("aaaa"), &json!("bb"), 9), "    - value: aa…\n    + value: bb\n");
+    }
+}

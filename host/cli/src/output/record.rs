@@ -1,0 +1,281 @@
+//! A record of the audit log, for people.
+
+use super::brief::{SHOWN, cut, short};
+use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
+use super::{difference, one_line, time};
+use hookhost::allowlist::Mode;
+use hookhost::audit::{Answer, CallRecord, Dropped, Entry, Line, Observed, Record, SessionOpened};
+use hookhost::session::OutcomeKind;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::fmt::Write as _;
+
+/// The record of a line, several lines long: its number, when, which event, what came of it, and how that came about.
+pub(crate) fn describe(line: &Line) -> String {
+    let seq = line.seq();
+    let entry = match line.entry() {
+        Ok(entry) => entry,
+        Err(error) => return format!("{NAME}{seq}{NAME:#}  {WARNING}{}{WARNING:#}\n", one_line(&error.to_string())),
+    };
+    let mut text = format!("{NAME}{seq}{NAME:#}  {DIM}{}{DIM:#}  ", time::utc(entry.time()));
+    match &entry {
+        Entry::Log(begins) => {
+            let _ = writeln!(text, "the log begins, format {}", begins.version);
+        }
+        Entry::Session(opened) => opening(&mut text, opened),
+        Entry::SessionEnded(ended) => {
+            let _ = writeln!(text, "session ended\n    {DIM}session {}{DIM:#}", one_line(&ended.session));
+        }
+        Entry::Event(record) => event(&mut text, record),
+        Entry::Answer(answer) => answered(&mut text, answer),
+        Entry::Observed(observed) => heard(&mut text, observed),
+        Entry::Dropped(dropped) => unheard(&mut text, dropped),
+        other => {
+            let _ = writeln!(text, "{}", other.kind());
+        }
+    }
+    text
+}
+
+fn opening(text: &mut String, opened: &SessionOpened) {
+    let SessionOpened { session, agent, cwd, depth, parent, .. } = opened;
+    let _ = writeln!(text, "session of {}", one_line(agent));
+    let _ = write!(text, "    {DIM}session {}, in {}", one_line(session), one_line(cwd));
+    if let Some(parent) = parent {
+        let _ = write!(text, ", depth {depth}, of session {}", one_line(parent));
+    }
+    let _ = writeln!(text, "{DIM:#}");
+}
+
+fn event(text: &mut String, record: &Record) {
+    let _ = writeln!(text, "{NAME}{}{NAME:#}  {}", record.event, decision(record));
+    let _ = writeln!(text, "    {DIM}session {}, turn {}{DIM:#}", one_line(&record.session), record.turn);
+    let value = subject(&record.original);
+    if !value.is_empty() {
+        let _ = writeln!(text, "    {value}");
+    }
+    if !record.changed_by.is_empty() {
+        let by = one_line(&record.changed_by.join(", "));
+        let _ = writeln!(text, "    {CHANGED}changed{CHANGED:#} by {by}");
+        let last = record.last.as_ref().unwrap_or(&record.original);
+        text.push_str(&difference::lines(&parsed(&record.original), &parsed(last), SHOWN));
+    }
+    if let Some(response) = &record.response {
+        let _ = writeln!(text, "    its result: {}", short(&parsed(response)));
+    }
+    if let Some(reason) = &record.reason {
+        let _ = writeln!(text, "    {}", cut(&one_line(reason), SHOWN));
+    }
+    for question in &record.questions {
+        let asked = cut(&one_line(&question.escalation.question), SHOWN);
+        let _ = writeln!(text, "    {WARNING}{} asks:{WARNING:#} {asked}", one_line(&question.by.to_string()));
+    }
+    if let Some(by) = &record.approved_by {
+        let _ = writeln!(text, "    approved by {}", one_line(by));
+    }
+    record.calls.iter().for_each(|call| called(text, call));
+    if !record.unconcerned.is_empty() {
+        let _ = writeln!(text, "    {DIM}not asked: {}{DIM:#}", one_line(&record.unconcerned.join(", ")));
+    }
+    for why in &record.not_replayable {
+        let _ = writeln!(text, "    {DIM}not replayable: {}{DIM:#}", cut(&one_line(why), SHOWN));
+    }
+    withheld(text, record.withheld.keys());
+}
+
+/// What came of an event, and who decided it.
+pub(crate) fn decision(record: &Record) -> String {
+    let outcome = outcome(record.outcome);
+    let by = one_line(&record.by.join(", "));
+    let kind = |word: &str| format!("{outcome} {DIM}({word}){DIM:#}");
+    let outcome = match record.cause.map(|cause| serde_json::to_value(cause).unwrap_or_default()) {
+        None => outcome,
+        Some(Value::String(word)) if word == "verdict" => outcome,
+        Some(Value::String(word)) => kind(&word.replace('-', " ")),
+        Some(failed) => kind(&failed["failed"].as_str().map_or("failed".into(), |kind| format!("failed: {kind}"))),
+    };
+    if by.is_empty() { outcome } else { format!("{outcome} by {by}") }
+}
+
+fn outcome(outcome: OutcomeKind) -> String {
+    let style = match outcome {
+        OutcomeKind::Rejected | OutcomeKind::Withheld => ERROR,
+        OutcomeKind::Escalated => WARNING,
+        _ => GOOD,
+    };
+    format!("{style}{outcome}{style:#}")
+}
+
+/// What an event is about, on one line: a tool call as the tool's name and its arguments.
+pub(crate) fn subject(value: &RawValue) -> String {
+    let value = parsed(value);
+    if let Value::Object(fields) = &value {
+        // The call that a result is of.
+        let call = fields.get("call").and_then(Value::as_object).unwrap_or(fields);
+        if let (Some(Value::String(name)), Some(arguments)) = (call.get("name"), call.get("arguments")) {
+            return format!("{NAME}{}{NAME:#} {}", one_line(name), short(arguments));
+        }
+    }
+    short(&value)
+}
+
+fn answered(text: &mut String, answer: &Answer) {
+    let Answer { session, event, outcome: came, answer, .. } = answer;
+    let word = serde_json::to_value(answer.kind).unwrap_or_default();
+    let word = word.as_str().unwrap_or_default().replace('-', " ");
+    let seconds = answer.micros / 1_000_000;
+    let _ =
+        writeln!(text, "{NAME}{event}{NAME:#}  {}  {DIM}answered: {word}, after {seconds} s{DIM:#}", outcome(*came));
+    let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
+    if let Some(reason) = &answer.reason {
+        let _ = writeln!(text, "    {}", cut(&one_line(reason), SHOWN));
+    }
+}
+
+fn heard(text: &mut String, observed: &Observed) {
+    let Observed { event, session, calls, withheld: kept_out, .. } = observed;
+    let _ = writeln!(text, "{NAME}{event}{NAME:#}  heard by observers");
+    let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
+    calls.iter().for_each(|call| called(text, call));
+    withheld(text, kept_out.keys());
+}
+
+fn unheard(text: &mut String, dropped: &Dropped) {
+    let events: Vec<_> = dropped.events.iter().map(|(event, count)| format!("{count} × {}", one_line(event))).collect();
+    let _ = writeln!(text, "{WARNING}observers did not hear of{WARNING:#} {}", events.join(", "));
+    let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(&dropped.session));
+}
+
+fn called(text: &mut String, call: &CallRecord) {
+    let CallRecord { plugin, round, mode, fuel, micros, log, log_dropped, findings, .. } = call;
+    let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
+    let _ = writeln!(
+        text,
+        "    {NAME}{}{NAME:#} {} {DIM}(round {round}{audit}, fuel {fuel}, {micros} µs){DIM:#}",
+        one_line(plugin),
+        said(call)
+    );
+    for finding in findings {
+        let found = format!("{}: {}", finding.code, finding.explanation);
+        let _ = writeln!(text, "      found {}", cut(&one_line(&found), SHOWN));
+    }
+    for line in log {
+        let _ = writeln!(text, "      {DIM}log: {}{DIM:#}", cut(&one_line(&line.message), SHOWN));
+    }
+    if *log_dropped > 0 {
+        let _ = writeln!(text, "      {DIM}log: {log_dropped} more lines{DIM:#}");
+    }
+}
+
+/// What a plugin answered, or why it did not.
+pub(crate) fn said(call: &CallRecord) -> String {
+    if let Some(failure) = &call.failure {
+        let word = if failure.kind.is_timeout() { "timed out" } else { "failed" };
+        return format!("{ERROR}{word}{ERROR:#}: it {}", cut(&one_line(&failure.detail), SHOWN));
+    }
+    match call.verdict.as_deref().map(parsed) {
+        None => "heard it".to_owned(),
+        Some(Value::String(word)) => one_line(&word),
+        Some(Value::Object(fields)) if fields.len() == 1 => fields
+            .iter()
+            .map(|(word, value)| format!("{} {}", one_line(word), short(&without_nothing(value))))
+            .collect(),
+        Some(other) => short(&other),
+    }
+}
+
+/// Without what is not there.
+fn without_nothing(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let there = |value: &Value| !matches!(value, Value::Null | Value::Bool(false));
+            fields.iter().filter(|(_, value)| there(value)).map(|(key, value)| (key.clone(), value.clone())).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn withheld<'a>(text: &mut String, parts: impl Iterator<Item = &'a String>) {
+    let parts: Vec<_> = parts.map(|part| one_line(part)).collect();
+    if !parts.is_empty() {
+        let _ = writeln!(text, "    {DIM}the configuration keeps out of the log: {}{DIM:#}", parts.join(", "));
+    }
+}
+
+fn parsed(value: &RawValue) -> Value {
+    serde_json::from_str(value.get()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::describe;
+    use hookhost::audit::Line;
+
+    fn plain(record: &str) -> String {
+        let previous = "0".repeat(64);
+        let line = Line::parse(&format!(r#"{{"seq":7,"previous":"{previous}",{record}}}"#)).unwrap();
+        anstream::adapter::strip_str(&describe(&line)).to_string()
+    }
+
+    #[test]
+    fn an_event_shows_what_it_was_about_who_decided_why_and_what_each_plugin_said() {
+        let digest = "0".repeat(64);
+        let call = |plugin: &str, rest: &str| {
+            format!(
+                r#"{{"plugin":"{plugin}","digest":"{digest}","config":"{digest}","mode":"enforce","round":1,{rest},"fuel":12,"micros":34}}"#
+            )
+        };
+        let changes = call("bounded", r#""verdict":{"modify":{"command":"timeout 60 make"}}"#);
+        let rejects = call(
+            "guard",
+            r#""verdict":{"reject":{"reason":"no \u001b[2Jmake","code":null,"retryable":false,"stop":false}}"#,
+        );
+        let slow =
+            call("slow", r#""failure":{"kind":"deadline","detail":"did not answer within 5ms (limits.deadline)"}"#);
+        let text = plain(&format!(
+            r#""kind":"event","id":"s.0","session":"s","turn":2,"event":"before-tool-call","time":0,"outcome":"rejected","by":["guard"],"cause":"verdict","reason":"Rejected by guard: no \u001b[2Jmake","changed-by":["bounded"],"original":{{"id":"1","name":"bash","arguments":{{"command":"make"}}}},"final":{{"id":"1","name":"bash","arguments":{{"command":"timeout 60 make"}}}},"calls":[{changes},{slow},{rejects}],"unconcerned":["other"]"#
+        ));
+        assert_eq!(
+            text,
+            "7  1970-01-01 00:00:00.000Z  before-tool-call  rejected by guard\n\
+             \x20   session s, turn 2\n\
+             \x20   bash command=make\n\
+             \x20   changed by bounded\n\
+             \x20   - arguments.command: make\n\
+             \x20   + arguments.command: timeout 60 make\n\
+             \x20   Rejected by guard: no \u{fffd}[2Jmake\n\
+             \x20   bounded modify command=\"timeout 60 make\" (round 1, fuel 12, 34 µs)\n\
+             \x20   slow timed out: it did not answer within 5ms (limits.deadline) (round 1, fuel 12, 34 µs)\n\
+             \x20   guard reject reason=\"no \u{fffd}[2Jmake\" (round 1, fuel 12, 34 µs)\n\
+             \x20   not asked: other\n"
+        );
+    }
+
+    #[test]
+    fn every_other_kind_of_record_reads_as_what_it_is() {
+        for (record, said) in [
+            (r#""kind":"log","version":1,"time":0"#, "the log begins, format 1"),
+            (r#""kind":"session-ended","session":"s","time":0"#, "session ended\n    session s"),
+            (
+                r#""kind":"session","session":"s","time":0,"agent":"a","cwd":"/w","workspace":"/w","depth":1,"interactive":false,"parent":"p","tools":[],"models":[]"#,
+                "session of a\n    session s, in /w, depth 1, of session p",
+            ),
+            (
+                r#""kind":"answer","id":"s.0","session":"s","event":"before-tool-call","time":0,"outcome":"rejected","answer":{"kind":"nobody-there","reason":"nobody is there to answer","micros":1}"#,
+                "before-tool-call  rejected  answered: nobody there, after 0 s\n    session s\n    nobody is there",
+            ),
+            (
+                r#""kind":"dropped","session":"s","time":0,"events":{"stream-end":2}"#,
+                "observers did not hear of 2 × stream-end",
+            ),
+            (
+                r#""kind":"observed","id":"s.0","session":"s","event":"stream-end","time":0,"calls":[]"#,
+                "stream-end  heard by",
+            ),
+            (r#""kind":"later","time":0"#, "`later` is no kind of record"),
+        ] {
+            let text = plain(record);
+            assert!(text.starts_with("7  ") && text.contains(said), "{text}");
+        }
+    }
+}
