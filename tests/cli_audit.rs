@@ -225,7 +225,7 @@ fn verify_names_each_record_that_was_changed_removed_or_moved() {
     flaws(&|lines| lines[2] = lines[2].replacen("ls", "lx", 1), &["record 3 was changed"], json!(["changed"]));
     flaws(&|lines| drop(lines.remove(5)), &["record 6 was removed"], json!(["removed"]));
     flaws(&|lines| drop(lines.drain(1..8)), &["records 2 to 8 were removed"], json!(["removed"]));
-    flaws(&|lines| lines.swap(4, 5), &["record 5 was moved"], json!(["moved"]));
+    flaws(&|lines| lines.swap(4, 5), &["record 6 was moved"], json!(["moved"]));
     flaws(&|lines| lines.insert(6, lines[3].clone()), &["record 4 is there twice"], json!(["twice"]));
     // What is no record has no number, so the number is missing as well.
     flaws(
