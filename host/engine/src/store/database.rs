@@ -9,6 +9,7 @@ use super::StoreError;
 use crate::allowlist::AuditSettings;
 use crate::allowlist::Digest;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, Loggable as _};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,6 +62,7 @@ pub(super) fn create(path: &Path, now: u64) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
     // The keeper does it, off the path of events.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
     // From here on whoever finds it locked waits without holding up a thread.
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
     Ok(connection)
@@ -84,6 +86,7 @@ pub(crate) fn read(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, flags).map_err(of)?;
     connection.busy_timeout(PATIENCE).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
     // Whoever began it was cut off before there was anything in it.
     if is_begun(&connection, path)? { Ok(connection) } else { Err(StoreError::Missing(path.to_owned())) }
 }

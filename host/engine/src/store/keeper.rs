@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 /// Bytes from which on the WAL is moved into the database.
 const LARGE_WAL: u64 = 4 << 20;
 
+/// The same when the store is closed. Moving it flushes the disk, so a process that records one event seldom should; the
+/// next process reads what is left, so it must be little.
+const WAL_TO_LEAVE: u64 = 256 << 10;
+
 /// How long it rests when nothing can be written.
 const REST: Duration = Duration::from_millis(500);
 
@@ -48,6 +52,7 @@ fn keep(shared: &Shared, connection: &Connection) {
                 }
                 thread::sleep(Duration::from_millis(1));
             }
+            make_room(shared, connection, WAL_TO_LEAVE, "PRAGMA wal_checkpoint(TRUNCATE)");
             return;
         }
         // Others may come, to be written with it.
@@ -58,8 +63,8 @@ fn keep(shared: &Shared, connection: &Connection) {
             tracing::error!(%error, "records of the audit log are kept in memory, since they cannot be written");
             rest(shared, REST);
         }
-        if checkpoint && let Err(error) = make_room(shared, connection) {
-            tracing::warn!(%error, "the audit log's WAL could not be moved into the database");
+        if checkpoint {
+            make_room(shared, connection, LARGE_WAL, "PRAGMA wal_checkpoint(PASSIVE)");
         }
     }
 }
@@ -79,13 +84,16 @@ fn rest(shared: &Shared, time: Duration) {
     drop(rested);
 }
 
-/// A checkpoint that waits for nobody: what a reader still needs stays in the WAL.
-fn make_room(shared: &Shared, connection: &Connection) -> Result<(), StoreError> {
+/// A checkpoint, where the WAL is so large. It waits for nobody: what a reader still needs stays in the WAL.
+fn make_room(shared: &Shared, connection: &Connection, large: u64, checkpoint: &str) {
     let path = shared.path();
     let size = std::fs::metadata(database::wal(path)).map_or(0, |wal| wal.len());
-    if size < LARGE_WAL {
-        return Ok(());
+    if size < large {
+        return;
     }
-    let done = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    done.map_err(|error| StoreError::of(&error, path))
+    let done = connection.busy_timeout(Duration::ZERO);
+    if let Err(error) = done.and_then(|()| connection.query_row(checkpoint, [], |_| Ok(()))) {
+        let error = StoreError::of(&error, path);
+        tracing::warn!(%error, "the audit log's WAL could not be moved into the database");
+    }
 }

@@ -303,6 +303,25 @@ fn the_keeper_writes_what_is_kept_back() {
 }
 
 #[test]
+fn a_store_that_is_closed_over_and_over_leaves_a_small_wal_and_all_records() {
+    let (_folder, path) = file();
+    let wal = super::database::wal(&path);
+    let mut sizes = Vec::new();
+    for number in 0..100_u32 {
+        let store = Store::open(&path, 0).unwrap();
+        let record = format!(r#"{{"kind":"session-ended","session":"s","time":{number},"x":"{}"}}"#, "x".repeat(4000));
+        commit(&store, &unit("p", "s", 0, &[&record], view(&store, "p", "s", 0)));
+        drop(store);
+        sizes.push(std::fs::metadata(&wal).map_or(0, |wal| wal.len()));
+    }
+    assert!(sizes.iter().all(|&size| size < 512 << 10), "{sizes:?}");
+    // It is not the disk's turn each time.
+    assert!(sizes.iter().filter(|&&size| size == 0).count() <= 20, "{sizes:?}");
+    assert_eq!(lines(&path).len(), 101);
+    assert!(verify(&Log::open(&path).unwrap(), None).unwrap().is_sound());
+}
+
+#[test]
 fn when_too_much_waits_to_be_written_nothing_more_is_taken() {
     let (_folder, path) = file();
     let store = Store::open(&path, 0).unwrap();
