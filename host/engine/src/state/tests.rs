@@ -307,6 +307,7 @@ fn a_space_knows_whether_something_in_it_has_expired() {
     space.put("later", stored(Some(20)));
     space.put("soon", stored(Some(10)));
     assert!(!space.has_expired(9) && space.has_expired(10));
+    assert_eq!((space.live("soon", 9), space.live("soon", 10)), (Some(b"1".as_slice()), None));
     space.expire(10);
     assert_eq!((space.size_of("soon"), space.size_of("later")), (None, Some(6)));
     assert!(!space.has_expired(19) && space.has_expired(20));

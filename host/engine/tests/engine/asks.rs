@@ -39,8 +39,7 @@ async fn questions(entries: Vec<Entry>, command: &str) -> Vec<ApprovalRequest> {
     let session = session(entries, Some(approver.clone())).await;
     let settled = session.before_tool_call(bash(&session, command)).await;
     assert!(!matches!(settled.outcome, GateOutcome::Rejected(_)), "{settled:?}");
-    let asked = std::mem::take(&mut *approver.0.lock().unwrap());
-    asked
+    std::mem::take(&mut *approver.0.lock().unwrap())
 }
 
 fn approves(name: &str, granted: bool) -> Entry {

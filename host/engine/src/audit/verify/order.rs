@@ -3,11 +3,13 @@
 use super::Flaw;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The first and the last of numbers without a gap.
+type Run = (u64, u64);
+
 /// The numbers of a log's lines in the order in which they stand, as runs without a gap: of a sound log there is one.
 #[derive(Default)]
 pub(super) struct Order {
-    /// The first and the last number of each.
-    runs: Vec<(u64, u64)>,
+    runs: Vec<Run>,
 }
 
 impl Order {
@@ -39,7 +41,7 @@ impl Order {
     }
 
     /// Numbers that no line has, up to the highest that one has, and numbers that more than one has.
-    fn missing_and_twice(&self) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+    fn missing_and_twice(&self) -> (Vec<Run>, Vec<Run>) {
         let (mut missing, mut twice) = (Vec::new(), Vec::new());
         let mut sorted = self.runs.clone();
         sorted.sort_unstable();

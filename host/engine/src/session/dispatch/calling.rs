@@ -47,7 +47,7 @@ impl Dispatch<'_> {
         if self.session.is_tripped(plugin.name(), self.observes()) {
             return Err(Failure::new(
                 FailureKind::Tripped,
-                format!("failed {} times in a row and is not asked again in this session", FAILURES_TO_TRIP),
+                format!("failed {FAILURES_TO_TRIP} times in a row and is not asked again in this session"),
             ));
         }
         if self.size > entry.limits.input.get() {

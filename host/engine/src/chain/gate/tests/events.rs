@@ -136,7 +136,7 @@ impl Run {
     }
 
     /// The run without the plugin at `index`, which others then counted past: how the chain would be without it.
-    pub(super) fn as_if_without(mut self, index: usize) -> Self {
+    pub(super) fn without(mut self, index: usize) -> Self {
         let down = |member: usize| member - usize::from(member > index);
         self.heard.retain(|heard| heard.member != index);
         self.heard.iter_mut().for_each(|heard| heard.member = down(heard.member));
