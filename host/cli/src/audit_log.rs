@@ -1,7 +1,7 @@
 //! The user's audit log, which is in one database with the state of plugins, and what to do where it cannot be used.
 
 use crate::configuration;
-use crate::exit::Stop;
+use crate::exit::{Exit, Stop};
 use crate::output::{self, style::WARNING};
 use anyhow::anyhow;
 use hookhost::audit::{Log, LogError};
@@ -77,8 +77,8 @@ pub(crate) fn unusable(error: &StoreError) -> Stop {
 }
 
 /// The end of a command that has recorded something: what observers have not heard of in time is given up and counted, in
-/// the log and here.
-pub(crate) async fn finish(host: &Host) {
+/// the log and here. Where records are lost, a command that would have ended well has failed.
+pub(crate) async fn finish(host: &Host, ended: Result<Exit, Stop>) -> Result<Exit, Stop> {
     let warn = |text: &str| output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", output::one_line(text)));
     match host.drain(FOR_OBSERVERS).await {
         Ok(0) => {}
@@ -89,6 +89,10 @@ pub(crate) async fn finish(host: &Host) {
                 "plugins that observe did not hear of {given_up} {events} within {seconds} s; the log counts them"
             ));
         }
-        Err(error) => warn(&format!("the last records of the audit log could not be written: {error}")),
+        Err(error) => {
+            warn(&format!("the last records of the audit log could not be written: {error}"));
+            return ended.map(|exit| if exit == Exit::Done { Exit::Failed } else { exit });
+        }
     }
+    ended
 }

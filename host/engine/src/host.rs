@@ -70,7 +70,7 @@ impl Host {
     /// Opens a session.
     ///
     /// # Errors
-    /// If the schema of one of its tools is not a JSON Schema.
+    /// If the schema of one of its tools is not a JSON Schema, or its identifier is none or that of an open session.
     pub fn open_session(&self, spec: SessionSpec) -> Result<Session, SessionError> {
         Session::open(self.clone(), spec)
     }
@@ -201,7 +201,7 @@ impl HostBuilder {
     /// Loads every enabled entry, or none.
     ///
     /// # Errors
-    /// If a plugin cannot be loaded, or there is no room for the sandbox.
+    /// If a plugin cannot be loaded, the store cannot be used, or there is no room for the sandbox.
     pub async fn build(self) -> Result<Host, Error> {
         let mut entries: Vec<_> = self.config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));

@@ -45,6 +45,8 @@ pub enum Difference {
     },
     /// The value that stands, or the result in its place.
     Value,
+    /// What a person is asked, and by whom, or which plugin waived that.
+    Questions,
     /// What a plugin, which was asked then and now in the same round, answered.
     Verdict {
         /// The plugin.
@@ -160,8 +162,8 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Replayed>, seq: u64
         differences: Vec::new(),
     };
     let recorded = &compared.recorded;
-    for part in recorded.withheld.keys() {
-        compared.not_replayable.push(format!("the configuration kept `{part}` out of the log"));
+    if !recorded.withheld.is_empty() {
+        compared.not_replayable.push("the configuration kept a part of it out of the log".into());
     }
     if recorded.withheld.contains_key("original") {
         return compared;
@@ -216,6 +218,10 @@ fn differences(recorded: &Record, again: &Record) -> Vec<Difference> {
     };
     if recorded.outcome.is_no() == again.outcome.is_no() && stands(recorded) != stands(again) {
         differences.push(Difference::Value);
+    }
+    let asked = |record: &Record| (record.questions.clone(), record.approved_by.clone());
+    if recorded.outcome == again.outcome && asked(recorded) != asked(again) {
+        differences.push(Difference::Questions);
     }
     // What observers did is in a record of their own.
     if recorded.event.shape() == Shape::Observe {

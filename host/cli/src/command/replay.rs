@@ -78,6 +78,8 @@ fn describe(compared: &Compared) -> String {
         writeln!(text, "{then} {CHANGED}→{CHANGED:#} {now}")
     } else if differences.contains(&Difference::Value) {
         writeln!(text, "{then}, {CHANGED}with another value{CHANGED:#}")
+    } else if differences.contains(&Difference::Questions) {
+        writeln!(text, "{then}, {CHANGED}with other questions{CHANGED:#}")
     } else {
         writeln!(text, "{then}, {CHANGED}but a plugin answers otherwise{CHANGED:#}")
     };
@@ -115,6 +117,17 @@ fn describe_difference(text: &mut String, difference: &Difference, recorded: &Re
             let by = if by(again).is_empty() { by(recorded) } else { by(again) };
             let _ = writeln!(text, "    {CHANGED}the value that stands{CHANGED:#}, as {by} changed it");
             text.push_str(&difference::lines(&value(recorded), &value(again), SHOWN));
+        }
+        Difference::Questions => {
+            for (when, record) in [("then", recorded), ("now", again)] {
+                for question in &record.questions {
+                    let asked = format!("{} asks: {}", question.by, question.escalation.question);
+                    let _ = writeln!(text, "    {DIM}{when}:{DIM:#} {}", cut(&one_line(&asked), SHOWN));
+                }
+                if let Some(by) = &record.approved_by {
+                    let _ = writeln!(text, "    {DIM}{when}:{DIM:#} {} approves", one_line(by));
+                }
+            }
         }
         Difference::Verdict { plugin, round } => {
             let said = |record: &Record| call(record, plugin, *round).map(record::said).unwrap_or_default();

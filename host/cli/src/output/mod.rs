@@ -88,9 +88,10 @@ pub(crate) fn note(text: &str) {
 
 /// The text without what could steer a terminal: control characters become `�`, but for line breaks and tabs.
 pub(crate) fn printable(text: &str) -> String {
-    // The bidirectional controls reorder what is shown: a command could be made to look like another one.
+    // What reorders the text or is not seen in it: a command could be made to look like another one.
     let steers = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{200b}'..='\u{200f}' | '\u{61c}' | '\u{feff}')
     };
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

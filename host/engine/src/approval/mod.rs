@@ -49,7 +49,7 @@ pub struct ApprovalRequest {
     /// Where a plugin gave a result in its place: that result, as JSON. Then the value does not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<ProposedResponse>,
-    /// Who asks what, in chain order, the configuration after the plugins; never empty.
+    /// Who asks what: the configuration first, then the plugins in chain order; never empty.
     pub questions: Vec<Question>,
     /// How long the answer is waited for, from the asking on; then it is no. Serialises as `deadline-ms`, in milliseconds.
     #[serde(rename = "deadline-ms", serialize_with = "milliseconds")]

@@ -7,11 +7,11 @@ use crate::session::OutcomeKind;
 use crate::store::{self, StoreError};
 use rusqlite::Connection;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Lines that are read from a database at a time.
-const PAGE: u32 = 256;
+/// Lines that are read from a database at a time. Each may be large.
+const PAGE: u32 = 32;
 
 /// The longest line that is read from a file, in bytes: far more than the limits of events let a record be.
 const LONGEST: u64 = 1 << 30;
@@ -71,8 +71,8 @@ pub(super) struct Stored {
     /// Which one, from 1, in the order in which they stand.
     pub(super) number: u64,
     pub(super) text: String,
-    /// The hash that is stored with it; an export has none.
-    pub(super) hash: Option<Digest>,
+    /// The number and the hash that are stored with it; an export has none.
+    pub(super) row: Option<(i64, Digest)>,
     /// Whether nothing of it is missing, as far as one can see: its line break is there.
     pub(super) whole: bool,
 }
@@ -83,17 +83,21 @@ impl Log {
     /// # Errors
     /// If there is none, or it is not a log that this version can read.
     pub fn open(path: &Path) -> Result<Self, LogError> {
-        let mut file = File::open(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => StoreError::Missing(path.to_owned()).into(),
-            _ => io(&error, path),
-        })?;
-        let mut magic = Vec::new();
-        file.by_ref().take(16).read_to_end(&mut magic).map_err(|error| io(&error, path))?;
-        if magic.is_empty() {
-            return Err(StoreError::Missing(path.to_owned()).into());
+        // SQLite looks first: were the file opened and closed beside it, every lock that this process has on it would end.
+        let source = match store::read(path) {
+            Ok(connection) => Source::Database(connection),
+            Err(StoreError::Foreign(_)) => Source::File,
+            Err(error) => return Err(error.into()),
+        };
+        let log = Self { path: path.to_owned(), source };
+        if let Source::File = log.source {
+            let first = log.stored(0)?.next().transpose()?;
+            // One that is cut off in its midst says at least what it was to be.
+            if !first.is_some_and(|line| Line::parse(&line.text).is_ok() || line.text.starts_with(r#"{"seq":"#)) {
+                return Err(StoreError::Foreign(path.to_owned()).into());
+            }
         }
-        let source = if magic == b"SQLite format 3\0" { Source::Database(store::read(path)?) } else { Source::File };
-        Ok(Self { path: path.to_owned(), source })
+        Ok(log)
     }
 
     /// The file.
@@ -147,12 +151,12 @@ impl Log {
                 path: &self.path,
                 number: after,
                 page: Vec::new().into_iter(),
-                last: after,
+                // From the beginning on, whatever it is numbered.
+                next: if after == 0 { i64::MIN } else { after.cast_signed().saturating_add(1) },
                 ended: false,
             },
             Source::File => {
-                let mut file = File::open(&self.path).map_err(|error| io(&error, &self.path))?;
-                file.rewind().map_err(|error| io(&error, &self.path))?;
+                let file = File::open(&self.path).map_err(|error| io(&error, &self.path))?;
                 StoredLines::File { path: &self.path, lines: BufReader::new(file), number: 0, ended: false }
             }
         })
@@ -216,8 +220,11 @@ impl std::fmt::Debug for Lines<'_> {
 
 /// The version that a log's first line names, where that is not ours.
 pub(super) fn other_version(line: &Line) -> Option<u32> {
+    if line.seq() != 1 {
+        return None;
+    }
     match line.entry() {
-        Ok(Entry::Log(begins)) if line.seq() == 1 && begins.version != super::VERSION => Some(begins.version),
+        Ok(Entry::Log(begins)) if begins.version != super::VERSION => Some(begins.version),
         _ => None,
     }
 }
@@ -229,7 +236,7 @@ pub(super) enum StoredLines<'a> {
         path: &'a Path,
         number: u64,
         page: std::vec::IntoIter<(i64, [u8; 32], String)>,
-        last: u64,
+        next: i64,
         ended: bool,
     },
     File {
@@ -245,13 +252,13 @@ impl Iterator for StoredLines<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Database { connection, path, number, page, last, ended } => {
+            Self::Database { connection, path, number, page, next, ended } => {
                 if *ended {
                     return None;
                 }
                 if page.len() == 0 {
-                    match read_page(connection, *last) {
-                        Ok(next) => *page = next.into_iter(),
+                    match read_page(connection, *next) {
+                        Ok(read) => *page = read.into_iter(),
                         Err(error) => {
                             *ended = true;
                             return Some(Err(StoreError::of(&error, path).into()));
@@ -262,9 +269,12 @@ impl Iterator for StoredLines<'_> {
                     *ended = true;
                     return None;
                 };
-                *last = seq.cast_unsigned();
+                match seq.checked_add(1) {
+                    Some(after) => *next = after,
+                    None => *ended = true,
+                }
                 *number += 1;
-                Some(Ok(Stored { number: *number, text, hash: Some(Digest::from_bytes(hash)), whole: true }))
+                Some(Ok(Stored { number: *number, text, row: Some((seq, Digest::from_bytes(hash))), whole: true }))
             }
             Self::File { path, lines, number, ended } => {
                 if *ended {
@@ -278,7 +288,7 @@ impl Iterator for StoredLines<'_> {
                         *number += 1;
                         let whole = bytes.pop_if(|last| *last == b'\n').is_some();
                         let text = String::from_utf8_lossy(&bytes).into_owned();
-                        Some(Ok(Stored { number: *number, text, hash: None, whole }))
+                        Some(Ok(Stored { number: *number, text, row: None, whole }))
                     }
                     Err(error) => {
                         *ended = true;
@@ -290,10 +300,10 @@ impl Iterator for StoredLines<'_> {
     }
 }
 
-fn read_page(connection: &Connection, after: u64) -> rusqlite::Result<Vec<(i64, [u8; 32], String)>> {
+fn read_page(connection: &Connection, from: i64) -> rusqlite::Result<Vec<(i64, [u8; 32], String)>> {
     let mut page =
-        connection.prepare_cached("SELECT seq, hash, line FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
-    let rows = page.query_map((after.cast_signed(), PAGE), |row| {
+        connection.prepare_cached("SELECT seq, hash, line FROM audit WHERE seq >= ?1 ORDER BY seq LIMIT ?2")?;
+    let rows = page.query_map((from, PAGE), |row| {
         // Whatever somebody has put there is to be shown, not stumbled over.
         let hash = row.get::<_, Vec<u8>>(1).ok().and_then(|hash| hash.try_into().ok()).unwrap_or_default();
         let line = match row.get_ref(2)? {

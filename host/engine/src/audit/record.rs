@@ -337,6 +337,34 @@ pub struct Dropped {
     pub events: BTreeMap<String, u64>,
 }
 
+impl Record {
+    /// Of an event that nobody has been asked about yet.
+    pub(crate) fn new(event: EventKind, original: Box<RawValue>) -> Self {
+        Self {
+            id: String::new(),
+            session: String::new(),
+            turn: 0,
+            event,
+            time: 0,
+            outcome: OutcomeKind::Observed,
+            by: Vec::new(),
+            cause: None,
+            reason: None,
+            changed_by: Vec::new(),
+            original,
+            last: None,
+            response: None,
+            raw: None,
+            questions: Vec::new(),
+            approved_by: None,
+            calls: Vec::new(),
+            unconcerned: Vec::new(),
+            not_replayable: Vec::new(),
+            withheld: BTreeMap::new(),
+        }
+    }
+}
+
 impl Inputs {
     /// Whether it learnt nothing.
     #[must_use]

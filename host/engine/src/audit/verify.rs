@@ -29,6 +29,9 @@ pub struct Report {
     pub more_flaws: u64,
     /// The number of the line whose hash is the head that was asked for.
     pub head_at: Option<u64>,
+    /// Whether something vouches for the content of the last line: the hash that a database has beside it, or the head
+    /// that was asked for. Beside the last line of an export there is none.
+    pub last_is_vouched_for: bool,
     /// The file ends in the midst of this line: whoever wrote it was cut off. What stands before is as it was.
     pub cut_at: Option<u64>,
     /// Sessions without an end, with the number of their last record: their agent is at work, or was cut off.
@@ -47,6 +50,8 @@ pub enum Flaw {
     Moved(u64),
     /// A number stands there twice.
     Twice(u64),
+    /// The log does not begin with the record that every log begins with.
+    NoBeginning,
     /// What stands on this line is no record.
     Unreadable {
         /// Which line, from 1.
@@ -66,6 +71,9 @@ impl fmt::Display for Flaw {
             Self::Removed(first, last) => write!(f, "records {first} to {last} were removed"),
             Self::Moved(seq) => write!(f, "record {seq} was moved"),
             Self::Twice(seq) => write!(f, "record {seq} is there twice"),
+            Self::NoBeginning => {
+                f.write_str("the log does not begin as every log does: its beginning was removed or changed")
+            }
             Self::Unreadable { line, problem } => write!(f, "line {line} is {problem}"),
             Self::HeadMissing(head) => {
                 write!(f, "no record has the hash {head}: the end of the log was removed, or all of it rewritten")
@@ -82,7 +90,7 @@ impl Report {
     }
 
     fn flaw(&mut self, flaw: Flaw) {
-        if self.flaws.last() == Some(&flaw) {
+        if self.flaws.last() == Some(&flaw) || (matches!(flaw, Flaw::Moved(_)) && self.flaws.contains(&flaw)) {
             return;
         }
         if self.flaws.len() < MOST { self.flaws.push(flaw) } else { self.more_flaws += 1 }
@@ -117,8 +125,14 @@ pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
         }
         report.lines += 1;
         let hash = line.hash();
-        if next.hash.is_some_and(|stored| stored != hash) {
+        if next.row.is_some_and(|(_, stored)| stored != hash) {
             report.flaw(Flaw::Changed(line.seq()));
+        }
+        if next.row.is_some_and(|(seq, _)| u64::try_from(seq) != Ok(line.seq())) {
+            report.flaw(Flaw::Moved(line.seq()));
+        }
+        if report.lines == 1 && !matches!(line.entry(), Ok(Entry::Log(_))) && line.seq() == 1 {
+            report.flaw(Flaw::NoBeginning);
         }
         if head == Some(hash) {
             report.head_at = Some(line.seq());
@@ -128,9 +142,13 @@ pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
             report.flaw(Flaw::Changed(line.seq().saturating_sub(1).max(1)));
         }
         // Where the database has the hash that was written, one changed line is not two.
-        before = next.hash.unwrap_or(hash);
+        before = next.row.map_or(hash, |(_, stored)| stored);
+        report.last_is_vouched_for = next.row.is_some() || head == Some(hash);
         report.head = Some(hash);
         note_session(&mut report, &line);
+    }
+    if report.lines == 0 {
+        report.flaw(Flaw::NoBeginning);
     }
     for flaw in order.flaws() {
         report.flaw(flaw);

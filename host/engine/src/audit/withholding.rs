@@ -8,18 +8,31 @@ use crate::allowlist::AuditSettings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// What stands in place of a masked value.
+const MASKED: &str = "(masked)";
 
 /// The record as the log is to hold it.
 pub(super) fn record(mut record: Record, settings: &AuditSettings) -> Record {
     let mut parts = Withholding { settings, parts: std::mem::take(&mut record.withheld) };
     parts.json("original", &mut record.original);
+    let hides_arguments = parts.parts.get("original").is_some_and(|withheld| {
+        withheld.masked_unlisted > 0 || withheld.masked.iter().any(|at| at.contains("/arguments"))
+    });
     parts.json_if_any("final", &mut record.last);
     parts.json_if_any("response", &mut record.response);
     parts.text_if_any("raw", &mut record.raw);
     parts.text_if_any("reason", &mut record.reason);
     for (index, question) in record.questions.iter_mut().enumerate() {
         parts.text(&format!("questions/{index}"), &mut question.escalation.question);
+    }
+    for call in record.calls.iter_mut().filter(|_| hides_arguments) {
+        // A rewritten action says the same again.
+        if let Some(verdict) = call.verdict.as_mut().filter(|verdict| verdict.get().starts_with(r#"{"rewrite""#)) {
+            *verdict = raw(&json!({ "rewrite": MASKED }));
+        }
     }
     parts.calls(&mut record.calls);
     record.withheld = parts.parts;
@@ -88,7 +101,7 @@ impl Withholding<'_> {
     /// A value of a plugin's state, whose key is masked as one of a JSON object is.
     fn state(&mut self, part: &str, key: &str, value: &mut Bytes) {
         if self.settings.mask.iter().any(|pattern| pattern.matches(key)) {
-            *value = Bytes::from("(masked)".to_owned());
+            *value = Bytes::from(MASKED.to_owned());
             self.parts.insert(part.to_owned(), Withheld { masked: vec![String::new()], ..Withheld::default() });
         } else {
             self.text(part, value);
@@ -120,10 +133,38 @@ impl Withholding<'_> {
     fn json(&mut self, part: &str, value: &mut Box<RawValue>) {
         let (recorded, withheld) = withhold(value, self.settings);
         if !withheld.is_nothing() {
-            *value = recorded.into_owned();
+            let repeats = withheld.masked_unlisted > 0 || withheld.masked.iter().any(|at| at.contains("/arguments"));
+            *value = if repeats { without_actions(&recorded) } else { recorded.into_owned() };
             self.parts.insert(part.to_owned(), withheld);
         }
     }
+}
+
+/// The action of a tool call says again what is in its arguments, under other keys: where something is masked in these, it
+/// is masked as a whole.
+fn without_actions(value: &RawValue) -> Box<RawValue> {
+    fn mask(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                if fields.contains_key("arguments")
+                    && let Some(action) = fields.get_mut("action")
+                {
+                    *action = MASKED.into();
+                }
+                fields.values_mut().for_each(mask);
+            }
+            Value::Array(items) => items.iter_mut().for_each(mask),
+            _ => {}
+        }
+    }
+    // What is nested too deep to be looked into is left out.
+    serde_json::from_str(value.get()).map_or_else(
+        |_| raw(MASKED),
+        |mut value| {
+            mask(&mut value);
+            raw(&value)
+        },
+    )
 }
 
 #[cfg(test)]

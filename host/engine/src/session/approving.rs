@@ -79,10 +79,11 @@ impl<'a> Asked<'a> {
         };
         let mut unanswered = Unanswered { session, info, began: Instant::now(), answer: Some(answer(given_up)) };
         let answered = approval::resolve(session.host.approver(), request.clone()).await;
-        unanswered.answer = None;
-
         let mut answer = answer(answered);
+        // Should nobody wait for the log either, this is what came of it: not a yes, as nothing runs.
+        unanswered.answer = Some(Answer { outcome: OutcomeKind::Rejected, ..answer.clone() });
         let not_recorded = session.record(info, &answer, Vec::new(), Due::Now).await.err();
+        unanswered.answer = None;
         let rejection = match (not_recorded, &answer.answer) {
             (None, answered) if answered.is_approved() => return Ok(answer),
             (Some(error), answered) if answered.is_approved() => {

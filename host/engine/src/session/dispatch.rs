@@ -13,8 +13,9 @@ use crate::chain::{self, Answer, Asker, Decision, Gate, Member, Objection, Passa
 use crate::contract::{self, Task};
 use crate::event::{CollectEvent, Dispatched, EventKind, GateEvent, Shape, TransformEvent};
 use crate::plugin::Plugin;
-use crate::sandbox::capability::EventFacts;
+use crate::sandbox::capability::{Effects, EventFacts};
 use crate::sandbox::{Failure, FailureKind};
+use crate::state::Writes;
 use effects::Ledger;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -26,7 +27,11 @@ pub(crate) struct Dispatch<'a> {
     facts: EventFacts,
     chain: &'a [Plugin],
     ledger: Vec<Ledger>,
+    /// What the last call did, until it is known whether its answer is valid.
+    returned: Option<(usize, Option<Writes>, Effects)>,
     record: Record,
+    /// Whether the record has been written, or is not to be.
+    concluded: bool,
     answer: Option<ApproversAnswer>,
     /// What is given again of an event that was recorded.
     recall: Option<Recall>,
@@ -44,6 +49,18 @@ pub(super) struct Beginning {
     pub(super) await_observers: bool,
 }
 
+/// Whoever sent the event waits no more. It has been asked about, and that is recorded; nothing of it holds.
+impl Drop for Dispatch<'_> {
+    fn drop(&mut self) {
+        if self.concluded || self.recall.is_some() {
+            return;
+        }
+        self.record.outcome = OutcomeKind::Cancelled;
+        self.record.not_replayable.push("it was given up before it was settled".into());
+        self.session.record_soon(&self.info, &self.record);
+    }
+}
+
 impl<'a> Dispatch<'a> {
     pub(super) fn new(
         session: &'a Arc<Shared>,
@@ -57,27 +74,25 @@ impl<'a> Dispatch<'a> {
             id: facts.id.clone(),
             session: info.id.clone(),
             turn: info.turn,
-            event,
             time: facts.time,
-            outcome: OutcomeKind::Observed,
-            by: Vec::new(),
-            cause: None,
-            reason: None,
-            changed_by: Vec::new(),
-            original,
-            last: None,
-            response: None,
             raw: facts.raw.clone(),
-            questions: Vec::new(),
-            approved_by: None,
-            calls: Vec::new(),
-            unconcerned: Vec::new(),
-            not_replayable: Vec::new(),
-            withheld: std::collections::BTreeMap::new(),
+            ..Record::new(event, original)
         };
-        let size = record.original.get().len();
-        let ledger = chain.iter().map(|_| Ledger::default()).collect();
-        Self { session, info, facts, chain, ledger, record, answer: None, recall, await_observers, size }
+        Self {
+            session,
+            info,
+            facts,
+            chain,
+            ledger: chain.iter().map(|_| Ledger::default()).collect(),
+            returned: None,
+            size: record.original.get().len(),
+            record,
+            // Whoever feeds records in by hand does not write any.
+            concluded: event == EventKind::AuditRecord,
+            answer: None,
+            recall,
+            await_observers,
+        }
     }
 
     /// Tells observers of an event that has been settled and recorded.
@@ -89,7 +104,10 @@ impl<'a> Dispatch<'a> {
         size: usize,
     ) -> Self {
         let beginning = Beginning { info, facts, recall: None, await_observers: true };
-        Self { size, ..Self::new(session, event, beginning, RawValue::NULL.to_owned()) }
+        let mut dispatch = Self::new(session, event, beginning, RawValue::NULL.to_owned());
+        dispatch.size = size;
+        dispatch.concluded = true;
+        dispatch
     }
 
     /// Settles a gate event.
@@ -233,16 +251,20 @@ impl<'a> Dispatch<'a> {
 
     /// Records what happened, and has those told who listen.
     pub(crate) async fn observe<E: Dispatched<Return = ()>>(&mut self, payload: E::Payload) {
-        // Whoever feeds records in by hand does not write any.
-        if E::KIND != EventKind::AuditRecord
+        if !self.concluded
             && let Err(error) = self.conclude(Due::Soon).await
         {
-            tracing::error!(%error, event = %E::KIND, "an event could not be recorded");
+            self.record_without_effects(&error);
         }
         if self.chain.is_empty() {
             return;
         }
         if self.await_observers {
+            // What they hear of has been written before.
+            if let Err(error) = self.session.host.store().flush().await {
+                tracing::error!(%error, event = %E::KIND, "observers do not hear of what cannot be recorded");
+                return;
+            }
             self.hear::<E>(&payload).await;
             self.conclude_observed().await;
         } else {
@@ -261,8 +283,10 @@ impl<'a> Dispatch<'a> {
     }
 
     /// The record, and what a person answered.
-    pub(super) fn finish(self) -> (Record, Option<ApproversAnswer>) {
-        (self.record, self.answer)
+    pub(super) fn finish(mut self) -> (Record, Option<ApproversAnswer>) {
+        self.concluded = true;
+        let blank = Record::new(self.record.event, RawValue::NULL.to_owned());
+        (std::mem::replace(&mut self.record, blank), self.answer.take())
     }
 
     fn members(&self) -> Vec<Member> {

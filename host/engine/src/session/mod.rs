@@ -36,13 +36,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Failures in a row after which a plugin is not asked again in a session.
 pub const FAILURES_TO_TRIP: u32 = 3;
 
+/// Most bytes of a session's identifier.
+const MOST_ID: usize = 256;
+
+/// Most notices that wait for the agent to take them.
+const MOST_NOTICES: usize = 256;
+
 /// Most reminders that a session keeps; the oldest go first.
 const MOST_REMINDERS: usize = 64;
 
 /// What a session is.
 #[derive(Clone, Debug)]
 pub struct SessionSpec {
-    /// Unique among all sessions; absent: a fresh UUID.
+    /// Unique among all sessions, 1 to 256 bytes without control characters; absent: a fresh UUID. One that was there
+    /// before is the same session, taken up again with the state that plugins have of it.
     pub id: Option<String>,
     /// The agent program, such as `hookhost`.
     pub agent: String,
@@ -104,6 +111,11 @@ impl SessionSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
+    /// An identifier that is none.
+    #[error(
+        "`{0}` is no identifier of a session: it has 1 to {MOST_ID} bytes and no control characters; give none, and it is made"
+    )]
+    Id(String),
     /// A session of that identifier is open: the two would share and erase each other's state.
     #[error("a session `{0}` is open already: give each its own identifier, or none")]
     Open(String),
@@ -172,9 +184,15 @@ impl Session {
     pub(crate) fn open(host: Host, spec: SessionSpec) -> Result<Self, SessionError> {
         let schemas = Schemas::compile(&spec)?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
+            return Err(SessionError::Id(id.escape_debug().to_string()));
+        }
         if !host.claim(&id) {
             return Err(SessionError::Open(id));
         }
+        // A session may be taken up again by any process: its events then go on from another number.
+        let is_taken_up = spec.id.is_some() && host.store().keeps_log();
+        let first_event = if is_taken_up { now().saturating_mul(1000) } else { 0 };
         let life = Life {
             failures: HashMap::new(),
             reminders: Vec::new(),
@@ -189,7 +207,7 @@ impl Session {
             id,
             order: tokio::sync::Mutex::new(()),
             turn: AtomicU32::new(0),
-            events: AtomicU64::new(0),
+            events: AtomicU64::new(first_event),
             told_records: AtomicU64::new(0),
             life: Mutex::new(life),
             observers: observers::Observers::default(),
@@ -334,8 +352,14 @@ impl Shared {
 impl Drop for Session {
     fn drop(&mut self) {
         self.shared.record_end(&self.shared.info());
-        self.shared.host.store().forget(&self.shared.id);
         self.shared.host.release(&self.shared.id);
+    }
+}
+
+impl Drop for Shared {
+    /// Observers may still have been at work when the agent had closed the session.
+    fn drop(&mut self) {
+        self.host.store().forget(&self.id);
     }
 }
 
@@ -366,7 +390,10 @@ impl Shared {
     }
 
     fn notice(&self, text: String) {
-        self.life().notices.push(text);
+        let mut life = self.life();
+        if life.notices.len() < MOST_NOTICES {
+            life.notices.push(text);
+        }
     }
 
     fn transcript(&self) -> Arc<dyn Transcript> {

@@ -73,7 +73,11 @@ pub(super) fn tell<E: Dispatched<Return = ()>>(
     let shared = Arc::clone(session);
     let tell = async move {
         // What they hear of has been written before.
-        let _ = shared.host.store().flush().await;
+        if let Err(error) = shared.host.store().flush().await {
+            tracing::error!(%error, event = %E::KIND, "observers do not hear of what cannot be recorded");
+            shared.observers.waiting().drop_event(E::KIND);
+            return;
+        }
         let mut dispatch = Dispatch::to_tell(&shared, E::KIND, info, facts, bytes);
         dispatch.hear::<E>(&payload).await;
         // The record of a record would never end.

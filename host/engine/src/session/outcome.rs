@@ -102,6 +102,8 @@ pub enum OutcomeKind {
     Collected,
     /// It happened; observers hear of it.
     Observed,
+    /// Whoever sent the event gave it up before it was settled: nothing of it runs.
+    Cancelled,
 }
 
 impl OutcomeKind {
@@ -115,6 +117,7 @@ impl OutcomeKind {
         Self::Withheld,
         Self::Collected,
         Self::Observed,
+        Self::Cancelled,
     ];
 
     /// The word.
@@ -129,6 +132,7 @@ impl OutcomeKind {
             Self::Withheld => "withheld",
             Self::Collected => "collected",
             Self::Observed => "observed",
+            Self::Cancelled => "cancelled",
         }
     }
 

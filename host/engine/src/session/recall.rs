@@ -32,20 +32,19 @@ impl Recall {
         }
         Snapshot::new(move || {
             let mut spaces = own.read_spaces()?;
-            for read in used.iter().flat_map(|used| &used.read) {
+            // A call may have learnt a value of which a later one learnt only the size.
+            let (values, sizes): (Vec<_>, Vec<_>) =
+                used.iter().flat_map(|used| &used.read).partition(|read| read.value.is_some());
+            for read in sizes.into_iter().chain(values) {
                 let space = match read.scope {
                     Scope::Session => Arc::make_mut(&mut spaces.session),
                     Scope::Plugin => Arc::make_mut(&mut spaces.plugin),
                 };
-                let value = match (&read.value, read.size) {
-                    (Some(value), _) => Some(value.0.clone()),
+                match (&read.value, read.size) {
+                    (Some(value), _) => space.put(&read.key, Stored { value: value.0.clone(), expires: None }),
                     // Only its size was learnt, so only that can have mattered.
-                    (None, Some(size)) => Some(vec![0; size.saturating_sub(read.key.len())]),
-                    (None, None) => None,
-                };
-                match value {
-                    Some(value) => space.put(&read.key, Stored { value, expires: None }),
-                    None => space.remove(&read.key),
+                    (None, Some(size)) => space.put_size(&read.key, size),
+                    (None, None) => space.remove(&read.key),
                 }
             }
             spaces.used = used[0].used;

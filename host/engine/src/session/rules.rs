@@ -71,7 +71,11 @@ impl Rules<'_> {
         if let Some(schema) = self.schemas.0.get(&call.name)
             && let Err(error) = schema.validate(arguments)
         {
-            return Err(format!("changed the arguments to some that `{}` does not take: {error}", call.name));
+            return Err(format!(
+                "changed the arguments to some that `{}` does not take: {}",
+                call.name,
+                error.masked()
+            ));
         }
         Ok(self.actions.call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
     }

@@ -11,6 +11,8 @@ pub(crate) struct Space {
     bytes: usize,
     /// When the first of the values expires.
     next_expiry: Option<Time>,
+    /// Of which no more is known than the bytes of key and value: in a replay.
+    sizes: BTreeMap<String, usize>,
 }
 
 /// A value, and how long it lives.
@@ -34,7 +36,13 @@ impl Space {
 
     /// What a key and its value occupy, also where it has expired.
     pub(crate) fn size_of(&self, key: &str) -> Option<usize> {
-        self.values.get(key).map(|stored| key.len() + stored.value.len())
+        let known = self.values.get(key).map(|stored| key.len() + stored.value.len());
+        known.or_else(|| self.sizes.get(key).copied())
+    }
+
+    /// Whether no more is known than that there is something.
+    pub(crate) fn is_unknown(&self, key: &str) -> bool {
+        self.sizes.contains_key(key)
     }
 
     pub(crate) fn put(&mut self, key: &str, stored: Stored) {
@@ -44,7 +52,14 @@ impl Space {
         self.values.insert(key.to_owned(), stored);
     }
 
+    /// Puts something there of which only the bytes of key and value are known.
+    pub(crate) fn put_size(&mut self, key: &str, size: usize) {
+        self.remove(key);
+        self.sizes.insert(key.to_owned(), size);
+    }
+
     pub(crate) fn remove(&mut self, key: &str) {
+        self.sizes.remove(key);
         if let Some(old) = self.values.remove(key) {
             self.bytes -= key.len() + old.value.len();
         }

@@ -257,6 +257,7 @@ fn what_a_view_learnt_is_noted_and_what_it_did_not_ask_for_is_not() {
     let written: Vec<_> = writes.iter().map(|(_, key, write)| (key, write.clone())).collect();
     let set = Write::Set { value: b"2".to_vec(), expires: None };
     assert_eq!(written, [("deleted", Write::Delete), ("written", set)]);
+    assert!(!writes.is_empty());
 }
 
 #[test]
@@ -295,6 +296,14 @@ fn a_state_that_cannot_be_read_is_unavailable_and_is_read_once() {
     assert_eq!(View::new(Arc::clone(&snapshot), 1000, 0).delete(Scope::Session, "k"), why);
     assert_eq!(snapshot.read_spaces().map(|_| ()), Err("the disk is gone".into()));
     assert_eq!(reads.load(std::sync::atomic::Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_number_is_added_to_what_has_not_expired() {
+    let before = Stored { value: b"5".to_vec(), expires: Some(10) };
+    let after = |now| Space::after(Some(&before), &Write::Add(2), now);
+    assert_eq!(after(9), Some(Stored { value: b"7".to_vec(), expires: Some(10) }));
+    assert_eq!(after(10), Some(Stored { value: b"2".to_vec(), expires: None }));
 }
 
 #[test]

@@ -227,7 +227,9 @@ impl View {
 
     fn read(&mut self, scope: Scope, key: &str) -> Result<Option<Vec<u8>>, StateError> {
         let now = self.now;
-        let value = self.spaces()?.of(scope).live(key, now).map(<[u8]>::to_vec);
+        let space = self.spaces()?.of(scope);
+        let (value, is_unknown) = (space.live(key, now).map(<[u8]>::to_vec), space.is_unknown(key));
+        self.reads.incomplete |= is_unknown;
         self.note(scope, key, Read::Value(value.clone()));
         Ok(value)
     }

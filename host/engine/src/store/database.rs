@@ -95,7 +95,12 @@ pub(crate) fn read(path: &Path) -> Result<Connection, StoreError> {
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<(u64, Digest)> {
     let mut last = connection.prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?;
     let last = last.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?))).optional()?;
-    Ok(last.map_or((0, BEFORE_THE_FIRST), |(seq, hash)| (seq.cast_unsigned(), Digest::from_bytes(hash))))
+    match last {
+        None => Ok((0, BEFORE_THE_FIRST)),
+        // What somebody has numbered so cannot be continued.
+        Some((seq, _)) if !(1..i64::MAX).contains(&seq) => Err(rusqlite::Error::IntegralValueOutOfRange(0, seq)),
+        Some((seq, hash)) => Ok((seq.cast_unsigned(), Digest::from_bytes(hash))),
+    }
 }
 
 /// Appends one record behind the line `head`; gives the new head.
@@ -119,7 +124,14 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(of)?;
     match (application, version) {
         (0, 0) if tables == 0 => Ok(false),
-        (APPLICATION, version) if version == i64::from(audit::VERSION) => Ok(true),
+        (APPLICATION, version) if version == i64::from(audit::VERSION) => {
+            // Damage that one would meet later is better met before anything runs.
+            head(connection).map_err(of)?;
+            for table in ["audit", "space", "value"] {
+                connection.prepare(&format!("SELECT * FROM {table}")).map(drop).map_err(of)?;
+            }
+            Ok(true)
+        }
         (APPLICATION, found) => Err(StoreError::Version { path: path.to_owned(), found, known: audit::VERSION }),
         _ => Err(StoreError::Foreign(path.to_owned())),
     }
@@ -147,10 +159,14 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
         std::fs::create_dir_all(folder).map_err(of)?;
     }
     let mut options = std::fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    // One that is there is left alone: to close it, too, would end every lock that SQLite has on it in this process.
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop).map_err(of)
+    match options.open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop).map_err(of),
+    }
 }
 
 /// The file beside the database to which commits are appended.

@@ -56,6 +56,16 @@ impl StoreError {
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
             Some(ErrorCode::NotADatabase) => Self::Foreign(path),
             Some(ErrorCode::DiskFull) => Self::Full(path),
+            Some(ErrorCode::SystemIoFailure) if error.sqlite_error().is_some_and(is_for_lack_of_room) => {
+                Self::Full(path)
+            }
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::Io {
+                path,
+                problem: format!("{problem}; SQLite has to be able to write to it and its folder, also to read it"),
+            },
+            // A table that is not there, and what is not of its column's type.
+            Some(ErrorCode::Unknown) => Self::Damaged { path, problem },
+            None if !matches!(error, rusqlite::Error::SqliteFailure(..)) => Self::Damaged { path, problem },
             _ => Self::Io { path, problem },
         }
     }
@@ -68,4 +78,9 @@ impl StoreError {
     pub(super) fn is_passing(&self) -> bool {
         matches!(self, Self::Locked(_))
     }
+}
+
+/// The memory that processes share beside a WAL could not be made as large as it has to be.
+fn is_for_lack_of_room(error: &rusqlite::ffi::Error) -> bool {
+    error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
 }

@@ -60,9 +60,10 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
     if report.is_sound() && args.head.is_none() {
         let log = args.log.log.as_deref().map(|log| format!(" --log {}", quoted(&log.to_string_lossy())));
         let log = one_line(&log.unwrap_or_default());
+        let what = if report.last_is_vouched_for { "removed" } else { "removed, and its last record not changed," };
         let _ = writeln!(
             text,
-            "  {DIM}That its end was not removed no log can show by itself. Note the head elsewhere; later:\n  hookhost audit \
+            "  {DIM}That its end was not {what} no log can show by itself. Note the head elsewhere; later:\n  hookhost audit \
              verify{log} --head HEAD{DIM:#}"
         );
     }
@@ -74,13 +75,14 @@ fn count(number: u64, one: &str, many: &str) -> String {
 }
 
 fn as_json(log: &Log, report: &Report) -> Value {
-    let Report { lines, head, flaws, more_flaws, head_at, cut_at, open_sessions } = report;
+    let Report { lines, head, flaws, more_flaws, head_at, last_is_vouched_for, cut_at, open_sessions } = report;
     json!({
         "log": log.path(),
         "verified": report.is_sound(),
         "records": lines,
         "head": head,
         "noted-head-at": head_at,
+        "last-is-vouched-for": last_is_vouched_for,
         "cut-at-line": cut_at,
         "flaws": flaws.iter().map(flaw).collect::<Vec<_>>(),
         "more-flaws": more_flaws,
@@ -95,6 +97,7 @@ fn flaw(flaw: &Flaw) -> Value {
         Flaw::Removed(first, last) => json!({ "kind": "removed", "first": first, "last": last, "says": says }),
         Flaw::Moved(seq) => json!({ "kind": "moved", "record": seq, "says": says }),
         Flaw::Twice(seq) => json!({ "kind": "twice", "record": seq, "says": says }),
+        Flaw::NoBeginning => json!({ "kind": "no-beginning", "says": says }),
         Flaw::Unreadable { line, .. } => json!({ "kind": "unreadable", "line": line, "says": says }),
         Flaw::HeadMissing(head) => json!({ "kind": "head-missing", "head": head, "says": says }),
         _ => json!({ "kind": "other", "says": says }),

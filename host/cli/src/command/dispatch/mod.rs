@@ -34,8 +34,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
             Err(Stop::new(Exit::Interrupted, anyhow!("interrupted before {event} was settled")))
         }
     };
-    audit_log::finish(&host).await;
-    ended
+    audit_log::finish(&host, ended).await
 }
 
 /// Settles the event in a session of its own, and prints what came of it.

@@ -36,8 +36,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive)?;
 
     let ended = run_agent(&agent, &prompt, args.json, &cancel).await;
-    audit_log::finish(&host).await;
-    ended
+    audit_log::finish(&host, ended).await
 }
 
 async fn run_agent(agent: &Agent, prompt: &str, json: bool, cancel: &CancellationToken) -> Result<Exit, Stop> {

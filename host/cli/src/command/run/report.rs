@@ -194,6 +194,7 @@ fn because(refusal: &Refused) -> String {
         "rejected" => format!("by {by}: {reason}{code}"),
         "failed" | "timed out" => format!("since {by} {cause}: it {reason}"),
         "disagreed" => format!("since {by} {cause}: {reason}"),
+        "not recorded" => format!("since the audit log cannot be written: {reason}"),
         cause => format!("({cause}, asked by {by}): {reason}"),
     }
 }

@@ -32,23 +32,28 @@ impl Order {
         let in_place = self.in_place();
         let astray = (0..self.runs.len()).filter(move |run| !in_place.contains(run)).map(|run| self.runs[run]);
         let again = twice.clone();
-        let moved = astray
-            .flat_map(|(first, last)| first..=last)
-            .filter(move |seq| !again.iter().any(|(first, last)| (first..=last).contains(&seq)))
-            .map(Flaw::Moved);
+        let is_twice = move |seq: u64| {
+            let after = again.partition_point(|(first, _)| *first <= seq);
+            after > 0 && seq <= again[after - 1].1
+        };
+        let moved = astray.flat_map(|(first, last)| first..=last).filter(move |seq| !is_twice(*seq)).map(Flaw::Moved);
         let twice = twice.into_iter().flat_map(|(first, last)| first..=last).map(Flaw::Twice);
         moved.chain(twice).chain(missing.into_iter().map(|(first, last)| Flaw::Removed(first, last)))
     }
 
     /// Numbers that no line has, up to the highest that one has, and numbers that more than one has.
     fn missing_and_twice(&self) -> (Vec<Run>, Vec<Run>) {
-        let (mut missing, mut twice) = (Vec::new(), Vec::new());
+        let (mut missing, mut twice): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
         let mut sorted = self.runs.clone();
         sorted.sort_unstable();
         let mut covered = 0;
         for (first, last) in sorted {
             if first <= covered {
-                twice.push((first, last.min(covered)));
+                let again = (first, last.min(covered));
+                match twice.last_mut() {
+                    Some((_, end)) if *end >= again.0 => *end = again.1.max(*end),
+                    _ => twice.push(again),
+                }
             } else if first - 1 > covered {
                 missing.push((covered + 1, first - 1));
             }

@@ -160,9 +160,29 @@ fn a_cut_value_says_how_large_it_was_and_how_it_begins() {
     let parts = ["calls/0/wrote/0/value", "original", "raw"];
     assert_eq!(recorded.withheld.keys().collect::<Vec<_>>(), parts);
     assert!(recorded.withheld.values().all(|withheld| withheld.cut && withheld.masked.is_empty()));
-    let original: serde_json::Value = serde_json::from_str(recorded.original.get()).unwrap();
+    let original: Value = serde_json::from_str(recorded.original.get()).unwrap();
     assert_eq!(original["cut"]["bytes"], json!(record.original.get().len()));
-    let raw: serde_json::Value = serde_json::from_str(&recorded.raw.unwrap()).unwrap();
+    let raw: Value = serde_json::from_str(&recorded.raw.unwrap()).unwrap();
     assert_eq!(raw["cut"]["bytes"], json!((300 << 10) * 2 + 2));
     assert!(raw["cut"]["begins"].as_str().unwrap().starts_with("\"éé"));
+}
+
+#[test]
+fn the_action_of_a_call_does_not_say_what_is_masked_in_its_arguments() {
+    let call = |arguments: Value| {
+        let action = json!({"shell": {"command": SECRET, "dialect": "posix", "cwd": "/"}});
+        json!({"id": "1", "name": "bash", "arguments": arguments, "action": action})
+    };
+    for arguments in [json!({"password": SECRET}), json!(json!({"password": SECRET}).to_string())] {
+        let mut record = full();
+        record.original = raw(&call(arguments.clone()));
+        record.last = Some(raw(&json!([{ "call": call(arguments) }])));
+        record.calls[0].verdict = Some(raw(&json!({"rewrite": {"shell": {"command": SECRET}}})));
+        let body = record.body(&masking());
+        assert!(!body.contains(SECRET), "{body}");
+    }
+    // Where nothing is masked in them, it stays.
+    let mut record = full();
+    record.original = raw(&call(json!({"command": "ls"})));
+    assert!(recorded(&record, &masking()).original.get().contains(SECRET));
 }

@@ -28,6 +28,7 @@ impl Dispatch<'_> {
         let entry = plugin.entry();
         self.ledger[member].asked = true;
         self.ledger[member].last = None;
+        self.returned = None;
         self.record.calls.push(CallRecord {
             plugin: plugin.name().to_owned(),
             digest: entry.digest,
@@ -106,17 +107,11 @@ impl Dispatch<'_> {
             unrepeatable.push("it looked at more keys of its state than the log repeats");
         }
         record.inputs.state = called.reads.recorded();
-        let unrepeatable = unrepeatable.into_iter().map(|why| format!("{name}: {why}"));
+        let unrepeatable: Vec<_> = unrepeatable.into_iter().map(|why| format!("{name}: {why}")).collect();
         for why in unrepeatable {
-            if !self.record.not_replayable.contains(&why) {
-                self.record.not_replayable.push(why);
-            }
+            self.cannot_be_replayed(why);
         }
-        if called.answer.is_ok() {
-            let ledger = &mut self.ledger[member];
-            ledger.writes = called.writes.map(|writes| (call, writes));
-            ledger.last = Some((call, called.effects));
-        }
+        self.returned = Some((call, called.writes, called.effects));
         called.answer
     }
 
@@ -127,12 +122,18 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Notes a failure and what the plugin's `on-failure` makes of it; trips the plugin after several.
+    /// Once it is known whether the call has a valid answer: takes its effects, or notes the failure and what the plugin's
+    /// `on-failure` makes of it; trips the plugin after several.
     pub(super) fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
         let plugin = &self.chain[member];
         match called {
             Ok(value) => {
                 self.session.succeeded(plugin.name(), self.observes());
+                if let Some((call, writes, effects)) = self.returned.take() {
+                    let ledger = &mut self.ledger[member];
+                    ledger.writes = writes.map(|writes| (call, writes));
+                    ledger.last = Some((call, effects));
+                }
                 Ok(value)
             }
             Err(failure) => {
@@ -140,13 +141,21 @@ impl Dispatch<'_> {
                     self.session.failed(plugin, self.observes(), &failure);
                 }
                 if let Some(why) = self.session.why_a_failure_cannot_be_replayed(plugin, self.observes(), &failure) {
-                    self.record.not_replayable.push(format!("{}: {why}", plugin.name()));
+                    let why = format!("{}: {why}", plugin.name());
+                    self.cannot_be_replayed(why);
                 }
                 if let Some(record) = self.record.calls.last_mut() {
                     record.failure = Some(failure);
                 }
                 Err(plugin.on_failure(self.record.event))
             }
+        }
+    }
+
+    /// Notes why the verdicts cannot be reproduced, each reason once.
+    pub(super) fn cannot_be_replayed(&mut self, why: String) {
+        if !self.record.not_replayable.contains(&why) {
+            self.record.not_replayable.push(why);
         }
     }
 

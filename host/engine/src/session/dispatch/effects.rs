@@ -51,6 +51,7 @@ impl Dispatch<'_> {
     pub(super) async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
         let (writes, reminders) = self.effects();
         self.session.record(&self.info, &self.record, writes, due).await?;
+        self.concluded = true;
         self.session.remind(reminders);
         Ok(())
     }
@@ -58,10 +59,12 @@ impl Dispatch<'_> {
     /// Where a record could not be written, none of its effects hold; what is left of it is written when that can be done.
     pub(super) fn record_without_effects(&mut self, error: &StoreError) {
         tracing::error!(%error, event = %self.record.event, id = self.record.id, "an event could not be recorded");
+        self.concluded = true;
         for call in &mut self.record.calls {
             call.wrote.clear();
             call.findings.clear();
         }
+        self.cannot_be_replayed("it could not be recorded in time".into());
         self.session.record_soon(&self.info, &self.record);
     }
 
