@@ -118,6 +118,10 @@ pub(super) fn append(
 
 /// Whether the schema is there; an empty file has none. Anything else that is not ours is an error.
 fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    // To SQLite a file of one byte is an empty one, which it would overwrite.
+    if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
+        return Err(StoreError::Foreign(path.to_owned()));
+    }
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);

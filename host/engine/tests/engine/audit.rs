@@ -1,10 +1,11 @@
 //! What the log promises: every event is in it, before anything is done about it, with all that decided it.
 
 use crate::events::payload;
-use crate::support::{bash, plugin, recording, spec, written};
+use crate::support::{bash, plugin, recording, spec, state_in, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{AnswerKind, Approval, ApprovalRequest, Approver};
 use hookhost::audit::{Entry, Log, Record, WrittenValue, verify};
+use hookhost::capability::{Model, ModelRequest};
 use hookhost::event::EventKind;
 use hookhost::session::{Cause, DispatchOptions, OutcomeKind};
 use hookhost::{GateOutcome, Session};
@@ -139,6 +140,50 @@ async fn that_nobody_waits_for_an_answer_any_more_is_recorded() {
     drained(&host).await;
     let Some(Entry::Answer(answer)) = written(&log).pop() else { panic!("no answer") };
     assert_eq!((answer.outcome, answer.answer.kind), (OutcomeKind::Rejected, AnswerKind::Cancelled));
+}
+
+#[tokio::test]
+async fn an_event_that_is_given_up_before_it_is_settled_is_recorded_without_effects() {
+    let counts = plugin("a", json!({"before-tool-call": {"do": [{"increment": ["plugin", "n", 1]}]}}));
+    let mut waits = plugin("b", json!({"before-tool-call": {"do": [{"model": ["a", "b"]}]}}));
+    waits.limits.deadline = Duration::from_secs(60);
+    let (_folder, log, builder) = recording(vec![counts, waits]);
+    let host = builder.model(Arc::new(Never)).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let call = bash(&session, "ls");
+    let asked = tokio::time::timeout(Duration::from_millis(300), session.before_tool_call(call)).await;
+    assert!(asked.is_err());
+    drained(&host).await;
+    let record = records(&log).pop().unwrap();
+    assert_eq!(record.outcome, OutcomeKind::Cancelled);
+    assert_eq!(record.calls.iter().map(|call| &call.plugin).collect::<Vec<_>>(), ["a", "b"]);
+    assert!(record.calls.iter().all(|call| call.wrote.is_empty()));
+    assert!(state_in(&log).is_empty());
+}
+
+struct Never;
+
+impl Model for Never {
+    fn complete<'a>(&'a self, _: &'a str, _: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_taken_up_again_has_other_events() {
+    let random = plugin("p", json!({"prompt-submit": {"verdict": "replace", "value": "{last}", "do": ["random"]}}));
+    let (_folder, log, builder) = recording(vec![random]);
+    let host = builder.build().await.unwrap();
+    for _ in 0..2 {
+        let mut spec = spec();
+        spec.id = Some("the-same".into());
+        let session = host.open_session(spec).unwrap();
+        let _ = session.prompt_submit("x".into()).await;
+    }
+    drained(&host).await;
+    let records = records(&log);
+    assert_ne!(records[0].id, records[1].id);
+    assert_ne!(records[0].last.as_ref().unwrap().get(), records[1].last.as_ref().unwrap().get());
 }
 
 async fn rejected(session: &Session, command: &str) -> hookhost::session::Rejection {
@@ -306,5 +351,5 @@ async fn state_is_what_the_log_says_was_written() {
         }
     }
     drained(&host).await;
-    assert_eq!(crate::support::state_in(&log), crate::support::state_by(&written(&log)));
+    assert_eq!(state_in(&log), crate::support::state_by(&written(&log)));
 }

@@ -1,22 +1,68 @@
 //! A process that is killed at any moment leaves log and state as of one moment.
 
 use crate::events::payload;
-use crate::support::{builder, plugin, spec, state_by, state_in, written};
+use crate::support::{bash, builder, plugin, recording, spec, state_by, state_in, written};
+use futures_util::future::BoxFuture;
 use hookhost::allowlist::Settings;
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{Log, LogError, verify};
 use hookhost::event::EventKind;
 use hookhost::session::DispatchOptions;
-use hookhost::{Config, StoreError};
+use hookhost::{Config, GateOutcome, StoreError};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 const LOG: &str = "HOOKHOST_TEST_CRASHING_LOG";
+const LOOKED_AT: &str = "HOOKHOST_TEST_LOOKED_AT_LOG";
 const KILLS: u64 = 100;
 /// A log grows with each; a new one now and then keeps the check of it short.
 const KILLS_PER_LOG: u64 = 10;
+
+struct Yes;
+
+impl Approver for Yes {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        Box::pin(std::future::ready(Approval::Approved))
+    }
+}
+
+/// Opens and closes a database as another process would.
+#[test]
+fn the_process_that_looks() {
+    let Some(log) = std::env::var_os(LOOKED_AT).map(PathBuf::from) else { return };
+    let connection = rusqlite::Connection::open(log).unwrap();
+    let records: u32 = connection.query_row("SELECT count(*) FROM audit", [], |row| row.get(0)).unwrap();
+    println!("records: {records}");
+}
+
+fn records_that_others_see(log: &Path) -> u32 {
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["--exact", "crash::the_process_that_looks", "--nocapture"]).env(LOOKED_AT, log);
+    let output = String::from_utf8(process.output().unwrap().stdout).unwrap();
+    let (_, records) = output.split_once("records: ").unwrap_or_else(|| panic!("{output}"));
+    records.lines().next().unwrap().parse().unwrap()
+}
+
+/// To close a file ends the locks of its process on it, also those that SQLite has.
+#[tokio::test]
+async fn a_log_that_is_read_while_it_is_written_loses_nothing_to_other_processes() {
+    let (_folder, log, recording) = recording(vec![]);
+    let host = recording.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    for event in 0..3 {
+        let settled = session.before_tool_call(bash(&session, "ls")).await;
+        assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+        assert!(verify(&Log::open(&log).unwrap(), None).unwrap().is_sound());
+        let config = Config::from_entries(vec![], Settings::default()).unwrap();
+        drop(builder(config).store(&log).build().await.unwrap());
+        // The log's beginning, the session's, and its events.
+        assert_eq!(records_that_others_see(&log), 3 + event);
+    }
+}
 
 /// Not a test by itself: the process that is killed. It settles events, each of which changes state, until it is.
 #[tokio::test]
@@ -25,9 +71,10 @@ async fn the_process_that_is_killed() {
     let counts = |name: &str, scope: &str| {
         plugin(name, json!({"any": {"do": [{"increment": [scope, "n", 1]}, {"set": [scope, "last", "{id}"]}]}}))
     };
-    let entries = vec![counts("a", "plugin"), counts("b", "session")];
+    let asks = plugin("c", json!({"custom-event": {"verdict": "escalate", "question": "go on?"}}));
+    let entries = vec![counts("a", "plugin"), counts("b", "session"), asks];
     let config = Config::from_entries(entries, Settings::default()).unwrap();
-    let host = builder(config).store(log).build().await.unwrap();
+    let host = builder(config).store(log).approver(Arc::new(Yes)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let events = [EventKind::BeforeToolCall, EventKind::PromptSubmit, EventKind::StreamEnd, EventKind::CustomEvent];
     println!("ready");

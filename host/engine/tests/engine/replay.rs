@@ -211,3 +211,56 @@ async fn what_the_record_does_not_have_cannot_be_asked_for_again() {
     let prompt = all.iter().find(|compared| compared.recorded.event == EventKind::PromptSubmit).unwrap();
     assert_eq!(prompt.not_replayable, ["new: it asked for what the log does not have"]);
 }
+
+#[tokio::test]
+async fn a_value_that_was_read_in_one_round_and_only_written_in_the_next_is_the_same_again() {
+    let reads = plugin(
+        "a",
+        json!({
+            "prompt-submit": {"do": [{"set": ["session", "k", "5"]}]},
+            "before-tool-call": [
+                {"when": {"round": 1}, "do": [{"get": ["session", "k"]}], "verdict": "modify", "value": {"command": "ls {last}"}},
+                {"when": {"round": 2}, "do": [{"set": ["session", "k", "6"]}]},
+            ],
+        }),
+    );
+    let changes = plugin(
+        "b",
+        json!({"before-tool-call": {"when": {"round": 1}, "verdict": "modify", "value": {"command": "{command} ok"}}}),
+    );
+    let entries = vec![reads, changes];
+    let (_folder, log, recorder) = recording(entries.clone());
+    let host = recorder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let _ = session.prompt_submit("x".into()).await;
+    let settled = session.before_tool_call(bash(&session, "ls")).await;
+    assert!(settled.record.last.unwrap().get().contains("ls 5 ok"));
+    drop(session);
+    host.drain(Duration::from_secs(60)).await.unwrap();
+    let (summary, all) = replayed(&log, entries).await;
+    assert_eq!((summary.same, summary.different), (2, 0), "{all:?}");
+}
+
+#[tokio::test]
+async fn a_log_that_names_an_impossible_size_harms_nobody() {
+    let (folder, log) = record(plugins()).await;
+    let lines = Log::open(&log).unwrap();
+    let lines: Vec<String> = lines.lines().unwrap().map(|line| line.unwrap().text().to_owned()).collect();
+    let (mut changed, key) = (0, r#""key":"last""#);
+    let exported: String = lines
+        .into_iter()
+        .map(|line| {
+            let other = line.replace(
+                &format!("{{\"scope\":\"session\",{key}"),
+                &format!("{{\"scope\":\"session\",\"size\":18446744073709551615,{key}"),
+            );
+            changed += u32::from(other != line);
+            other + "\n"
+        })
+        .collect();
+    assert!(changed > 0);
+    let export = folder.path().join("export.jsonl");
+    std::fs::write(&export, exported).unwrap();
+    let (summary, _) = replayed(&export, plugins()).await;
+    assert!(summary.events > 200);
+}

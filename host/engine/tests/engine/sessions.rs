@@ -206,6 +206,37 @@ async fn a_flood_of_state_is_refused_and_takes_nothing_from_others() {
 }
 
 #[tokio::test]
+async fn effects_of_a_call_with_an_invalid_answer_are_void() {
+    let steps = json!([{"increment": ["plugin", "n", 1]}, {"report": "c"}, {"remind": "r"}]);
+    let behaviours = [
+        json!({"when": {"contains": "bad"}, "do": steps, "misbehave": "invalid-json"}),
+        json!({"when": {"contains": "good"}, "do": steps}),
+    ];
+    let mut entry = plugin("p", json!({ "before-tool-call": behaviours }));
+    entry.on_failure = Some(hookhost::allowlist::OnFailure::Skip);
+    let session = session(vec![entry]).await;
+    let bad = session.before_tool_call(bash(&session, "bad")).await;
+    assert_eq!(bad.record.calls[0].failure.as_ref().unwrap().kind, hookhost::FailureKind::InvalidAnswer);
+    assert!(bad.record.calls[0].wrote.is_empty() && bad.record.calls[0].findings.is_empty());
+    assert!(session.reminders().is_empty());
+    let good = session.before_tool_call(bash(&session, "good")).await;
+    let state = good.record.calls[0].inputs.state.as_ref().unwrap();
+    assert_eq!(state.read[0].value, None);
+    assert_eq!((good.record.calls[0].findings.len(), session.reminders().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn what_is_no_identifier_of_a_session_is_refused() {
+    let host = host(vec![]).await;
+    for id in [String::new(), "x".repeat(257), "a\nb".into()] {
+        let mut spec = spec();
+        spec.id = Some(id);
+        let error = host.open_session(spec).unwrap_err().to_string();
+        assert!(error.contains("is no identifier of a session"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn state_of_a_session_is_not_seen_in_another() {
     let host = host(vec![counting(&json!({}))]).await;
     let (one, two) = (host.open_session(spec()).unwrap(), host.open_session(spec()).unwrap());
