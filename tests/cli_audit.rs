@@ -12,7 +12,7 @@ const NOT_LOADED: i32 = 5;
 const DIFFERS: i32 = 6;
 
 fn call(command: &str) -> Value {
-    json!({ "call": { "id": "1", "name": "bash", "arguments": { "command": command } }, "session": { "id": format!("s-{command}") } })
+    json!({ "call": { "id": "1", "name": "bash", "arguments": { "command": command } }, "session": { "id": format!("s-{command:.9}") } })
 }
 
 /// A user with a log of 10 records: of two calls, of which `guard` rejects the second, and of a prompt.
@@ -127,9 +127,11 @@ fn without_a_log_every_command_says_so_and_makes_none() {
     }
     assert!(!user.path("state").exists());
     user.write("notes.txt", "not a log\n");
-    audit(&user, &["show", "--log", "notes.txt"]).expect(0, &["warning: notes.txt: line 1 is not a record"]);
-    audit(&user, &["verify", "--log", "notes.txt"]).expect(DIFFERS, &[]);
-    audit(&user, &["verify", "--log", "."]).expect(NOT_LOADED, &["cannot be read", "check that it is a file"]);
+    for command in [&["show", "--log"][..], &["verify", "--log"]] {
+        let ended = audit(&user, &[command, &["notes.txt"]].concat());
+        ended.expect(NOT_LOADED, &["notes.txt is not an audit log of hookhost"]);
+    }
+    audit(&user, &["verify", "--log", "."]).expect(NOT_LOADED, &["cannot be used"]);
 }
 
 #[test]
@@ -139,7 +141,7 @@ fn nothing_recorded_steers_the_terminal() {
     let reject = json!({ "before-tool-call": { "verdict": "reject", "reason": evil, "do": [{ "log": evil }] } });
     user.configure(&Entry::all_events("guard", reject).to_toml());
     let mut payload = call(evil);
-    payload["session"] = json!({ "id": evil });
+    payload["session"] = json!({ "id": "s", "agent": evil, "cwd": format!("/{evil}") });
     user.dispatch("before-tool-call", &payload).0.expect(3, &[]);
     let ended = audit(&user, &["show", "--all"]);
     let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
@@ -256,6 +258,11 @@ fn a_tail_that_a_crash_has_cut_is_told_as_that_and_is_no_flaw() {
 fn verify_finds_what_was_changed_in_the_database_itself() {
     let user = user_with_a_log();
     let tampered = |sql: &str, said: &str| {
+        // Out of the WAL, into the file.
+        rusqlite::Connection::open(user.log_file())
+            .unwrap()
+            .query_row("SELECT count(*) FROM audit", [], |_| Ok(()))
+            .unwrap();
         std::fs::copy(user.log_file(), user.path("copy.db")).unwrap();
         rusqlite::Connection::open(user.path("copy.db")).unwrap().execute_batch(sql).unwrap();
         let ended = audit(&user, &["verify", "--log", user.path("copy.db").to_str().unwrap()]);

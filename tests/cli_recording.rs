@@ -96,14 +96,27 @@ fn only_the_user_can_read_the_log_and_its_folder() {
 }
 
 #[test]
-fn a_command_that_ends_closes_the_log() {
+fn a_command_that_ends_leaves_a_log_that_can_be_copied_with_its_wal() {
     let user = user();
     for command in [RUN, DISPATCH] {
         user.run(command).expect(0, &[]);
-        let files: BTreeSet<_> =
-            std::fs::read_dir(user.path("state")).unwrap().map(|file| file.unwrap().file_name()).collect();
-        assert!(!files.contains(std::ffi::OsStr::new("hookhost.db-wal")), "{command:?} left {files:?}");
+        let records = user.records();
+        for ending in ["", "-wal"] {
+            let file = format!("state/hookhost.db{ending}");
+            std::fs::copy(user.path(&file), user.path(&format!("copy.db{ending}"))).unwrap();
+        }
+        let copy = user.path("copy.db");
+        let ended = user.run(["audit", "show", "--all", "--json", "--log", copy.to_str().unwrap()]);
+        assert_eq!(ended.stdout.lines().count(), records.len());
+        for ending in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(user.path(&format!("copy.db{ending}")));
+        }
     }
+}
+
+/// Has SQLite move what is in the WAL into the file.
+fn into_one_file(user: &User) {
+    Connection::open(user.log_file()).unwrap().query_row("SELECT count(*) FROM audit", [], |_| Ok(())).unwrap();
 }
 
 #[test]
@@ -145,6 +158,7 @@ fn a_log_that_is_damaged_foreign_or_of_a_later_version_stops_everything_and_is_l
 
     std::fs::remove_file(user.log_file()).unwrap();
     user.run(DISPATCH).expect(0, &[]);
+    into_one_file(&user);
     let mut damaged = std::fs::read(user.log_file()).unwrap();
     let good = damaged.clone();
     damaged[100..].fill(0x5a);

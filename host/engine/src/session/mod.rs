@@ -111,7 +111,7 @@ impl SessionSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// An identifier that is none.
+    /// An identifier that is none; the beginning of it.
     #[error(
         "`{0}` is no identifier of a session: it has 1 to {MOST_ID} bytes and no control characters; give none, and it is made"
     )]
@@ -185,7 +185,7 @@ impl Session {
         let schemas = Schemas::compile(&spec)?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
-            return Err(SessionError::Id(id.escape_debug().to_string()));
+            return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
         }
         if !host.claim(&id) {
             return Err(SessionError::Open(id));

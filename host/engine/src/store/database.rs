@@ -53,6 +53,8 @@ pub(super) fn create(path: &Path, now: u64) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    // To close a connection is no reason to write to the file, least of all to one that turns out not to be ours.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
     connection.busy_timeout(PATIENCE).map_err(of)?;
     if !is_begun(&connection, path)? {
         begin(&mut connection, now).map_err(of)?;
@@ -62,7 +64,6 @@ pub(super) fn create(path: &Path, now: u64) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
     // The keeper does it, off the path of events.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
     // From here on whoever finds it locked waits without holding up a thread.
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
     Ok(connection)
@@ -84,9 +85,9 @@ pub(crate) fn read(path: &Path) -> Result<Connection, StoreError> {
     // Not read-only: what readers of a WAL share between processes has to be made where nobody else has it open.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
     connection.busy_timeout(PATIENCE).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
     // Whoever began it was cut off before there was anything in it.
     if is_begun(&connection, path)? { Ok(connection) } else { Err(StoreError::Missing(path.to_owned())) }
 }

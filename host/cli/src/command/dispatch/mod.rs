@@ -39,7 +39,8 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
 
 /// Settles the event in a session of its own, and prints what came of it.
 async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload) -> Result<Exit, Stop> {
-    let session = host.open_session(spec).map_err(anyhow::Error::new)?;
+    // What the payload says of the session.
+    let session = host.open_session(spec).map_err(|error| Stop::usage(error.to_string()))?;
     session.set_turn(turn);
     let event = payload.event();
     let parameters = payload.parameters(&session);
