@@ -10,6 +10,7 @@ use hookhost_agent::provider::ProviderError;
 use serde_json::json;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn prompts(messages: &[Message]) -> Vec<&str> {
     messages.iter().filter(|message| matches!(message, Message::User { .. })).map(Message::text).collect()
@@ -150,7 +151,8 @@ async fn every_run_ends_with_session_end_and_its_totals() {
         let ear = Arc::new(Ear::default());
         let config = Config::from_entries(vec![listener()], Settings::default()).unwrap();
         let host = Host::builder(config).model(ear.clone()).build().await.unwrap();
-        Harness::with_host(host, [answer]).run().await;
+        Harness::with_host(host.clone(), [answer]).run().await;
+        assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
         let heard = ear.0.lock().unwrap().clone();
         assert_eq!(heard.len(), 1);
         assert!(heard[0].contains(&format!("\"session-input-tokens\":{input}")), "{heard:?}");
