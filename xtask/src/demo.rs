@@ -120,7 +120,8 @@ impl Demo {
         say("and the project afterwards");
         let file = |name: &str| fs::read_to_string(self.project.join(name)).unwrap_or_default();
         // The log has each value as it came: it is the user's alone.
-        let without = [self.project.join("settings.env"), self.folder.join("user/hookhost.db")];
+        let log = ["user/hookhost.db", "user/hookhost.db-wal"].map(|file| self.folder.join(file));
+        let without: Vec<_> = log.into_iter().chain([self.project.join("settings.env")]).collect();
         let kept = text_of_all_files(&self.folder, &without)?;
         let facts = [
             ("path-guard", "infra/production.tf is as it was", file("infra/production.tf") == "servers = 5\n"),
