@@ -10,7 +10,7 @@ use hookhost::event::EventKind;
 use hookhost::session::DispatchOptions;
 use hookhost::{Config, GateOutcome, StoreError};
 use serde_json::json;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -80,18 +80,22 @@ async fn the_process_that_is_killed() {
     println!("ready");
     for event in events.into_iter().cycle() {
         let _ = session.dispatch_event(event, payload(event), DispatchOptions::default()).await.unwrap();
+        println!("settled");
     }
 }
 
-/// Kills the process some microseconds after it has begun with its events, or some milliseconds after it was started.
+/// Kills the process some time after some of its events, or after it was started.
 fn kill_at(moment: u64, log: &Path) {
     let mut process = Command::new(std::env::current_exe().unwrap());
     process.args(["--exact", "crash::the_process_that_is_killed", "--nocapture"]).env(LOG, log);
     let mut process = process.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Held until the end: the process must not end by writing to nobody.
+    let mut output = BufReader::new(process.stdout.take().unwrap());
     if !moment.is_multiple_of(8) {
-        let output = BufReader::new(process.stdout.take().unwrap());
-        let ready = output.lines().any(|line| line.unwrap().contains("ready"));
-        assert!(ready, "the process ended before it was killed");
+        let lines = output.by_ref().lines().map(Result::unwrap);
+        let awaited = 1 + moment as usize % 5;
+        let came = lines.filter(|line| line.contains("ready") || line.contains("settled")).take(awaited).count();
+        assert_eq!(came, awaited, "the process ended before it was killed");
     }
     // A generator of full period, so that the moments are spread and the same each time.
     let spread = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) >> 33;
