@@ -124,6 +124,8 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
         return Err(StoreError::Foreign(path.to_owned()));
     }
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
+    // All of it of one moment: another process may be beginning it.
+    let _reading = connection.unchecked_transaction().map_err(of)?;
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(of)?;

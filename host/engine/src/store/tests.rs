@@ -322,6 +322,19 @@ fn a_store_that_is_closed_over_and_over_leaves_a_small_wal_and_all_records() {
 }
 
 #[test]
+fn stores_that_are_begun_at_once_are_one() {
+    for _ in 0..20 {
+        let (_folder, path) = file();
+        let stores: Vec<Store> = std::thread::scope(|scope| {
+            let opening: Vec<_> = (0..8).map(|_| scope.spawn(|| Store::open(&path, 0).unwrap())).collect();
+            opening.into_iter().map(|opened| opened.join().unwrap()).collect()
+        });
+        drop(stores);
+        assert_eq!(lines(&path).len(), 1);
+    }
+}
+
+#[test]
 fn when_too_much_waits_to_be_written_nothing_more_is_taken() {
     let (_folder, path) = file();
     let store = Store::open(&path, 0).unwrap();
