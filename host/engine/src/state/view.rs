@@ -83,12 +83,6 @@ impl Writes {
     }
 }
 
-impl FromIterator<(Scope, String, Write)> for Writes {
-    fn from_iter<I: IntoIterator<Item = (Scope, String, Write)>>(writes: I) -> Self {
-        Self(writes.into_iter().map(|(scope, key, write)| ((scope, key), write)).collect())
-    }
-}
-
 impl Write {
     /// What it occupies: a key and its value, or the most that a number can be.
     fn bytes(&self, key: &str) -> usize {

@@ -12,7 +12,7 @@ use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, Loggable as _};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// "hkhs": marks the file as ours. <https://sqlite.org/pragma.html#pragma_application_id>
 const APPLICATION: i64 = 0x686b_6873;
@@ -49,13 +49,26 @@ CREATE TABLE value (
 
 /// Opens the database for writing, and makes it where there is none.
 pub(super) fn create(path: &Path, now: u64) -> Result<Connection, StoreError> {
+    let began = Instant::now();
+    loop {
+        // Where several begin it at once, SQLite does not always wait by itself.
+        match try_to_create(path, now) {
+            Err(error) if error.is_passing() && began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            ended => return ended,
+        }
+    }
+}
+
+fn try_to_create(path: &Path, now: u64) -> Result<Connection, StoreError> {
     make_private(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     // To close a connection is no reason to write to the file, least of all to one that turns out not to be ours.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
-    connection.busy_timeout(PATIENCE).map_err(of)?;
+    connection.busy_timeout(Duration::from_millis(100)).map_err(of)?;
     if !is_begun(&connection, path)? {
         begin(&mut connection, now).map_err(of)?;
         is_begun(&connection, path)?;
