@@ -321,3 +321,18 @@ fn a_space_knows_whether_something_in_it_has_expired() {
     assert_eq!((space.size_of("soon"), space.size_of("later")), (None, Some(6)));
     assert!(!space.has_expired(19) && space.has_expired(20));
 }
+
+#[test]
+fn where_only_a_size_is_known_it_counts_and_reading_is_noted_as_not_repeatable() {
+    let mut committed = Committed::default();
+    committed.plugin.put_size("k", 50);
+    assert_eq!((committed.plugin.size_of("k"), committed.plugin.live("k", 0)), (Some(50), None));
+    let mut view = committed.view(1000, 0);
+    view.get(Scope::Plugin, "other").unwrap();
+    assert!(!view.clone().into_parts().1.incomplete);
+    assert_eq!(view.get(Scope::Plugin, "k"), Ok(None));
+    assert!(view.into_parts().1.incomplete);
+    committed.plugin.put("k", Stored { value: b"1".to_vec(), expires: None });
+    assert!(!committed.plugin.is_unknown("k"));
+    assert_eq!(committed.plugin.size_of("k"), Some(2));
+}
