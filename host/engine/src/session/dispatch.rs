@@ -56,6 +56,8 @@ impl Drop for Dispatch<'_> {
             return;
         }
         self.record.outcome = OutcomeKind::Cancelled;
+        // It may have been given up while it was being written.
+        self.void_effects();
         self.record.not_replayable.push("it was given up before it was settled".into());
         self.session.record_soon(&self.info, &self.record);
     }

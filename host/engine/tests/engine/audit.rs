@@ -1,7 +1,7 @@
 //! What the log promises: every event is in it, before anything is done about it, with all that decided it.
 
 use crate::events::payload;
-use crate::support::{bash, plugin, recording, spec, state_in, written};
+use crate::support::{bash, plugin, recording, spec, state_by, state_in, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{AnswerKind, Approval, ApprovalRequest, Approver};
 use hookhost::audit::{Entry, Log, Record, WrittenValue, verify};
@@ -159,6 +159,26 @@ async fn an_event_that_is_given_up_before_it_is_settled_is_recorded_without_effe
     assert_eq!(record.calls.iter().map(|call| &call.plugin).collect::<Vec<_>>(), ["a", "b"]);
     assert!(record.calls.iter().all(|call| call.wrote.is_empty()));
     assert!(state_in(&log).is_empty());
+}
+
+#[tokio::test]
+async fn an_event_that_is_given_up_while_its_record_waits_to_be_written_has_no_effects_in_the_log() {
+    let steps = json!([{"increment": ["plugin", "n", 1]}, {"report": "c"}]);
+    let (_folder, log, builder) = recording(vec![plugin("p", json!({"before-tool-call": {"do": steps}}))]);
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    drained(&host).await;
+    let other = rusqlite::Connection::open(&log).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let call = bash(&session, "ls");
+    let asked = tokio::time::timeout(Duration::from_millis(500), session.before_tool_call(call)).await;
+    assert!(asked.is_err());
+    other.execute_batch("ROLLBACK").unwrap();
+    drained(&host).await;
+    let record = records(&log).pop().unwrap();
+    assert_eq!(record.outcome, OutcomeKind::Cancelled);
+    assert!(record.calls[0].wrote.is_empty() && record.calls[0].findings.is_empty(), "{record:?}");
+    assert_eq!(state_in(&log), state_by(&written(&log)));
 }
 
 struct Never;
@@ -351,5 +371,5 @@ async fn state_is_what_the_log_says_was_written() {
         }
     }
     drained(&host).await;
-    assert_eq!(state_in(&log), crate::support::state_by(&written(&log)));
+    assert_eq!(state_in(&log), state_by(&written(&log)));
 }

@@ -60,12 +60,17 @@ impl Dispatch<'_> {
     pub(super) fn record_without_effects(&mut self, error: &StoreError) {
         tracing::error!(%error, event = %self.record.event, id = self.record.id, "an event could not be recorded");
         self.concluded = true;
+        self.void_effects();
+        self.cannot_be_replayed("it could not be recorded in time".into());
+        self.session.record_soon(&self.info, &self.record);
+    }
+
+    /// Takes back what the record says of effects that were to hold.
+    pub(super) fn void_effects(&mut self) {
         for call in &mut self.record.calls {
             call.wrote.clear();
             call.findings.clear();
         }
-        self.cannot_be_replayed("it could not be recorded in time".into());
-        self.session.record_soon(&self.info, &self.record);
     }
 
     /// What has no record may not happen.
