@@ -207,7 +207,8 @@ impl HostBuilder {
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
         let largest = entries.iter().map(|entry| entry.limits.memory.get()).max();
         let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
-        let sandbox = Arc::new(Sandbox::new(largest.unwrap_or(1 << 20), any_waits)?);
+        let sandbox =
+            Arc::new(Sandbox::new(largest.unwrap_or(1 << 20), any_waits, self.config.settings().concurrent_calls)?);
         let cache = self.cache.as_deref().and_then(|folder| {
             let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
             Cache::open(folder).map_err(failed).ok()

@@ -57,6 +57,8 @@ pub(super) struct Quantity<K, const MAX: u64, const MIN: u64 = 1>(NonZeroU64, Ph
 
 pub(super) type Count64 = Quantity<Things, { i64::MAX as u64 }>;
 pub(super) type Count32 = Quantity<Things, { u32::MAX as u64 }>;
+/// Calls at once.
+pub(super) type Concurrent = Quantity<Things, 256>;
 pub(super) type Size = Quantity<Bytes, { 1 << 30 }>;
 pub(super) type Memory = Quantity<Bytes, { 4 << 30 }>;
 pub(super) type UpToAnHour = Quantity<Time, HOUR>;

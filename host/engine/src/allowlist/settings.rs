@@ -1,12 +1,15 @@
 //! The engine's own settings.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    time::Duration,
+};
 
 use serde::Deserialize;
 
 use super::{
     KeyPattern,
-    quantity::{RecordedSize, UpToADay},
+    quantity::{Concurrent, RecordedSize, UpToADay},
 };
 
 /// `[settings]`: what the operator decides for all plugins. A project's file can tighten one, never loosen it.
@@ -19,6 +22,11 @@ pub struct Settings {
     /// The session stands still that long, so where nobody may be there a shorter one lets the agent go on sooner, with the
     /// refusal. 1 µs to 24 h, default 5 min; the longer is the looser.
     pub approval_deadline: Duration,
+    /// `concurrent-calls`: calls of plugins that may be under way at once, in all sessions together; more wait, and that
+    /// counts against their deadlines. Plugins with the grant `model` have as many again, so that waiting for a model holds
+    /// up no other plugin. Each reserves some 8 GiB of address space, though no memory: a process that has little of it
+    /// (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the looser.
+    pub concurrent_calls: NonZeroU32,
     /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this table at all: it could hide
     /// from the user what it does.
     pub audit: AuditSettings,
@@ -39,7 +47,12 @@ pub struct AuditSettings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { stream_unfinalised: false, approval_deadline: Duration::from_secs(300), audit: AuditSettings::default() }
+        Self {
+            stream_unfinalised: false,
+            approval_deadline: Duration::from_secs(300),
+            concurrent_calls: NonZeroU32::MIN.saturating_add(32 - 1),
+            audit: AuditSettings::default(),
+        }
     }
 }
 
@@ -55,6 +68,7 @@ impl Default for AuditSettings {
 pub(super) struct WrittenSettings {
     stream_unfinalised: Option<bool>,
     approval_deadline: Option<UpToADay>,
+    concurrent_calls: Option<Concurrent>,
     audit: Option<WrittenAudit>,
 }
 
@@ -79,6 +93,10 @@ impl WrittenSettings {
     fn approval_deadline(&self) -> Option<Duration> {
         self.approval_deadline.map(|time| Duration::from_micros(time.get().get()))
     }
+
+    fn concurrent_calls(&self) -> Option<NonZeroU32> {
+        self.concurrent_calls.map(|calls| NonZeroU32::try_from(calls.get()).unwrap_or(NonZeroU32::MAX))
+    }
 }
 
 impl Settings {
@@ -86,6 +104,7 @@ impl Settings {
     pub(super) fn set(&mut self, written: WrittenSettings) {
         self.stream_unfinalised = written.stream_unfinalised.unwrap_or(self.stream_unfinalised);
         self.approval_deadline = written.approval_deadline().unwrap_or(self.approval_deadline);
+        self.concurrent_calls = written.concurrent_calls().unwrap_or(self.concurrent_calls);
         if let Some(WrittenAudit { largest_value, mask }) = written.audit {
             let bytes = |size: RecordedSize| NonZeroUsize::try_from(size.get()).unwrap_or(NonZeroUsize::MAX);
             self.audit.largest_value = largest_value.map_or(self.audit.largest_value, bytes);
@@ -108,6 +127,11 @@ impl Settings {
             Some(deadline) => self.approval_deadline = deadline,
             None => {}
         }
+        match written.concurrent_calls() {
+            Some(more) if more > self.concurrent_calls => forbidden.push(Forbidden::Looser("concurrent-calls")),
+            Some(calls) => self.concurrent_calls = calls,
+            None => {}
+        }
         if written.audit.is_some() {
             forbidden.push(Forbidden::UsersAlone("audit"));
         }
@@ -118,6 +142,7 @@ impl Settings {
     pub(super) fn check_made(&self) -> Result<(), String> {
         let micros = u64::try_from(self.approval_deadline.as_micros()).unwrap_or(u64::MAX);
         UpToADay::new(micros).map_err(|why| format!("`approval-deadline`: {why}"))?;
+        Concurrent::new(self.concurrent_calls.get().into()).map_err(|why| format!("`concurrent-calls`: {why}"))?;
         let bytes = self.audit.largest_value.get() as u64;
         RecordedSize::new(bytes).map_err(|why| format!("`audit.largest-value`: {why}"))?;
         Ok(())

@@ -19,15 +19,13 @@ pub(crate) use call::{Called, Handle, with_deadline};
 pub(crate) use guest::{Guest, GuestSetup};
 
 use crate::allowlist::{Grants, Limits};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use ticker::Ticker;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// Calls of each kind (see [`may_wait`]) that may be under way at once; more queue, and that counts against their
-/// deadlines.
-const CONCURRENT_CALLS: u32 = 32;
 /// Core instances of one component: its main module, adapters and shims. A Rust component has 4.
 const CORE_INSTANCES: u32 = 20;
 /// Linear memories of one component. A Rust component has 1.
@@ -54,22 +52,27 @@ pub(crate) struct Sandbox {
 /// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the sandbox could not be set up: {0}. Each of its {CONCURRENT_CALLS} instances reserves address space; see `ulimit -v`"
+    "the sandbox could not be set up: {problem}. Each of its {slots} instances reserves address space (see `ulimit -v`); set \
+     fewer `concurrent-calls` in `[settings]`"
 )]
-pub struct SandboxError(String);
+pub struct SandboxError {
+    problem: String,
+    slots: u32,
+}
 
 impl Sandbox {
-    /// A sandbox whose pool has room for guests of up to `largest_memory` bytes, and where `any_waits`, for plugins that
-    /// wait for a model.
+    /// A sandbox whose pool has room for `concurrent` calls at once of guests of up to `largest_memory` bytes, and where
+    /// `any_waits`, for as many of plugins that wait for a model.
     ///
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
-    pub(crate) fn new(largest_memory: usize, any_waits: bool) -> Result<Self, SandboxError> {
-        let fail = |error: wasmtime::Error| SandboxError(format!("{error:#}"));
-        let engine = Engine::new(&config(largest_memory, any_waits)).map_err(fail)?;
-        let ticker = Ticker::start(&engine).map_err(|error| SandboxError(error.to_string()))?;
-        let slots = || Semaphore::new(CONCURRENT_CALLS as usize);
-        Ok(Self { engine, ticker, computing: slots(), waiting: slots() })
+    pub(crate) fn new(largest_memory: usize, any_waits: bool, concurrent: NonZeroU32) -> Result<Self, SandboxError> {
+        let slots = if any_waits { 2 * concurrent.get() } else { concurrent.get() };
+        let fail = |problem| SandboxError { problem, slots };
+        let engine = Engine::new(&config(largest_memory, slots)).map_err(|error| fail(format!("{error:#}")))?;
+        let ticker = Ticker::start(&engine).map_err(|error| fail(error.to_string()))?;
+        let permits = || Semaphore::new(concurrent.get() as usize);
+        Ok(Self { engine, ticker, computing: permits(), waiting: permits() })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -96,8 +99,7 @@ pub(crate) fn is_base_wasi(import: &str) -> bool {
     virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
 }
 
-fn config(largest_memory: usize, any_waits: bool) -> Config {
-    let slots = if any_waits { 2 * CONCURRENT_CALLS } else { CONCURRENT_CALLS };
+fn config(largest_memory: usize, slots: u32) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_core_instances(slots * CORE_INSTANCES)

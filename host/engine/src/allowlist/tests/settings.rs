@@ -20,6 +20,7 @@ fn without_a_key_the_documented_defaults_count() {
         assert_eq!(found, Settings::default(), "{text}");
         assert!(!found.stream_unfinalised);
         assert_eq!(found.approval_deadline, Duration::from_secs(300));
+        assert_eq!(found.concurrent_calls.get(), 32);
         assert_eq!(found.audit, AuditSettings { largest_value: (256 << 10).try_into().unwrap(), mask: vec![] });
     }
 }
@@ -43,6 +44,14 @@ fn a_wrong_setting_is_named_with_its_place_and_what_would_be_right() {
         (
             "aproval-deadline = '1m'",
             "2:1 settings.aproval-deadline [approval-deadline] unknown key `aproval-deadline` in `settings`: did you mean `approval-deadline`?",
+        ),
+        (
+            "concurrent-calls = 257",
+            "2:20 settings.concurrent-calls [] `settings.concurrent-calls`: out of range: the most is 256",
+        ),
+        (
+            "concurrent-calls = 0",
+            "2:20 settings.concurrent-calls [] `settings.concurrent-calls`: 0 is never \"unlimited\": give a whole number, 1 or more, or leave the key out for the default",
         ),
         (
             "approval-deadline = 0",
@@ -140,11 +149,14 @@ fn a_project_cannot_say_what_the_users_log_holds() {
 #[test]
 fn all_that_a_project_may_not_set_is_reported_at_once() {
     let world = World::new();
-    let text = "[settings]\nstream-unfinalised = true\napproval-deadline = '1h'\naudit = {}\n";
+    let text = "[settings]\nstream-unfinalised = true\napproval-deadline = '1h'\nconcurrent-calls = 33\naudit = {}\n";
     world.approve(&world.write_project("", text));
     let Err(Error::Invalid(found)) = world.discover() else { panic!("it is accepted") };
     let keys: Vec<_> = found.iter().map(|problem| problem.key.as_deref().unwrap()).collect();
-    assert_eq!(keys, ["settings.stream-unfinalised", "settings.approval-deadline", "settings.audit"]);
+    assert_eq!(
+        keys,
+        ["settings.stream-unfinalised", "settings.approval-deadline", "settings.concurrent-calls", "settings.audit",]
+    );
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! One kind of event, as often as it is told: for tools that count what a process does, such as instructions (`valgrind
+//! --tool=callgrind`) or system calls (`strace -c -f`).
+//!
+//! `steady hookhost|recorded|unheard|bare EVENTS`, after `cargo xtask plugins`.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+
+mod subject;
+
+use hookhost::GateOutcome;
+use subject::{Bare, call, session};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let [kind, events] = arguments.as_slice() else { return eprintln!("usage: steady KIND EVENTS") };
+    let events: u64 = events.parse().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let log = (kind == "recorded").then(|| folder.path().join("hookhost.db"));
+        let session = session(log.as_deref()).await;
+        let event = call(&session);
+        let bare = Bare::new();
+        let info = subject::info();
+        for _ in 0..events {
+            match kind.as_str() {
+                "bare" => drop(bare.call(&info, &event).await),
+                "unheard" => drop(session.stream_end("text".into()).await),
+                _ => {
+                    let outcome = session.before_tool_call(event.clone()).await.outcome;
+                    assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+                }
+            }
+        }
+    });
+}
