@@ -19,6 +19,17 @@ async fn host(project: &Path, places: &Places) -> Result<Host, Box<dyn std::erro
     Ok(host)
 }
 
+async fn take_up(host: &Host, project: &Path, places: &Places) {
+    let reloaded = match Config::discover(project, places, &["agent"]) {
+        Ok(found) => host.reload(&found.config).await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match reloaded {
+        Ok(changes) => eprintln!("note: {changes}"),
+        Err(problem) => eprintln!("note: the rules stay as they were: {problem}"),
+    }
+}
+
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Session, TransformOutcome};
 use serde_json::Value;
@@ -174,10 +185,16 @@ async fn a_host_is_made_of_the_files_that_count() {
     user.write("hookhost.toml", "not approved, and not even TOML");
     let places = Places { config: user.path("config"), state: user.path("state"), home: None };
     let host = host(&user.project(), &places).await.expect("a host");
-    let names: Vec<_> = host.plugins().iter().map(hookhost::Plugin::name).collect();
-    assert_eq!(names, ["no-force-push"]);
+    let plugins = host.plugins();
+    assert_eq!(plugins.iter().map(hookhost::Plugin::name).collect::<Vec<_>>(), ["no-force-push"]);
     assert!(places.state.join("compiled").exists(), "compiled code is kept");
     assert!(places.state.join("hookhost.db").exists(), "the log and the state are kept");
+    user.configure("not TOML");
+    take_up(&host, &user.project(), &places).await;
+    assert_eq!(host.plugins().len(), 1, "the rules stay");
+    user.configure("");
+    take_up(&host, &user.project(), &places).await;
+    assert!(host.plugins().is_empty());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 use crate::exit::Stop;
 use crate::output::{self, quoted, style::WARNING};
 use etcetera::BaseStrategy as _;
-use hookhost::allowlist::{Config, Entry, Error, InertFile, Layer, Places};
+use hookhost::allowlist::{Config, Discovered, Entry, Error, InertFile, Layer, Places};
 use hookhost_agent::config::AgentSection;
 use std::path::{Path, PathBuf};
 
@@ -32,18 +32,22 @@ pub(crate) fn cwd() -> Result<PathBuf, Stop> {
 
 /// The configuration that counts in `folder`. What is inert there is announced.
 pub(crate) fn read(chosen: Option<&Path>, folder: &Path) -> Result<Config, Stop> {
+    let found = find(chosen, folder)?;
+    found.inert.iter().for_each(announce);
+    Ok(found.config)
+}
+
+/// The configuration that counts in `folder`, and what is inert there.
+pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, Stop> {
     let places = places()?;
-    let config = match chosen {
-        Some(file) => Config::open(file, &places, SECTIONS).map_err(not_loaded)?,
-        None => {
-            let found = Config::discover(folder, &places, SECTIONS).map_err(not_loaded)?;
-            found.inert.iter().for_each(announce);
-            found.config
-        }
+    let found = match chosen {
+        Some(file) => Config::open(file, &places, SECTIONS).map(|config| Discovered { config, inert: Vec::new() }),
+        None => Config::discover(folder, &places, SECTIONS),
     };
+    let found = found.map_err(not_loaded)?;
     // Whatever the command is: a file counts only if all of it is right.
-    agent(&config)?;
-    Ok(config)
+    agent(&found.config)?;
+    Ok(found)
 }
 
 /// The section `[agent]`.

@@ -74,6 +74,12 @@ impl Stop {
         self
     }
 
+    /// What went wrong, and what helps, as text.
+    pub(crate) fn message(&self) -> String {
+        let advice = self.advice.iter().map(|command| format!("\n  try: {command}"));
+        format!("{}{}", self.error, advice.collect::<String>())
+    }
+
     /// Says on the standard error what went wrong, and what helps.
     pub(crate) fn print(&self) {
         use output::style::{ADVICE, ERROR};

@@ -8,6 +8,7 @@ use crate::output::{self, quoted};
 use anyhow::anyhow;
 use hookhost::allowlist::{Config, Entry, Settings};
 use hookhost::approval::Approver;
+use hookhost::host::Changes;
 use hookhost::plugin::{Advice, LoadError};
 use hookhost::{Error, Host, HostBuilder};
 use std::path::Path;
@@ -15,13 +16,36 @@ use std::sync::Arc;
 
 /// The configuration that counts in `folder`, with what `--plugin` adds enabled.
 pub(crate) fn config(args: &ConfigArgs, folder: &Path) -> Result<Config, Stop> {
-    let mut config = configuration::read(args.config.as_deref(), folder)?;
+    with_plugins(args, configuration::read(args.config.as_deref(), folder)?)
+}
+
+/// The same, read once more while the plugins of `loaded` count. No file that counted may have stopped counting: a program
+/// that the agent runs could have changed it, and so taken away the rules that it is to keep.
+pub(crate) fn config_again(args: &ConfigArgs, folder: &Path, loaded: &Config) -> Result<Config, Stop> {
+    let found = configuration::find(args.config.as_deref(), folder)?;
+    let config = with_plugins(args, found.config)?;
+    let Some(lost) = loaded.files().iter().find(|file| !config.files().contains(file)) else { return Ok(config) };
+    let stop = match found.inert.iter().find(|inert| inert.path == *lost) {
+        Some(inert) => {
+            Stop::not_loaded(anyhow!("{inert}")).advise(format!("hookhost trust {}", quoted(&lost.to_string_lossy())))
+        }
+        None => Stop::not_loaded(anyhow!("{} is no longer there", lost.display())),
+    };
+    Err(stop)
+}
+
+fn with_plugins(args: &ConfigArgs, mut config: Config) -> Result<Config, Stop> {
     for wasm in &args.plugins {
         let name = config.entry_at(wasm).map(|entry| entry.name.clone());
         let Some(name) = name else { return Err(not_on_the_allowlist(wasm, &config, args)) };
         config.enable(&name);
     }
     Ok(config)
+}
+
+/// Has a host take up another configuration.
+pub(crate) async fn reload(host: &Host, config: &Config) -> Result<Changes, Stop> {
+    host.reload(config).await.map_err(|error| stop(error, config))
 }
 
 fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> Stop {

@@ -31,7 +31,7 @@ pub(crate) enum Command {
 }
 
 /// Which plugins load.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ConfigArgs {
     /// The configuration file, which then counts alone [default: your own hookhost.toml, and the project's where you
     /// have approved it]

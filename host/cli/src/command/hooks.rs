@@ -48,7 +48,7 @@ fn as_text(host: &Host, config: &Config) -> String {
         let _ = writeln!(text, "{DIM}nobody hears: {}{DIM:#}", names.join(", "));
     }
     for plugin in host.plugins() {
-        let _ = write!(text, "\n{}", about(plugin));
+        let _ = write!(text, "\n{}", about(&plugin));
     }
     let disabled: Vec<_> = config.entries().iter().filter(|entry| !entry.enabled).collect();
     if !disabled.is_empty() {

@@ -4,7 +4,9 @@ use super::brief::{SHOWN, cut, short};
 use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::{difference, one_line, time};
 use hookhost::allowlist::Mode;
-use hookhost::audit::{Answer, CallRecord, Dropped, Entry, Line, Observed, Record, SessionOpened};
+use hookhost::audit::{
+    Answer, CallRecord, Dropped, Entry, Line, LoadedPlugin, Observed, Record, RulesChanged, SessionOpened,
+};
 use hookhost::session::OutcomeKind;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -30,6 +32,7 @@ pub(crate) fn describe(line: &Line) -> String {
         Entry::Answer(answer) => answered(&mut text, answer),
         Entry::Observed(observed) => heard(&mut text, observed),
         Entry::Dropped(dropped) => unheard(&mut text, dropped),
+        Entry::RulesChanged(changed) => taken_up(&mut text, changed),
         other => {
             let _ = writeln!(text, "{}", other.kind());
         }
@@ -144,6 +147,14 @@ fn unheard(text: &mut String, dropped: &Dropped) {
     let events: Vec<_> = dropped.events.iter().map(|(event, count)| format!("{count} × {}", one_line(event))).collect();
     let _ = writeln!(text, "{WARNING}observers did not hear of{WARNING:#} {}", events.join(", "));
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(&dropped.session));
+}
+
+fn taken_up(text: &mut String, changed: &RulesChanged) {
+    let _ = writeln!(text, "{CHANGED}other rules{CHANGED:#} were taken up");
+    for LoadedPlugin { plugin, digest, mode, .. } in &changed.plugins {
+        let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
+        let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({digest}{audit}){DIM:#}", one_line(plugin));
+    }
 }
 
 fn called(text: &mut String, call: &CallRecord) {

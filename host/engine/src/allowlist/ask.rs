@@ -24,6 +24,11 @@ pub struct AskRule {
 }
 
 impl AskRule {
+    /// The same rule, wherever it is written.
+    pub(crate) fn without_origin(&self) -> Self {
+        Self { origin: None, ..self.clone() }
+    }
+
     /// Whether a person is asked about this call. Also about one of a known tool whose arguments cannot be read, where the
     /// rule asks about what such a tool does.
     #[must_use]

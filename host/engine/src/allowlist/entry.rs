@@ -74,6 +74,11 @@ impl Entry {
     /// The priority of an entry that gives none.
     pub const DEFAULT_PRIORITY: i32 = 100;
 
+    /// Whether two entries differ in nothing but where they are written.
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
+    }
+
     /// The tool calls that it hears of.
     pub(crate) fn narrowing(&self) -> Narrowing<'_> {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }

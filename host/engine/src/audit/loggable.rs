@@ -1,6 +1,6 @@
 //! What becomes a line of the log.
 
-use super::record::{Answer, Dropped, LogBegins, Observed, Record, SessionEnded, SessionOpened};
+use super::record::{Answer, Dropped, LogBegins, Observed, Record, RulesChanged, SessionEnded, SessionOpened};
 use super::withholding;
 use crate::allowlist::AuditSettings;
 use serde::Serialize;
@@ -67,6 +67,7 @@ loggable! {
     SessionEnded = "session-ended" {}
     Answer = "answer" {}
     Dropped = "dropped" {}
+    RulesChanged = "rules-changed" {}
     Record = "event" {
         fn withheld(self, settings: &AuditSettings) -> Self {
             withholding::record(self, settings)

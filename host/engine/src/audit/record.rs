@@ -5,6 +5,7 @@ use super::value::Bytes;
 use crate::allowlist::{Digest, Mode};
 use crate::approval::{Answered, Question};
 use crate::event::EventKind;
+use crate::plugin::Plugin;
 use crate::sandbox::Failure;
 use crate::sandbox::capability::{Finding, LogLine, Message, ModelRequest};
 use crate::session::{Cause, ModelRef, OutcomeKind, ToolSpec};
@@ -29,6 +30,8 @@ pub enum Entry {
     Observed(Observed),
     /// Observers did not hear of events.
     Dropped(Dropped),
+    /// Another configuration was taken up.
+    RulesChanged(RulesChanged),
     /// A session was closed by its agent. Without this record the agent is at work, or was cut off.
     SessionEnded(SessionEnded),
 }
@@ -337,6 +340,42 @@ pub struct Dropped {
     pub events: BTreeMap<String, u64>,
 }
 
+/// A changed configuration was taken up while sessions ran. Events that had begun by then were settled under the one before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RulesChanged {
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The plugins that count from then on, in chain order.
+    pub plugins: Vec<LoadedPlugin>,
+}
+
+/// A plugin that counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LoadedPlugin {
+    /// The plugin's name.
+    pub plugin: String,
+    /// SHA-256 of its file.
+    pub digest: Digest,
+    /// SHA-256 of its configuration, as JSON.
+    pub config: Digest,
+    /// Whether its answers count.
+    pub mode: Mode,
+}
+
+impl RulesChanged {
+    pub(crate) fn new(plugins: &[Plugin], time: u64) -> Self {
+        let loaded = |plugin: &Plugin| LoadedPlugin {
+            plugin: plugin.name().to_owned(),
+            digest: plugin.digest(),
+            config: plugin.shared.config_digest,
+            mode: plugin.entry().mode,
+        };
+        Self { time, plugins: plugins.iter().map(loaded).collect() }
+    }
+}
+
 impl Record {
     /// Of an event that nobody has been asked about yet.
     pub(crate) fn new(event: EventKind, original: Box<RawValue>) -> Self {
@@ -384,6 +423,7 @@ impl Entry {
             Self::Answer(_) => "answer",
             Self::Observed(_) => "observed",
             Self::Dropped(_) => "dropped",
+            Self::RulesChanged(_) => "rules-changed",
             Self::SessionEnded(_) => "session-ended",
         }
     }
@@ -392,7 +432,7 @@ impl Entry {
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         match self {
-            Self::Log(_) => None,
+            Self::Log(_) | Self::RulesChanged(_) => None,
             Self::Session(opened) => Some(&opened.session),
             Self::Event(record) => Some(&record.session),
             Self::Answer(answer) => Some(&answer.session),
@@ -412,6 +452,7 @@ impl Entry {
             Self::Answer(answer) => answer.time,
             Self::Observed(observed) => observed.time,
             Self::Dropped(dropped) => dropped.time,
+            Self::RulesChanged(changed) => changed.time,
             Self::SessionEnded(ended) => ended.time,
         }
     }
@@ -423,7 +464,7 @@ impl Entry {
             Self::Event(record) => Some(record.event),
             Self::Answer(answer) => Some(answer.event),
             Self::Observed(observed) => Some(observed.event),
-            Self::Log(_) | Self::Session(_) | Self::Dropped(_) | Self::SessionEnded(_) => None,
+            Self::Log(_) | Self::Session(_) | Self::Dropped(_) | Self::RulesChanged(_) | Self::SessionEnded(_) => None,
         }
     }
 
@@ -466,6 +507,7 @@ impl Entry {
             "answer" => Self::Answer(serde_json::from_str(json)?),
             "observed" => Self::Observed(serde_json::from_str(json)?),
             "dropped" => Self::Dropped(serde_json::from_str(json)?),
+            "rules-changed" => Self::RulesChanged(serde_json::from_str(json)?),
             "session-ended" => Self::SessionEnded(serde_json::from_str(json)?),
             other => return Err(serde::de::Error::custom(format!("`{other}` is no kind of record"))),
         })

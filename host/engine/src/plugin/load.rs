@@ -9,13 +9,22 @@ use std::sync::Arc;
 use wasmtime::component::Component;
 
 impl Plugin {
-    /// Loads what an entry of the allowlist names.
+    /// Loads what an entry of the allowlist names. Where `before` is the same, it is taken as it is.
     ///
     /// # Errors
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
-    pub(crate) async fn load(sandbox: &SharedSandbox, cache: Option<&Cache>, entry: &Entry) -> Result<Self, LoadError> {
+    pub(crate) async fn load(
+        sandbox: &SharedSandbox,
+        cache: Option<&Cache>,
+        entry: &Entry,
+        before: Option<&Self>,
+    ) -> Result<Self, LoadError> {
         check_grants(entry)?;
+        // Also where it is loaded already: a file that is no longer the allowed one is not to be passed over.
         let bytes = read(entry)?;
+        if let Some(before) = before.filter(|before| before.is_of(sandbox, entry)) {
+            return Ok(Self { shared: Arc::new(Loaded { entry: entry.clone(), ..(*before.shared).clone() }) });
+        }
         let cached = cache.and_then(|cache| cache.get(sandbox.engine(), Code::Configured(entry)));
         let (mut loaded, is_image) = match cached {
             Some(Cached { component, is_image }) => (link(sandbox, entry, &component)?, is_image),
@@ -45,6 +54,10 @@ impl Plugin {
             loaded.handles.retain(|event, _| events.contains(event));
         }
         Ok(Self { shared: Arc::new(loaded) })
+    }
+
+    fn is_of(&self, sandbox: &SharedSandbox, entry: &Entry) -> bool {
+        Arc::ptr_eq(&self.shared.sandbox, sandbox) && self.entry().says_the_same(entry)
     }
 }
 

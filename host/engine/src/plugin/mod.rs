@@ -30,6 +30,7 @@ pub struct Plugin {
     pub(crate) shared: Arc<Loaded>,
 }
 
+#[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,

@@ -7,6 +7,7 @@ use super::{Sandbox, may_wait as waits, ticks};
 use crate::allowlist::Limits;
 use crate::audit::Inputs;
 use crate::state::{Reads, View, Writes};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -147,6 +148,7 @@ impl Sandbox {
             let guest = context.data_mut();
             guest.ticks = guest.ticks.saturating_sub(1);
             if guest.ticks > 0 {
+                YIELDED.set(true);
                 return Ok(UpdateDeadline::Yield(1));
             }
             let detail = format!("computed for longer than {} (limits.compute)", spoken(compute));
@@ -213,8 +215,13 @@ fn spoken(duration: Duration) -> String {
     format!("{duration:?}")
 }
 
-/// The output of `future`, or `None` once `limit` is over. A future that is ready at once never touches a timer, so that
-/// the usual event costs no system call.
+thread_local! {
+    /// Whether the guest polled last on this thread gave way because of an epoch, and waits for nothing.
+    static YIELDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The output of `future`, or `None` once `limit` is over. A future that waits for nothing never touches a timer, so that
+/// the usual event costs no system call: a guest that computes is stopped by its epochs.
 pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let deadline = tokio::time::Instant::now() + limit;
     let mut future = pin!(future);
@@ -226,10 +233,11 @@ pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Opti
         {
             return Poll::Ready(None);
         }
+        YIELDED.set(false);
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        if timer.is_none() {
+        if timer.is_none() && !YIELDED.take() {
             let timer = timer.insert(Box::pin(tokio::time::sleep_until(deadline)));
             return timer.as_mut().poll(context).map(|()| None);
         }

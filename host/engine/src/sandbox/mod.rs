@@ -18,7 +18,7 @@ pub use failure::{Failure, FailureKind};
 pub(crate) use call::{Called, Handle, with_deadline};
 pub(crate) use guest::{Guest, GuestSetup};
 
-use crate::allowlist::{Grants, Limits};
+use crate::allowlist::{Entry, Grants, Limits};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use ticker::Ticker;
@@ -40,8 +40,34 @@ const KEEP_STACK: usize = 64 * 1024;
 const WASM_STACK: usize = 512 * 1024;
 const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 
+/// How much room the pool has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Bytes of the largest linear memory of a guest.
+    memory: usize,
+    /// Calls at once of plugins that only compute.
+    computing: u32,
+    /// Calls at once of plugins that may wait for a model.
+    waiting: u32,
+}
+
+impl Room {
+    /// Room for `concurrent` calls at once of these entries' plugins, and for as many of those that may wait.
+    pub(crate) fn of(entries: &[&Entry], concurrent: NonZeroU32) -> Self {
+        let largest = entries.iter().map(|entry| entry.limits.memory.get()).max();
+        let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
+        let computing = concurrent.get();
+        Self { memory: largest.unwrap_or(1 << 20), computing, waiting: if any_waits { computing } else { 0 } }
+    }
+
+    fn slots(self) -> u32 {
+        self.computing + self.waiting
+    }
+}
+
 /// The engine, its pool of instances and its clock.
 pub(crate) struct Sandbox {
+    room: Room,
     engine: Engine,
     ticker: Ticker,
     /// Slots for plugins that only compute, and for those that may wait for a model: the latter starve nobody.
@@ -61,18 +87,20 @@ pub struct SandboxError {
 }
 
 impl Sandbox {
-    /// A sandbox whose pool has room for `concurrent` calls at once of guests of up to `largest_memory` bytes, and where
-    /// `any_waits`, for as many of plugins that wait for a model.
+    /// A sandbox whose pool has that much room.
     ///
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
-    pub(crate) fn new(largest_memory: usize, any_waits: bool, concurrent: NonZeroU32) -> Result<Self, SandboxError> {
-        let slots = if any_waits { 2 * concurrent.get() } else { concurrent.get() };
-        let fail = |problem| SandboxError { problem, slots };
-        let engine = Engine::new(&config(largest_memory, slots)).map_err(|error| fail(format!("{error:#}")))?;
+    pub(crate) fn new(room: Room) -> Result<Self, SandboxError> {
+        let fail = |problem| SandboxError { problem, slots: room.slots() };
+        let engine = Engine::new(&config(room)).map_err(|error| fail(format!("{error:#}")))?;
         let ticker = Ticker::start(&engine).map_err(|error| fail(error.to_string()))?;
-        let permits = || Semaphore::new(concurrent.get() as usize);
-        Ok(Self { engine, ticker, computing: permits(), waiting: permits() })
+        let permits = |calls| Semaphore::new(calls as usize);
+        Ok(Self { room, engine, ticker, computing: permits(room.computing), waiting: permits(room.waiting) })
+    }
+
+    pub(crate) fn room(&self) -> Room {
+        self.room
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -99,7 +127,8 @@ pub(crate) fn is_base_wasi(import: &str) -> bool {
     virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
 }
 
-fn config(largest_memory: usize, slots: u32) -> Config {
+fn config(room: Room) -> Config {
+    let slots = room.slots();
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_core_instances(slots * CORE_INSTANCES)
@@ -109,7 +138,7 @@ fn config(largest_memory: usize, slots: u32) -> Config {
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
-        .max_memory_size(largest_memory.next_multiple_of(64 * 1024))
+        .max_memory_size(room.memory.next_multiple_of(64 * 1024))
         .table_elements(guest::TABLE_ELEMENTS)
         .linear_memory_keep_resident(KEEP_MEMORY)
         .async_stack_keep_resident(KEEP_STACK)

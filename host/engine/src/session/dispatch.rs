@@ -12,6 +12,7 @@ use crate::audit::{Answer as ApproversAnswer, Record, raw};
 use crate::chain::{self, Answer, Asker, Decision, Gate, Member, Objection, Passage, Transform};
 use crate::contract::{self, Task};
 use crate::event::{CollectEvent, Dispatched, EventKind, GateEvent, Shape, TransformEvent};
+use crate::host::RuleSet;
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
 use crate::sandbox::{Failure, FailureKind};
@@ -23,6 +24,7 @@ use std::sync::Arc;
 /// An event being settled.
 pub(crate) struct Dispatch<'a> {
     session: &'a Arc<Shared>,
+    rules: &'a Arc<RuleSet>,
     info: contract::Session,
     facts: EventFacts,
     chain: &'a [Plugin],
@@ -59,19 +61,20 @@ impl Drop for Dispatch<'_> {
         // It may have been given up while it was being written.
         self.void_effects();
         self.record.not_replayable.push("it was given up before it was settled".into());
-        self.session.record_soon(&self.info, &self.record);
+        self.session.record_soon(self.rules, &self.info, &self.record);
     }
 }
 
 impl<'a> Dispatch<'a> {
     pub(super) fn new(
         session: &'a Arc<Shared>,
+        rules: &'a Arc<RuleSet>,
         event: EventKind,
         beginning: Beginning,
         original: Box<RawValue>,
     ) -> Self {
         let Beginning { info, facts, recall, await_observers } = beginning;
-        let chain = session.host.chain(event);
+        let chain = rules.chain(event);
         let record = Record {
             id: facts.id.clone(),
             session: info.id.clone(),
@@ -82,6 +85,7 @@ impl<'a> Dispatch<'a> {
         };
         Self {
             session,
+            rules,
             info,
             facts,
             chain,
@@ -100,13 +104,14 @@ impl<'a> Dispatch<'a> {
     /// Tells observers of an event that has been settled and recorded.
     pub(super) fn to_tell(
         session: &'a Arc<Shared>,
+        rules: &'a Arc<RuleSet>,
         event: EventKind,
         info: contract::Session,
         facts: EventFacts,
         size: usize,
     ) -> Self {
         let beginning = Beginning { info, facts, recall: None, await_observers: true };
-        let mut dispatch = Self::new(session, event, beginning, RawValue::NULL.to_owned());
+        let mut dispatch = Self::new(session, rules, event, beginning, RawValue::NULL.to_owned());
         dispatch.size = size;
         dispatch.concluded = true;
         dispatch
@@ -126,7 +131,7 @@ impl<'a> Dispatch<'a> {
                 self.changed(ask.member, gate.value());
             }
         }
-        let rules = self.session.rules(&self.info);
+        let rules = self.session.rules(self.rules, &self.info);
         match gate.decide(|value| E::asks(value, &rules)) {
             Decision::Rejected(objection) => {
                 let rejection = self.rejection(objection);
@@ -157,7 +162,7 @@ impl<'a> Dispatch<'a> {
                         .as_ref()
                         .zip(self.record.response.clone())
                         .map(|((by, _), result)| ProposedResponse { by: by.clone(), result });
-                    let asked = Asked::new(self.session, &self.info, &self.record, proposed, stands);
+                    let asked = Asked::new(self.session, self.rules, &self.info, &self.record, proposed, stands);
                     match asked.answer().await {
                         Ok(answer) => self.answer = Some(answer),
                         Err((answer, rejection)) => {
@@ -271,7 +276,7 @@ impl<'a> Dispatch<'a> {
             self.conclude_observed().await;
         } else {
             let (info, facts) = (self.info.clone(), self.facts.clone());
-            observers::tell::<E>(self.session, info, facts, payload, self.size);
+            observers::tell::<E>(self.session, self.rules, info, facts, payload, self.size);
         }
     }
 
@@ -309,7 +314,7 @@ impl<'a> Dispatch<'a> {
         let called = self.call::<E>(member, round, payload).await;
         let answer = called.and_then(|(verdict,)| {
             self.verdict(&verdict);
-            E::answer(verdict, payload, &self.session.rules(&self.info)).map_err(Failure::invalid)
+            E::answer(verdict, payload, &self.session.rules(self.rules, &self.info)).map_err(Failure::invalid)
         });
         self.outcome_of(member, answer).unwrap_or_else(Answer::Failed)
     }

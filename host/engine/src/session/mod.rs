@@ -16,10 +16,11 @@ pub(crate) use observers::Telling;
 pub(crate) use recall::Recall;
 pub(crate) use rules::Rules;
 
+use crate::allowlist::Digest;
 use crate::audit::raw;
 use crate::contract::{self, Json, ToolCall, ToolOrigin};
 use crate::event::{Dispatched, EventKind};
-use crate::host::Host;
+use crate::host::{Host, RuleSet};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
 use crate::sandbox::{Failure, FailureKind};
@@ -173,11 +174,21 @@ struct Life {
 
 /// Failures in a row of one plugin: as one that answers, or as one that observes, so that what happens off the path of an
 /// event has no part in its outcome.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Streak {
+    /// Of which file and configuration: a plugin that was mended is asked again.
+    of: [Digest; 2],
     failures: u32,
     /// Whether one of them was for lack of time, which no replay can repeat.
     for_time: bool,
+}
+
+impl Life {
+    fn streak(&self, plugin: &Plugin, observes: bool) -> Streak {
+        let of = [plugin.digest(), plugin.shared.config_digest];
+        let known = self.failures.get(&(plugin.name().to_owned(), observes)).filter(|streak| streak.of == of);
+        known.copied().unwrap_or(Streak { of, failures: 0, for_time: false })
+    }
 }
 
 impl Session {
@@ -196,7 +207,7 @@ impl Session {
         let life = Life {
             failures: HashMap::new(),
             reminders: Vec::new(),
-            notices: host.tool_patterns_that_fit_none(&spec),
+            notices: host.rules().tool_patterns_that_fit_none(&spec),
             model_calls: HashMap::new(),
             transcript: Arc::new(NoTranscript),
         };
@@ -314,7 +325,9 @@ impl Session {
     ) -> Settled<E::Outcome> {
         let _turn = self.shared.order.lock().await;
         let info = self.info();
-        let payload = E::prepared(payload, &self.shared.rules(&info));
+        // Whatever is taken up meanwhile, the event is settled under these.
+        let rules = self.shared.host.rules();
+        let payload = E::prepared(payload, &self.shared.rules(&rules, &info));
         let DispatchOptions { raw: own_message, await_observers } = options;
         let (id, time) = match &recall {
             Some(recall) => (recall.id.clone(), recall.time),
@@ -323,7 +336,7 @@ impl Session {
         let parent_session = self.shared.spec.parent.clone();
         let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
         let beginning = Beginning { info, facts, recall, await_observers };
-        let mut dispatch = Dispatch::new(&self.shared, E::KIND, beginning, raw(&payload));
+        let mut dispatch = Dispatch::new(&self.shared, &rules, E::KIND, beginning, raw(&payload));
         let outcome = E::settle(&mut dispatch, payload).await;
         let (record, answer) = dispatch.finish();
         Settled { outcome, record, answer }
@@ -374,8 +387,8 @@ impl Shared {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn rules<'a>(&'a self, info: &'a contract::Session) -> Rules<'a> {
-        let asks = self.host.asks();
+    fn rules<'a>(&'a self, rules: &'a RuleSet, info: &'a contract::Session) -> Rules<'a> {
+        let asks = rules.asks();
         Rules { actions: self.host.actions(), schemas: &self.schemas, spec: &self.spec, cwd: &info.cwd, asks }
     }
 
@@ -404,9 +417,8 @@ impl Shared {
         Arc::clone(self.life().model_calls.entry(plugin.to_owned()).or_default())
     }
 
-    fn is_tripped(&self, plugin: &str, observes: bool) -> bool {
-        let streak = self.life().failures.get(&(plugin.to_owned(), observes)).copied().unwrap_or_default();
-        streak.failures >= FAILURES_TO_TRIP
+    fn is_tripped(&self, plugin: &Plugin, observes: bool) -> bool {
+        self.life().streak(plugin, observes).failures >= FAILURES_TO_TRIP
     }
 
     fn succeeded(&self, plugin: &str, observes: bool) {
@@ -416,9 +428,10 @@ impl Shared {
     /// Counts a failure; the user is told once when the plugin is tripped.
     fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
         let mut life = self.life();
-        let streak = life.failures.entry((plugin.name().to_owned(), observes)).or_default();
+        let mut streak = life.streak(plugin, observes);
         streak.failures += 1;
         streak.for_time |= failure.kind.is_wall_time();
+        life.failures.insert((plugin.name().to_owned(), observes), streak);
         if streak.failures == FAILURES_TO_TRIP {
             let name = plugin.name();
             life.notices.push(format!(
@@ -438,7 +451,7 @@ impl Shared {
         if failure.kind.is_wall_time() {
             return Some("it ran out of wall time");
         }
-        let streak = self.life().failures.get(&(plugin.name().to_owned(), observes)).copied().unwrap_or_default();
+        let streak = self.life().streak(plugin, observes);
         (failure.kind == FailureKind::Tripped && streak.for_time).then_some("it was tripped for lack of wall time")
     }
 

@@ -8,6 +8,7 @@ use super::{Shared, now};
 use crate::audit::Dropped;
 use crate::contract;
 use crate::event::{AuditRecord, Dispatched, Entry, EventKind};
+use crate::host::RuleSet;
 use crate::sandbox::capability::EventFacts;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -65,12 +66,13 @@ impl Waiting {
 /// Tells the observers of an event that has been recorded, later.
 pub(super) fn tell<E: Dispatched<Return = ()>>(
     session: &Arc<Shared>,
+    rules: &Arc<RuleSet>,
     info: contract::Session,
     facts: EventFacts,
     payload: E::Payload,
     bytes: usize,
 ) {
-    let shared = Arc::clone(session);
+    let (shared, rules) = (Arc::clone(session), Arc::clone(rules));
     let tell = async move {
         // What they hear of has been written before.
         if let Err(error) = shared.host.store().flush().await {
@@ -78,7 +80,7 @@ pub(super) fn tell<E: Dispatched<Return = ()>>(
             shared.observers.waiting().drop_event(E::KIND);
             return;
         }
-        let mut dispatch = Dispatch::to_tell(&shared, E::KIND, info, facts, bytes);
+        let mut dispatch = Dispatch::to_tell(&shared, &rules, E::KIND, info, facts, bytes);
         dispatch.hear::<E>(&payload).await;
         // The record of a record would never end.
         if E::KIND != EventKind::AuditRecord {
@@ -89,10 +91,10 @@ pub(super) fn tell<E: Dispatched<Return = ()>>(
 }
 
 /// Tells those who hear the audit log of a record, later.
-pub(super) fn tell_record(session: &Arc<Shared>, info: &contract::Session, record: String) {
+pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<RuleSet>, info: &contract::Session, record: String) {
     let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
-    tell::<AuditRecord>(session, info.clone(), facts, Entry::new(record), bytes);
+    tell::<AuditRecord>(session, rules, info.clone(), facts, Entry::new(record), bytes);
 }
 
 fn queue(session: &Arc<Shared>, job: Job) {
@@ -173,7 +175,7 @@ impl Shared {
         use crate::audit::Loggable as _;
         let store = self.host.store();
         if store.keeps_log()
-            && let Err(error) = store.push(dropped.body(&self.host.settings().audit))
+            && let Err(error) = store.push(dropped.body(&self.host.rules().settings().audit))
         {
             tracing::error!(%error, "events that observers did not hear of could not be recorded");
         }

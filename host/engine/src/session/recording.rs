@@ -4,6 +4,7 @@ use super::{Shared, observers};
 use crate::audit::{Loggable, SessionEnded, SessionOpened};
 use crate::contract;
 use crate::event::EventKind;
+use crate::host::RuleSet;
 use crate::state::Writes;
 use crate::store::{StoreError, Unit};
 use std::sync::Arc;
@@ -22,13 +23,14 @@ impl Shared {
     /// audit log.
     pub(super) async fn record<R: Loggable>(
         self: &Arc<Self>,
+        rules: &Arc<RuleSet>,
         info: &contract::Session,
         record: &R,
         writes: Vec<(Arc<str>, Writes)>,
         due: Due,
     ) -> Result<(), StoreError> {
         let store = self.host.store();
-        let settings = &self.host.settings().audit;
+        let settings = &rules.settings().audit;
         let body = store.keeps_log().then(|| record.body(settings));
         if due == Due::Now || !writes.is_empty() {
             let session = info.id.clone();
@@ -36,22 +38,27 @@ impl Shared {
         } else if let Some(body) = body {
             store.push(body)?;
         }
-        if self.host.subscribed(EventKind::AuditRecord) {
-            observers::tell_record(self, info, record.body_for_observers(settings));
+        if rules.subscribed(EventKind::AuditRecord) {
+            observers::tell_record(self, rules, info, record.body_for_observers(settings));
         }
         Ok(())
     }
 
     /// Records something as soon as that can be done; a log that cannot be written is the next gate's concern.
-    pub(super) fn record_soon<R: Loggable>(self: &Arc<Self>, info: &contract::Session, record: &R) {
-        let settings = &self.host.settings().audit;
+    pub(super) fn record_soon<R: Loggable>(
+        self: &Arc<Self>,
+        rules: &Arc<RuleSet>,
+        info: &contract::Session,
+        record: &R,
+    ) {
+        let settings = &rules.settings().audit;
         if self.host.store().keeps_log()
             && let Err(error) = self.host.store().push(record.body(settings))
         {
             tracing::error!(%error, kind = R::KIND, "a record of the audit log is lost");
         }
-        if self.host.subscribed(EventKind::AuditRecord) {
-            observers::tell_record(self, info, record.body_for_observers(settings));
+        if rules.subscribed(EventKind::AuditRecord) {
+            observers::tell_record(self, rules, info, record.body_for_observers(settings));
         }
     }
 
@@ -68,10 +75,11 @@ impl Shared {
             tools: self.spec.tools.clone(),
             models: self.spec.models.clone(),
         };
-        self.record_soon(info, &opened);
+        self.record_soon(&self.host.rules(), info, &opened);
     }
 
     pub(super) fn record_end(self: &Arc<Self>, info: &contract::Session) {
-        self.record_soon(info, &SessionEnded { session: info.id.clone(), time: super::now() });
+        let ended = SessionEnded { session: info.id.clone(), time: super::now() };
+        self.record_soon(&self.host.rules(), info, &ended);
     }
 }

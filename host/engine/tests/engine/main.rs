@@ -12,6 +12,7 @@ mod failure_kinds;
 mod failure_table;
 mod failures;
 mod loading;
+mod reloading;
 mod replay;
 mod sessions;
 mod stillborn;

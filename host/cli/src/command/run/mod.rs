@@ -1,6 +1,7 @@
 //! `hookhost run`: the agent on a folder, every step of it an event that the plugins hear.
 
 mod report;
+mod watching;
 
 use crate::args::RunArgs;
 use crate::audit_log;
@@ -13,13 +14,14 @@ use crate::terminal_approver;
 use anyhow::anyhow;
 use hookhost::Config;
 use hookhost::session::Cause;
-use hookhost_agent::agent::{Agent, RunOutcome, Status};
+use hookhost_agent::agent::{Agent, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
 use hookhost_agent::tool::Toolbox;
 use report::{ForPeople, ForPrograms};
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
@@ -35,22 +37,23 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let chosen = choose(&section, args)?;
     let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive)?;
 
-    let ended = run_agent(&agent, &prompt, args.json, &cancel).await;
-    audit_log::finish(&host, ended).await
-}
-
-async fn run_agent(agent: &Agent, prompt: &str, json: bool, cancel: &CancellationToken) -> Result<Exit, Stop> {
-    if json {
-        let outcome = agent.run(prompt, &ForPrograms, cancel).await.map_err(anyhow::Error::new)?;
+    let people = (!args.json).then(|| Arc::new(ForPeople::default()));
+    let reporter: Arc<dyn Reporter> = match &people {
+        Some(people) => Arc::clone(people) as _,
+        None => Arc::new(ForPrograms),
+    };
+    let watching = watching::watch(host.clone(), &args.configuration, &workspace, config, Arc::clone(&reporter));
+    let outcome = agent.run(&prompt, &*reporter, &cancel).await.map_err(anyhow::Error::new);
+    drop(watching);
+    let ended = outcome.map_err(Stop::from).and_then(|outcome| {
         let exit = exit(&outcome);
-        report::line(&json!({ "type": "outcome", "exit-code": exit as u8, "outcome": outcome }));
+        match &people {
+            Some(people) => people.finish(&outcome),
+            None => report::line(&json!({ "type": "outcome", "exit-code": exit as u8, "outcome": outcome })),
+        }
         ended(&outcome, exit)
-    } else {
-        let reporter = ForPeople::default();
-        let outcome = agent.run(prompt, &reporter, cancel).await.map_err(anyhow::Error::new)?;
-        reporter.finish(&outcome);
-        ended(&outcome, exit(&outcome))
-    }
+    });
+    audit_log::finish(&host, ended).await
 }
 
 fn workspace(args: &RunArgs) -> Result<PathBuf, Stop> {

@@ -45,7 +45,7 @@ impl Dispatch<'_> {
             log_dropped: 0,
             findings: Vec::new(),
         });
-        if self.session.is_tripped(plugin.name(), self.observes()) {
+        if self.session.is_tripped(plugin, self.observes()) {
             return Err(Failure::new(
                 FailureKind::Tripped,
                 format!("failed {FAILURES_TO_TRIP} times in a row and is not asked again in this session"),

@@ -41,7 +41,7 @@ impl Dispatch<'_> {
             calls: self.record.calls.clone(),
             withheld: std::collections::BTreeMap::new(),
         };
-        match self.session.record(&self.info, &observed, writes, Due::Soon).await {
+        match self.session.record(self.rules, &self.info, &observed, writes, Due::Soon).await {
             Ok(()) => self.session.remind(reminders),
             Err(error) => tracing::error!(%error, "what observers did could not be recorded, and does not hold"),
         }
@@ -50,7 +50,7 @@ impl Dispatch<'_> {
     /// Records the event and makes its effects hold: both, or neither.
     pub(super) async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
         let (writes, reminders) = self.effects();
-        self.session.record(&self.info, &self.record, writes, due).await?;
+        self.session.record(self.rules, &self.info, &self.record, writes, due).await?;
         self.concluded = true;
         self.session.remind(reminders);
         Ok(())
@@ -62,7 +62,7 @@ impl Dispatch<'_> {
         self.concluded = true;
         self.void_effects();
         self.cannot_be_replayed("it could not be recorded in time".into());
-        self.session.record_soon(&self.info, &self.record);
+        self.session.record_soon(self.rules, &self.info, &self.record);
     }
 
     /// Takes back what the record says of effects that were to hold.

@@ -1,16 +1,24 @@
-//! The host: the loaded plugins, in chain order, and what an embedder brings.
+//! The host: the rules that count, and what an embedder brings.
+
+mod rule_set;
+
+pub use rule_set::Changes;
+
+pub(crate) use rule_set::RuleSet;
 
 use crate::action::ActionMap;
-use crate::allowlist::{AskRule, Config, Settings};
+use crate::allowlist::Config;
 use crate::approval::Approver;
+use crate::audit::{Loggable as _, RulesChanged};
 use crate::event::EventKind;
 use crate::plugin::{Cache, LoadError, Plugin};
+use crate::sandbox::SandboxError;
 use crate::sandbox::capability::Model;
-use crate::sandbox::{Sandbox, SandboxError, may_wait};
 use crate::session::Telling;
 use crate::session::{Session, SessionError, SessionSpec};
 use crate::store::{Store, StoreError};
-use std::collections::{BTreeMap, HashSet};
+use arc_swap::ArcSwap;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,15 +30,16 @@ pub struct Host {
 }
 
 struct Shared {
-    plugins: Vec<Plugin>,
-    chains: BTreeMap<EventKind, Vec<Plugin>>,
+    /// What events that begin now are settled under.
+    rules: ArcSwap<RuleSet>,
+    /// Held while a new set is made: they take turns.
+    reloading: tokio::sync::Mutex<()>,
+    cache: Option<Cache>,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
     store: Store,
     telling: Telling,
-    asks: Vec<AskRule>,
-    settings: Settings,
     /// Identifiers of the open sessions.
     open: Mutex<HashSet<String>>,
 }
@@ -77,20 +86,47 @@ impl Host {
 
     /// The loaded plugins, in chain order.
     #[must_use]
-    pub fn plugins(&self) -> &[Plugin] {
-        &self.shared.plugins
+    pub fn plugins(&self) -> Vec<Plugin> {
+        self.rules().plugins().to_vec()
     }
 
     /// The plugins that hear an event, in the order in which they are asked: by priority, then by name.
     #[must_use]
-    pub fn chain(&self, event: EventKind) -> &[Plugin] {
-        self.shared.chains.get(&event).map_or(&[], Vec::as_slice)
+    pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
+        self.rules().chain(event).to_vec()
     }
 
     /// Whether any plugin hears an event.
     #[must_use]
     pub fn subscribed(&self, event: EventKind) -> bool {
-        !self.chain(event).is_empty()
+        self.rules().subscribed(event)
+    }
+
+    /// Takes up another configuration, while sessions run: its plugins are loaded and checked aside, then take the place of
+    /// the old ones between two events. An event under way is settled, recorded and told to observers by the plugins that
+    /// it began with; none is lost, asked about twice, or settled by some of both. What the new configuration leaves as it
+    /// was is not compiled again. The log says what was taken up.
+    ///
+    /// A plugin that is new hears of a session from its next event on: it gets no `session-start`. Failures in a row count
+    /// anew for a plugin that has changed; model calls do not.
+    ///
+    /// # Errors
+    /// As [`HostBuilder::build`]; then all stays as it was.
+    pub async fn reload(&self, config: &Config) -> Result<Changes, Error> {
+        let shared = &self.shared;
+        let _turn = shared.reloading.lock().await;
+        let before = self.rules();
+        let rules = RuleSet::load(config, shared.cache.as_ref(), Some(&before)).await?;
+        let changes = rules.changes_since(&before);
+        if changes.is_empty() {
+            return Ok(changes);
+        }
+        let record = RulesChanged::new(rules.plugins(), crate::session::now());
+        if shared.store.keeps_log() {
+            shared.store.push(record.body(&rules.settings().audit))?;
+        }
+        shared.rules.store(Arc::new(rules));
+        Ok(changes)
     }
 
     /// Waits until observers have heard of everything and all of it is recorded, for `deadline` at most. Whatever ends a
@@ -125,12 +161,9 @@ impl Host {
         &self.shared.telling
     }
 
-    pub(crate) fn asks(&self) -> &[AskRule] {
-        &self.shared.asks
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.shared.settings
+    /// What events that begin now are settled under.
+    pub(crate) fn rules(&self) -> Arc<RuleSet> {
+        self.shared.rules.load_full()
     }
 
     /// Takes a session identifier; false where an open session has it.
@@ -140,23 +173,6 @@ impl Host {
 
     pub(crate) fn release(&self, id: &str) {
         self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
-    /// A sentence for each pattern of an entry's `tools` that fits none of a session's tools.
-    pub(crate) fn tool_patterns_that_fit_none(&self, spec: &SessionSpec) -> Vec<String> {
-        if spec.tools.is_empty() {
-            return Vec::new();
-        }
-        let unfit = |plugin: &Plugin| {
-            let tools = plugin.entry().tools.iter().flatten();
-            let unfit = tools.filter(|pattern| !spec.tools.iter().any(|tool| pattern.matches(&tool.name)));
-            unfit
-                .map(|pattern| {
-                    format!("the plugin {}: the pattern `{pattern}` of its `tools` fits no tool", plugin.name())
-                })
-                .collect::<Vec<_>>()
-        };
-        self.shared.plugins.iter().flat_map(unfit).collect()
     }
 }
 
@@ -203,41 +219,25 @@ impl HostBuilder {
     /// # Errors
     /// If a plugin cannot be loaded, the store cannot be used, or there is no room for the sandbox.
     pub async fn build(self) -> Result<Host, Error> {
-        let mut entries: Vec<_> = self.config.enabled().collect();
-        entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let largest = entries.iter().map(|entry| entry.limits.memory.get()).max();
-        let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
-        let sandbox =
-            Arc::new(Sandbox::new(largest.unwrap_or(1 << 20), any_waits, self.config.settings().concurrent_calls)?);
         let cache = self.cache.as_deref().and_then(|folder| {
             let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
             Cache::open(folder).map_err(failed).ok()
         });
-        let mut plugins = Vec::with_capacity(entries.len());
-        for entry in entries {
-            plugins.push(Plugin::load(&sandbox, cache.as_ref(), entry).await?);
-        }
-        let mut chains = BTreeMap::<EventKind, Vec<Plugin>>::new();
-        for plugin in &plugins {
-            for event in plugin.events() {
-                chains.entry(event).or_default().push(plugin.clone());
-            }
-        }
+        let rules = RuleSet::load(&self.config, cache.as_ref(), None).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory()?,
         };
-        let Self { config, actions, approver, model, .. } = self;
+        let Self { actions, approver, model, .. } = self;
         let shared = Shared {
-            plugins,
-            chains,
+            rules: ArcSwap::from_pointee(rules),
+            reloading: tokio::sync::Mutex::default(),
+            cache,
             actions,
             approver,
             model,
             store,
             telling: Telling::default(),
-            asks: config.asks().to_vec(),
-            settings: config.settings().clone(),
             open: Mutex::default(),
         };
         Ok(Host { shared: Arc::new(shared) })
@@ -246,7 +246,7 @@ impl HostBuilder {
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host").field("plugins", &self.shared.plugins).finish_non_exhaustive()
+        f.debug_struct("Host").field("plugins", &self.plugins()).finish_non_exhaustive()
     }
 }
 

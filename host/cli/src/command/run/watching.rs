@@ -1,0 +1,153 @@
+//! Takes up changed rules while a run lasts: files that say what counts, and the plugins' own.
+//!
+//! The operating system tells that one of them changed; then all is read and checked aside, and either takes the place of
+//! what was loaded, between two events, or changes nothing. Both are said.
+
+use crate::args::ConfigArgs;
+use crate::{configuration, loading};
+use anyhow::anyhow;
+use hookhost::Host;
+use hookhost::allowlist::{Config, FILE_NAME, ProjectFile};
+use hookhost_agent::agent::{AgentEvent, Reporter};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// How long what could not be taken up is left before it is tried again: it may count without having changed, once the user
+/// has approved it.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How long nothing must have changed before the files are read: an editor, or `hookhost allow`, writes more than once.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// As long as it is there, changes are taken up.
+#[derive(Debug)]
+pub(super) struct Watching(JoinHandle<()>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What is watched: folders, since a file that is written anew is another one, and the names in them that matter.
+struct Watched {
+    watcher: RecommendedWatcher,
+    folders: BTreeSet<PathBuf>,
+    names: Arc<Mutex<BTreeSet<OsString>>>,
+    changed: Arc<Notify>,
+}
+
+/// Watches what `config`, which `host` has loaded, is read from.
+pub(super) fn watch(
+    host: Host,
+    args: &ConfigArgs,
+    workspace: &Path,
+    config: Config,
+    reporter: Arc<dyn Reporter>,
+) -> Option<Watching> {
+    let mut watched = match Watched::new() {
+        Ok(watched) => watched,
+        Err(error) => {
+            say(&*reporter, format!("changed rules are not taken up while this runs: {error}"));
+            return None;
+        }
+    };
+    watched.add(args, workspace, &config);
+    let (args, workspace) = (args.clone(), workspace.to_owned());
+    Some(Watching(tokio::spawn(follow(watched, host, args, workspace, config, reporter))))
+}
+
+async fn follow(
+    mut watched: Watched,
+    host: Host,
+    args: ConfigArgs,
+    workspace: PathBuf,
+    mut loaded: Config,
+    reporter: Arc<dyn Reporter>,
+) {
+    let mut last_problem: Option<String> = None;
+    loop {
+        let changed = watched.changed.notified();
+        match last_problem {
+            None => changed.await,
+            Some(_) => drop(tokio::time::timeout(AGAIN, changed).await),
+        }
+        while tokio::time::timeout(QUIET, watched.changed.notified()).await.is_ok() {}
+        let taken_up = match loading::config_again(&args, &workspace, &loaded) {
+            Ok(config) => loading::reload(&host, &config).await.map(|changes| (config, changes)),
+            Err(stop) => Err(stop),
+        };
+        match taken_up {
+            Ok((config, changes)) => {
+                if !changes.is_empty() {
+                    say(&*reporter, format!("other rules count from now on: {changes}"));
+                }
+                watched.add(&args, &workspace, &config);
+                (loaded, last_problem) = (config, None);
+            }
+            Err(stop) => {
+                let problem =
+                    format!("changed rules are not taken up, those that were loaded stay: {}", stop.message());
+                if last_problem.as_ref() != Some(&problem) {
+                    say(&*reporter, problem.clone());
+                    last_problem = Some(problem);
+                }
+            }
+        }
+    }
+}
+
+fn say(reporter: &dyn Reporter, text: String) {
+    reporter.report(&AgentEvent::Notice { text });
+}
+
+impl Watched {
+    fn new() -> anyhow::Result<Self> {
+        let names = Arc::<Mutex<BTreeSet<OsString>>>::default();
+        let changed = Arc::new(Notify::new());
+        let (of, tell) = (Arc::clone(&names), Arc::clone(&changed));
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            let names = of.lock().unwrap_or_else(PoisonError::into_inner);
+            // Without paths something was missed.
+            let matters = event.map_or(true, |event| {
+                !event.kind.is_access()
+                    && (event.need_rescan()
+                        || event.paths.iter().any(|path| path.file_name().is_some_and(|name| names.contains(name))))
+            });
+            if matters {
+                tell.notify_one();
+            }
+        });
+        let watcher = watcher.map_err(|error| anyhow!("{error}"))?;
+        Ok(Self { watcher, folders: BTreeSet::new(), names, changed })
+    }
+
+    /// Watches also what this configuration is read from, and where a file may come to be that would count.
+    fn add(&mut self, args: &ConfigArgs, workspace: &Path, config: &Config) {
+        let plugins = config.enabled().map(|entry| entry.path.clone());
+        let mut files: Vec<PathBuf> = config.files().iter().cloned().chain(plugins).collect();
+        if args.config.is_none() {
+            files.extend(workspace.ancestors().map(|folder| folder.join(FILE_NAME)));
+            files.extend(ProjectFile::find(workspace));
+            if let Ok(places) = configuration::places() {
+                files.push(places.user_file());
+            }
+        }
+        for file in files {
+            // A link is followed: it is the file behind it that is written.
+            for file in [file.canonicalize().ok(), Some(file)].into_iter().flatten() {
+                let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { continue };
+                self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+                if !self.folders.contains(folder) && self.watcher.watch(folder, RecursiveMode::NonRecursive).is_ok() {
+                    self.folders.insert(folder.to_owned());
+                }
+            }
+        }
+    }
+}
