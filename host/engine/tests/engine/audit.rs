@@ -1,14 +1,14 @@
 //! What the log promises: every event is in it, before anything is done about it, with all that decided it.
 
 use crate::events::payload;
-use crate::support::{bash, plugin, recording, spec, state_by, state_in, written};
+use crate::support::{Yes, bash, plugin, recording, spec, state_by, state_in, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{AnswerKind, Approval, ApprovalRequest, Approver};
 use hookhost::audit::{Entry, Log, Record, WrittenValue, verify};
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::event::EventKind;
 use hookhost::session::{Cause, DispatchOptions, OutcomeKind};
-use hookhost::{GateOutcome, Session};
+use hookhost::{GateOutcome, Session, SessionSpec, TransformOutcome};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -217,15 +217,37 @@ async fn rejected(session: &Session, command: &str) -> hookhost::session::Reject
 async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
     let counts = plugin(
         "p",
-        json!({"before-tool-call": {"do": [{"increment": ["plugin", "n", 1]}, {"remind": "counted"}, {"report": "c"}]}}),
+        json!({
+            "before-tool-call": {"do": [{"increment": ["plugin", "n", 1]}, {"remind": "counted"}, {"report": "c"}]},
+            "session-start": [
+                {"when": {"session": "adds"}, "do": [{"increment": ["session", "n", 1]}], "value": [{"prompt": "more", "title": "m"}]},
+                {"do": [{"increment": ["session", "n", 1]}]}
+            ],
+            "prompt-submit": {"do": [{"increment": ["session", "n", 1]}]}
+        }),
     );
     let (_folder, log, builder) = recording(vec![counts]);
     let host = builder.build().await.unwrap();
-    let session = host.open_session(spec()).unwrap();
+    let named = |id: &str| host.open_session(SessionSpec { id: Some(id.into()), ..spec() }).unwrap();
+    let (session, adds, adds_nothing, transforms) = (named("gate"), named("adds"), named("none"), named("transform"));
     drained(&host).await;
     let other = rusqlite::Connection::open(&log).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let rejection = rejected(&session, "ls").await;
+    let (rejection, added, nothing, passed) = tokio::join!(
+        rejected(&session, "ls"),
+        adds.session_start(),
+        adds_nothing.session_start(),
+        transforms.prompt_submit("text".into())
+    );
+    assert!(added.outcome.is_empty() && nothing.outcome.is_empty());
+    let notices = adds.take_notices();
+    assert!(notices.len() == 1 && notices[0].starts_with("the tasks that plugins added are left out"), "{notices:?}");
+    assert!(adds_nothing.take_notices().is_empty());
+    assert!(
+        matches!(&passed.outcome, TransformOutcome::Withheld(rejection) if rejection.cause == Cause::NotRecorded),
+        "{passed:?}"
+    );
+    drop((adds, adds_nothing, transforms));
     assert_eq!(rejection.cause, Cause::NotRecorded);
     assert!(rejection.to_string().contains("the audit log cannot be written"), "{rejection}");
     assert!(rejection.to_string().contains("is locked by another program"), "{rejection}");
@@ -233,12 +255,37 @@ async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
     other.execute_batch("ROLLBACK").unwrap();
     // Later the log says so, and the next event finds the state as it was.
     assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, GateOutcome::Allowed { .. }));
-    let records = records(&log);
+    let all = records(&log);
+    assert_eq!(all.len(), 5);
+    for record in all.iter().take(4) {
+        assert!(record.calls[0].wrote.is_empty() && record.calls[0].findings.is_empty(), "{record:?}");
+    }
+    let records: Vec<_> = all.into_iter().filter(|record| record.session == "gate").collect();
     assert_eq!((records[0].outcome, records[0].cause), (OutcomeKind::Rejected, Some(Cause::NotRecorded)));
-    assert!(records[0].calls[0].wrote.is_empty() && records[0].calls[0].findings.is_empty());
     let state = records[1].calls[0].inputs.state.as_ref().unwrap();
     assert_eq!((state.read.len(), &state.read[0].value), (1, &None));
     assert_eq!(session.reminders().len(), 1);
+}
+
+#[tokio::test]
+async fn whoever_gave_the_result_decided_it_unless_somebody_asks() {
+    let entries = || {
+        let responds = json!({"before-tool-call": {"verdict": "respond", "value": {"text": "x", "is-error": false}}});
+        let asks = json!({"before-tool-call": {"when": {"contains": "ask"}, "verdict": "escalate", "question": "?"}});
+        vec![plugin("a", responds), plugin("b", asks)]
+    };
+    let (_folder, log, builder) = recording(entries());
+    let host = builder.approver(Arc::new(Yes)).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    for command in ["ls", "ask"] {
+        let outcome = session.before_tool_call(bash(&session, command)).await.outcome;
+        assert!(matches!(outcome, GateOutcome::Responded { by, .. } if by == "a"));
+    }
+    drained(&host).await;
+    let records = records(&log);
+    let decided: Vec<_> = records.iter().map(|record| (record.outcome, record.by.concat())).collect();
+    assert_eq!(decided, [(OutcomeKind::Responded, "a".to_owned()), (OutcomeKind::Escalated, "b".to_owned())]);
+    assert!(records.iter().all(|record| record.response.is_some()));
 }
 
 #[tokio::test]

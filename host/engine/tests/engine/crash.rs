@@ -1,10 +1,9 @@
 //! A process that is killed at any moment leaves log and state as of one moment.
 
 use crate::events::payload;
-use crate::support::{bash, builder, plugin, recording, spec, state_by, state_in, written};
-use futures_util::future::BoxFuture;
+use crate::support::{Yes, bash, builder, plugin, recording, spec, state_by, state_in, written};
 use hookhost::allowlist::Settings;
-use hookhost::approval::{Approval, ApprovalRequest, Approver};
+
 use hookhost::audit::{Log, LogError, verify};
 use hookhost::event::EventKind;
 use hookhost::session::DispatchOptions;
@@ -21,14 +20,6 @@ const LOOKED_AT: &str = "HOOKHOST_TEST_LOOKED_AT_LOG";
 const KILLS: u64 = 100;
 /// A log grows with each; a new one now and then keeps the check of it short.
 const KILLS_PER_LOG: u64 = 10;
-
-struct Yes;
-
-impl Approver for Yes {
-    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
-        Box::pin(std::future::ready(Approval::Approved))
-    }
-}
 
 /// Opens and closes a database as another process would.
 #[test]

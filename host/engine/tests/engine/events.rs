@@ -1,6 +1,7 @@
 //! Every verdict of every event, given by a real component, has its effect.
 
 use crate::support::{plugin, session};
+use hookhost::chain::MAX_TASKS;
 use hookhost::event::EventKind;
 use hookhost::session::DispatchOptions;
 use serde_json::{Value, json};
@@ -234,4 +235,19 @@ fn the_table_has_the_events_of_the_contract_and_no_other() {
     wit_events.sort_unstable();
     assert_eq!(table, wit_events);
     assert!(events.iter().all(|event| EventKind::from_name(event).is_some_and(|kind| kind.name() == *event)));
+}
+
+#[tokio::test]
+async fn tasks_beyond_what_plugins_may_add_at_once_are_left_out_and_the_user_is_told() {
+    let tasks = |count: usize| {
+        let task = json!({"prompt": "more", "title": "m"});
+        plugin("p", json!({"session-start": {"value": vec![task; count]}}))
+    };
+    for (count, told) in [(MAX_TASKS, 0), (MAX_TASKS + 3, 1)] {
+        let session = session(vec![tasks(count)]).await;
+        assert_eq!(session.session_start().await.outcome.len(), MAX_TASKS);
+        let notices = session.take_notices();
+        assert_eq!(notices.len(), told, "{notices:?}");
+        assert!(notices.iter().all(|notice| notice.ends_with("3 were left out")), "{notices:?}");
+    }
 }

@@ -1,6 +1,8 @@
 //! A host of `all-events` plugins, each of which does what its configuration says.
 
+use futures_util::future::BoxFuture;
 use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{self, Log, Scope, WrittenValue};
 use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
@@ -51,6 +53,15 @@ pub(crate) fn spec() -> SessionSpec {
 
 pub(crate) async fn session(entries: Vec<Entry>) -> Session {
     host(entries).await.open_session(spec()).expect("a session")
+}
+
+/// An approver who says yes to everything.
+pub(crate) struct Yes;
+
+impl Approver for Yes {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        Box::pin(async { Approval::Approved })
+    }
 }
 
 /// A `bash` call.
