@@ -9,12 +9,14 @@ mod interrupt;
 mod loading;
 mod output;
 mod terminal_approver;
+mod warnings;
 
 use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
+    warnings::say();
     match command::run(cli.command) {
         Ok(exit) => exit.into(),
         Err(stop) => {

@@ -13,18 +13,18 @@ fn help(arguments: &[&str]) -> String {
 #[test]
 fn the_help_lists_every_command_and_every_exit_code() {
     let help = help(&["--help"]);
-    for word in ["run", "allow", "trust", "inspect", "hooks", "dispatch"] {
+    for word in ["run", "allow", "trust", "inspect", "hooks", "dispatch", "audit", "replay", "cache"] {
         assert!(help.contains(&format!("\n  {word} ")), "{word} is not in {help}");
     }
     let codes = help.split_once("Exit codes:").unwrap().1;
-    for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "130 "] {
+    for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "130 "] {
         assert!(codes.contains(&format!("\n  {code}")), "{code} is not in {codes}");
     }
 }
 
 #[test]
 fn the_help_of_every_command_has_an_example() {
-    for command in ["run", "allow", "trust", "inspect", "hooks", "dispatch"] {
+    for command in ["run", "allow", "trust", "inspect", "hooks", "dispatch", "audit", "replay", "cache"] {
         let help = help(&[command, "--help"]);
         let examples = help.split_once("Examples:").unwrap_or_else(|| panic!("no example in {help}")).1;
         assert!(examples.contains(&format!("hookhost {command}")), "{examples}");

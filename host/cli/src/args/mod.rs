@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Dispatch(DispatchArgs),
     Audit(AuditArgs),
     Replay(ReplayArgs),
+    Cache(CacheArgs),
 }
 
 /// Which plugins load.
@@ -218,6 +219,24 @@ Examples:
 pub(crate) struct HooksArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CACHE_EXAMPLES: &str = "\
+Examples:
+  hookhost cache
+  hookhost cache --clear";
+
+/// Show how much compiled code is kept, or remove it; plugins are then compiled anew
+#[derive(Debug, Args)]
+#[command(after_help = CACHE_EXAMPLES)]
+pub(crate) struct CacheArgs {
+    /// Remove all of it
+    #[arg(long)]
+    pub(crate) clear: bool,
 
     /// Print one JSON object
     #[arg(long)]

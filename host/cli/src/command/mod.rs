@@ -2,6 +2,7 @@
 
 mod allow;
 mod audit;
+mod cache;
 mod dispatch;
 mod hooks;
 mod inspect;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
         Command::Dispatch(args) => wait_for(dispatch::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),
+        Command::Cache(args) => cache::run(&args),
     }
 }
 

@@ -21,6 +21,9 @@ const TAG: usize = 32;
 /// Bytes of the key: a whole block of SHA-256.
 const KEY: usize = 64;
 
+/// What the names of the files end in.
+const EXTENSION: &str = "cwasm";
+
 /// A folder of compiled components.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
@@ -122,10 +125,20 @@ impl Cache {
         };
         config.hash(&mut hasher);
         let name = hasher.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        self.folder.join(name).with_extension("cwasm")
+        self.folder.join(name).with_extension(EXTENSION)
     }
 
     fn read(&self, engine: &Engine, path: &Path) -> io::Result<Cached> {
+        let (is_image, code) = self.vouched_for(path)?;
+        #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
+        // SAFETY: the bytes are what `Component::serialize` gave to `put`: the code over them is made with a key that only
+        // this user can read, and the file's name, which says which engine, is part of what it is made over.
+        let component = unsafe { Component::deserialize(engine, &code) };
+        Ok(Cached { component: component.map_err(io::Error::other)?, is_image })
+    }
+
+    /// Whether it is an image, and the compiled code, which this user's key vouches for.
+    fn vouched_for(&self, path: &Path) -> io::Result<(bool, Vec<u8>)> {
         let (tag, flag, code) = {
             let mut file = File::open(path)?;
             check_owner(&file.metadata()?)?;
@@ -138,11 +151,7 @@ impl Cache {
         self.tag(path, &flag, &code)
             .verify_slice(&tag)
             .map_err(|_| io::Error::other("its authenticity code is wrong"))?;
-        #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
-        // SAFETY: the bytes are what `Component::serialize` gave to `put`: the code over them is made with a key that only
-        // this user can read, and the file's name, which says which engine, is part of what it is made over.
-        let component = unsafe { Component::deserialize(engine, &code) };
-        Ok(Cached { component: component.map_err(io::Error::other)?, is_image: flag == [1] })
+        Ok((flag == [1], code))
     }
 
     fn tag(&self, path: &Path, flag: &[u8], code: &[u8]) -> Hmac<Sha256> {
@@ -152,6 +161,69 @@ impl Cache {
         tag.update(code);
         tag
     }
+}
+
+/// What is in a folder of compiled code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheFiles {
+    /// Files of compiled code, one for each plugin, configuration, engine version and engine setting.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those among them that are compiled anew when they are asked for, and why: what is foreign, loosely protected, cut off
+    /// or not by this user's key.
+    pub unusable: Vec<(PathBuf, String)>,
+}
+
+/// Looks at the folder that [`crate::HostBuilder::cache`] was given; one that is not there is empty.
+///
+/// # Errors
+/// If the folder cannot be read, or others can reach it.
+pub fn cache_files(folder: &Path) -> io::Result<CacheFiles> {
+    let mut found = CacheFiles::default();
+    if !folder.exists() {
+        return Ok(found);
+    }
+    let cache = Cache::open(folder)?;
+    for path in compiled_in(folder)? {
+        found.files += 1;
+        found.bytes += fs::symlink_metadata(&path)?.len();
+        if let Err(error) = cache.vouched_for(&path) {
+            found.unusable.push((path, error.to_string()));
+        }
+    }
+    Ok(found)
+}
+
+/// Removes all compiled code from a folder, and says what that was. The plugins are compiled anew when they load next.
+///
+/// # Errors
+/// If the folder cannot be read, or a file cannot be removed.
+pub fn clear_cache(folder: &Path) -> io::Result<CacheFiles> {
+    let mut removed = CacheFiles::default();
+    if !folder.exists() {
+        return Ok(removed);
+    }
+    for path in compiled_in(folder)? {
+        let bytes = fs::symlink_metadata(&path)?.len();
+        fs::remove_file(&path)?;
+        removed.files += 1;
+        removed.bytes += bytes;
+    }
+    Ok(removed)
+}
+
+/// The files of compiled code in a folder, by name.
+fn compiled_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        if path.extension().is_some_and(|extension| extension == EXTENSION) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
@@ -203,7 +275,7 @@ fn check_owner(_: &Metadata) -> io::Result<()> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Cache, Code, TAG};
+    use super::{Cache, CacheFiles, Code, TAG, cache_files, clear_cache};
     use crate::allowlist::{Digest, Entry};
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
@@ -318,6 +390,23 @@ mod tests {
         let target = other.cache().path(&other.engine, other.code());
         fs::copy(&path, &target).unwrap();
         assert!(!other.is_hit());
+    }
+
+    #[test]
+    fn what_is_there_can_be_counted_and_cleared() {
+        let place = Place::new();
+        assert_eq!(cache_files(&place.place()).unwrap(), CacheFiles::default());
+        assert_eq!(clear_cache(&place.place()).unwrap(), CacheFiles::default());
+        let path = place.filled();
+        let bytes = fs::metadata(&path).unwrap().len();
+        let sound = CacheFiles { files: 1, bytes, unusable: Vec::new() };
+        assert_eq!(cache_files(&place.place()).unwrap(), sound);
+        mode(&path, 0o644);
+        let why = "others than the user can reach it".to_owned();
+        assert_eq!(cache_files(&place.place()).unwrap(), CacheFiles { unusable: vec![(path, why)], ..sound.clone() });
+        assert_eq!(clear_cache(&place.place()).unwrap(), sound);
+        assert_eq!(cache_files(&place.place()).unwrap(), CacheFiles::default());
+        place.filled();
     }
 
     #[test]

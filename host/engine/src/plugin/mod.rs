@@ -12,6 +12,7 @@ mod load;
 mod preinitialise;
 
 pub(crate) use cache::Cache;
+pub use cache::{CacheFiles, cache_files, clear_cache};
 pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};

@@ -8,8 +8,9 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::capability::{Model, ModelRequest, Transcript};
 use hookhost::contract::{ResultSource, ToolResult};
 use hookhost::session::{Cause, Settled};
-use hookhost::{Config, GateOutcome, Session, TransformOutcome};
+use hookhost::{Config, GateOutcome, Host, Session, SessionSpec, TransformOutcome};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 
@@ -280,20 +281,41 @@ async fn the_clock_and_the_random_numbers_of_a_guest_are_the_events() {
     assert_ne!(one, other);
 }
 
-#[tokio::test]
-async fn the_same_event_gives_the_same_verdict_and_uses_the_same_fuel() {
-    let host =
-        host(vec![plugin("p", json!({"before-tool-call": {"verdict": "approve", "reason": "{command}"}}))]).await;
-    let mut seen = std::collections::BTreeSet::new();
-    for _ in 0..100 {
-        let mut spec = spec();
-        spec.id = Some("same".into());
-        let session = host.open_session(spec).unwrap();
+/// The same event, so often: each time in a session of the same name, and so with the same random numbers.
+async fn what_comes_of_it(host: Host, times: usize) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    for _ in 0..times {
+        let session = host.open_session(SessionSpec { id: Some("same".into()), ..spec() }).unwrap();
         let settled = session.before_tool_call(bash(&session, "ls")).await;
-        let call = &settled.record.calls[0];
-        seen.insert((call.fuel, call.verdict.as_ref().unwrap().get().to_owned()));
+        let mut call = settled.record.calls[0].clone();
+        call.micros = 0;
+        let told: Vec<_> = session.reminders().into_iter().map(|reminder| reminder.body).collect();
+        seen.insert(format!("{} {told:?}", serde_json::to_string(&call).unwrap()));
     }
-    assert_eq!(seen.len(), 1, "{seen:?}");
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_thousand_times_the_same_event_gives_the_same_verdict_fuel_and_effects_on_one_thread_and_on_many() {
+    let behaviour = json!({"before-tool-call": {
+        "do": ["random", {"set": ["session", "k", "{last}"]}, {"remind": "{last}"}, {"report": "code"}, {"log": "{last}"}],
+        "verdict": "approve", "reason": "{command} {last}"
+    }});
+    let host = || async { host(vec![plugin("p", behaviour.clone())]).await };
+    // State that is there when the event comes is part of it: what the first one wrote.
+    let settled = |host: Host| async move {
+        what_comes_of_it(host.clone(), 1).await;
+        host
+    };
+    let one = what_comes_of_it(settled(host().await).await, 500).await;
+    assert_eq!(one.len(), 1, "{one:?}");
+    let mut on_many = Vec::new();
+    for _ in 0..4 {
+        on_many.push(tokio::spawn(what_comes_of_it(settled(host().await).await, 125)));
+    }
+    for seen in on_many {
+        assert_eq!(seen.await.unwrap(), one);
+    }
 }
 
 #[derive(Default)]

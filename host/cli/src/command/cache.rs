@@ -1,0 +1,62 @@
+//! `hookhost cache`: the compiled code that is kept between runs.
+
+use crate::args::CacheArgs;
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::output::{
+    self, one_line, quoted,
+    style::{DIM, WARNING},
+};
+use anyhow::anyhow;
+use hookhost::plugin::{CacheFiles, cache_files, clear_cache};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::Path;
+
+pub(crate) fn run(args: &CacheArgs) -> Result<Exit, Stop> {
+    let Some(folder) = configuration::cache() else {
+        return Err(Stop::usage(
+            "there is no folder for compiled code: name one in the environment variable HOOKHOST_CACHE_DIR",
+        ));
+    };
+    let found = if args.clear { clear_cache(&folder) } else { cache_files(&folder) };
+    let found = found.map_err(|error| {
+        let does = if args.clear { "cleared" } else { "used" };
+        anyhow!("the compiled code in {} cannot be {does}: {error}", quoted(&folder.to_string_lossy()))
+    })?;
+    if args.json {
+        output::print_json(&as_json(&folder, &found, args.clear))?
+    } else {
+        output::print(&as_text(&folder, &found, args.clear))?
+    }
+    Ok(Exit::Done)
+}
+
+fn megabytes(bytes: u64) -> String {
+    let tenths = bytes.div_ceil(100_000);
+    format!("{}.{} MB", tenths / 10, tenths % 10)
+}
+
+fn as_json(folder: &Path, found: &CacheFiles, cleared: bool) -> serde_json::Value {
+    let unusable: Vec<_> = found.unusable.iter().map(|(file, why)| json!({ "file": file, "why": why })).collect();
+    json!({
+        "folder": folder,
+        "files": found.files,
+        "bytes": found.bytes,
+        "cleared": cleared,
+        "unusable": unusable,
+    })
+}
+
+fn as_text(folder: &Path, found: &CacheFiles, cleared: bool) -> String {
+    let CacheFiles { files, bytes, unusable } = found;
+    let shown = one_line(&folder.to_string_lossy());
+    let of = if *files == 1 { "component" } else { "components" };
+    let did = if cleared { "removed" } else { "kept" };
+    let mut text = format!("{did}: compiled code of {files} {of}, {} {DIM}in {shown}{DIM:#}\n", megabytes(*bytes));
+    for (file, why) in unusable {
+        let file = one_line(&file.to_string_lossy());
+        let _ = writeln!(text, "{WARNING}compiled anew when it is asked for:{WARNING:#} {file}: {}", one_line(why));
+    }
+    text
+}

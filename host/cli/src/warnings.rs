@@ -1,0 +1,63 @@
+//! What the engine and the agent warn of, beside what they return: said on the standard error.
+
+use crate::output::{
+    note, printable,
+    style::{ERROR, WARNING},
+};
+use std::fmt::{Debug, Write as _};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// Says what is at least a warning of ours; what libraries trace is nobody's business here.
+struct Says;
+
+/// Has warnings said from here on.
+pub(crate) fn say() {
+    // Only a second one would be refused, and there is none.
+    let _ = tracing::subscriber::set_global_default(Says);
+}
+
+impl Subscriber for Says {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN && metadata.target().starts_with("hookhost")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut said = Said::default();
+        event.record(&mut said);
+        let (style, word) =
+            if *event.metadata().level() == Level::ERROR { (ERROR, "error") } else { (WARNING, "warning") };
+        let Said { message, facts } = said;
+        note(&format!("{style}{word}:{style:#} {}\n", printable(&format!("{message}{facts}"))));
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// The sentence, and the facts behind it, as ` (plugin: p, …)`.
+#[derive(Default)]
+struct Said {
+    message: String,
+    facts: String,
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            let _ = write!(self.message, "{value:?}");
+        } else {
+            let _ = write!(self.facts, "; {}: {value:?}", field.name());
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+}
