@@ -1,9 +1,9 @@
-//! The tests, the benchmarks, and what CI asks beside the tests.
+//! The tests, and what CI asks beside the tests.
 
 use std::{path::Path, process::Command};
 
 use crate::{
-    Outcome, plugins,
+    Outcome, bench, plugins,
     workspace::{Workspace, run},
 };
 
@@ -23,14 +23,6 @@ pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     run("all tests", with_plugins(&mut cargo, &folder).args(arguments))
 }
 
-/// All benchmarks. They are built with the release profile, wasmtime too.
-pub(crate) fn bench(workspace: &Workspace, arguments: &[String]) -> Outcome {
-    let folder = plugins::build(workspace)?;
-    // Without `--bench`, cargo would also start each library's unit tests as benchmarks.
-    let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", "*"]);
-    run("all benchmarks", with_plugins(&mut cargo, &folder).args(arguments))
-}
-
 /// The cheap checks first, then exactly what `cargo xtask test` does.
 pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     run("format", &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
@@ -40,10 +32,11 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     // Of the libraries: the binary `hookhost` would be documented over the library of that name.
     let mut docs = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
     run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
-    test(workspace, &[])
+    test(workspace, &[])?;
+    bench::instructions(workspace, &[])
 }
 
 /// Tests and benchmarks find the plugins by this variable.
-fn with_plugins<'a>(cargo: &'a mut Command, folder: &Path) -> &'a mut Command {
+pub(crate) fn with_plugins<'a>(cargo: &'a mut Command, folder: &Path) -> &'a mut Command {
     cargo.env("HOOKHOST_PLUGINS", folder)
 }

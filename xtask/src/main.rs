@@ -1,6 +1,7 @@
-//! The developer's commands: `cargo xtask plugins | demo | test | bench | ci`. Each does all its own set-up and says what
+//! The developer's commands: `cargo xtask plugins | demo | test | bench | instructions | ci`. Each does all its own set-up and says what
 //! it does. Standard library only, so that the first of them starts within seconds of a clone.
 
+mod bench;
 mod checks;
 mod demo;
 mod plugins;
@@ -20,7 +21,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 5] = [
+const TASKS: [Task; 6] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -34,8 +35,13 @@ const TASKS: [Task; 5] = [
     Task { name: "test", help: "build the plugins and run all tests; arguments go to `cargo test`", run: checks::test },
     Task {
         name: "bench",
-        help: "build the plugins and run all benchmarks; arguments go to `cargo bench`",
-        run: checks::bench,
+        help: "measure every budget, in one table; `--quick` leaves out the minutes of the memory row",
+        run: bench::budgets,
+    },
+    Task {
+        name: "instructions",
+        help: "count the instructions of an event and compare them with what was noted; `--note` notes them",
+        run: bench::instructions,
     },
     Task {
         name: "ci",
@@ -50,7 +56,7 @@ fn main() -> ExitCode {
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
         eprintln!("usage: cargo xtask COMMAND");
         for task in &TASKS {
-            eprintln!("  {:8} {}", task.name, task.help);
+            eprintln!("  {:12} {}", task.name, task.help);
         }
         return ExitCode::from(2);
     };

@@ -1,0 +1,95 @@
+//! What an event costs: alone, in a chain, and on two threads.
+
+use crate::measure::compare;
+use crate::plugins::host;
+use crate::subject::{self, Bare, call};
+use crate::table::{Row, Table};
+use hookhost::contract::{Action, ToolCall, ToolCallVerdict};
+use hookhost::{GateOutcome, Host, Session, SessionSpec};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+const COMPONENT: &str = "no-force-push";
+
+pub(crate) fn rows(table: &mut Table) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("hookhost.db");
+    let (off, on) = (runtime.block_on(subject::session(None)), runtime.block_on(subject::session(Some(&log))));
+    let event = call(&off);
+    let asks = |session: &Session| allowed(&runtime, session, &event);
+    let (bare, info) = (Bare::new(), subject::info());
+    let bare_call = || assert_eq!(runtime.block_on(bare.call(&info, &event)), ToolCallVerdict::Allow);
+
+    let row = |what: &'static str, log: &'static str| Row { what, component: COMPONENT, log };
+    let one = compare(|| asks(&off), bare_call);
+    let what = "one event, one pristine plugin";
+    table.compared(&row(what, "off"), &one, "bare wasmtime: store + instance + call", Some(1.3));
+    let within = one.subject.median <= Duration::from_micros(15);
+    table.plain(&row(what, "off"), crate::measure::spoken(one.subject.median), "≤ 15 µs", Some(within));
+    table.compared(&row(what, "on"), &compare(|| asks(&on), bare_call), "the same, bare", None);
+    table.compared(&row(what, "on"), &compare(|| asks(&on), || asks(&off)), "the log off", None);
+
+    let ten = |log: Option<&Path>| {
+        let host = runtime.block_on(host(10, log));
+        host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap()
+    };
+    let (ten_off, ten_on) = (ten(None), ten(Some(&folder.path().join("ten.db"))));
+    let what = "one event, a chain of 10";
+    table.compared(&row(what, "off"), &compare(|| asks(&ten_off), || asks(&off)), "one plugin", Some(10.5));
+    table.compared(&row(what, "on"), &compare(|| asks(&ten_on), || asks(&on)), "one plugin", Some(10.5));
+
+    let unheard = |session: &Session| drop(runtime.block_on(session.stream_end("text".into())));
+    let what = "an event that nobody hears";
+    table.compared(
+        &row(what, "off"),
+        &compare(|| unheard(&off), || native(&event)),
+        "the rule as a native function",
+        None,
+    );
+    table.compared(&row(what, "on"), &compare(|| unheard(&on), || unheard(&off)), "the log off", None);
+
+    let host = runtime.block_on(host(1, None));
+    two_threads(table, &row("two threads, a session each: throughput", "off"), &host);
+}
+
+fn allowed(runtime: &Runtime, session: &Session, event: &ToolCall) {
+    let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
+    assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+}
+
+/// The same rule without a sandbox.
+fn native(event: &ToolCall) {
+    let event = std::hint::black_box(event);
+    let rejects = matches!(&event.action, Action::Shell(shell) if shell.command.contains("push --force"));
+    assert!(!std::hint::black_box(rejects));
+}
+
+fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host) {
+    const EVENTS: u32 = 2_000;
+    let work = |threads: usize| {
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+                    let session = host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
+                    let event = call(&session);
+                    (0..EVENTS).for_each(|_| allowed(&runtime, &session, &event));
+                });
+            }
+        });
+        began.elapsed()
+    };
+    work(2);
+    let mut ratios: Vec<f64> = (0..15)
+        .map(|_| {
+            let (one, two) = (work(1), work(2));
+            2.0 * one.as_secs_f64() / two.as_secs_f64()
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let ratio = ratios[ratios.len() / 2];
+    table.plain(row, format!("{ratio:.2} × that of one"), "≥ 1.7 ×", Some(ratio >= 1.7));
+}

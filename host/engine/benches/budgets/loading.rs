@@ -1,0 +1,72 @@
+//! What loading costs, with the compiled code cached: the file read, its digest and the cache's own check included.
+
+use crate::measure::{spoken, times_of};
+use crate::plugins::{Copies, all_events, component_called};
+use crate::table::{Row, Table};
+use hookhost::allowlist::Settings;
+use hookhost::{Config, Host};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+
+pub(crate) fn rows(table: &mut Table) {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+
+    // The largest plugin here, with a custom section up to 1 MB: what is read and hashed is 1 MB.
+    let mut bytes = std::fs::read(component_called("all_events.wasm")).unwrap();
+    pad(&mut bytes, 1_000_000);
+    let padded = folder.path().join("padded.wasm");
+    std::fs::write(&padded, bytes).unwrap();
+    let entry = all_events(&padded, &serde_json::json!({}));
+    let one = load(&Config::from_entries(vec![entry], Settings::default()).unwrap(), &cache);
+    let none = load(&Config::empty(), &cache);
+    let time = one.saturating_sub(none);
+    let row = |what, component| Row { what, component, log: "–" };
+    let budget = Duration::from_millis(2);
+    let what = "load a cached plugin of 1 MB";
+    table.plain(&row(what, "all-events, padded"), spoken(time), "≤ 2 ms", Some(time <= budget));
+
+    let small = std::fs::read(component_called("no_force_push.wasm")).unwrap();
+    let copies = Copies::of(&small, 100);
+    let hundred = load(&Config::from_entries(copies.entries(), Settings::default()).unwrap(), &cache);
+    let within = hundred <= Duration::from_millis(50);
+    let what = "load 100 cached plugins, engine and pool included";
+    table.plain(&row(what, "no-force-push"), spoken(hundred), "≤ 50 ms", Some(within));
+    table.plain(&row("the engine and its pool alone", "none"), spoken(none), "", None);
+}
+
+/// The median time in which a host is built.
+fn load(config: &Config, cache: &Path) -> Duration {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let build = || {
+        let builder = Host::builder(config.clone()).cache(cache);
+        let began = Instant::now();
+        let host = runtime.block_on(builder.build()).unwrap();
+        let took = began.elapsed();
+        drop(host);
+        took
+    };
+    times_of(21, build).median
+}
+
+/// Adds a custom section: <https://webassembly.github.io/spec/core/binary/modules.html#custom-section>.
+fn pad(component: &mut Vec<u8>, size: usize) {
+    fn leb(mut value: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    }
+    let name = b"padding";
+    let content = size.saturating_sub(component.len() + 16);
+    let mut section = leb(name.len());
+    section.extend(name);
+    section.resize(section.len() + content, 0);
+    component.push(0);
+    component.extend(leb(section.len()));
+    component.extend(section);
+}

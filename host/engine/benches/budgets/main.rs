@@ -1,0 +1,33 @@
+//! Every budget of the product, in one run and one table: what was measured, its reference from the same run, and the
+//! ratio, beside what it may be. `cargo xtask bench` runs it; figures of a busy machine are worth little.
+//!
+//! A subject and its reference take turns, batch by batch, so that what disturbs the machine disturbs both. Printed are the
+//! median of a subject, the median of its reference, and the median of the ratios of neighbouring batches.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+
+#[path = "../subject/mod.rs"]
+mod subject;
+
+mod events;
+mod loading;
+mod measure;
+mod plugins;
+mod processes;
+mod runaway;
+mod sessions;
+mod table;
+
+use table::Table;
+
+fn main() {
+    // `--quick` shortens the row that takes minutes.
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let mut table = Table::begin();
+    events::rows(&mut table);
+    loading::rows(&mut table);
+    processes::rows(&mut table);
+    runaway::rows(&mut table);
+    sessions::rows(&mut table, if quick { 20_000 } else { 1_000_000 });
+    table.end();
+}

@@ -1,0 +1,86 @@
+//! Two things timed in turns.
+
+use std::time::{Duration, Instant};
+
+/// Pairs of batches that are timed.
+const PAIRS: usize = 61;
+
+/// How long a batch is to take, so that the clock's own cost is nothing beside it.
+const BATCH: Duration = Duration::from_millis(10);
+
+/// Times of one run of something.
+pub(crate) struct Times {
+    pub(crate) median: Duration,
+    /// The 5th and the 95th of a hundred batches.
+    pub(crate) low: Duration,
+    pub(crate) high: Duration,
+}
+
+/// A subject beside its reference.
+pub(crate) struct Compared {
+    pub(crate) subject: Times,
+    pub(crate) reference: Times,
+    /// The median of the ratios of neighbouring batches.
+    pub(crate) ratio: f64,
+}
+
+/// Times `subject` and `reference` in turns.
+pub(crate) fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) -> Compared {
+    let (of_subject, of_reference) = (runs_for_a_batch(&mut subject), runs_for_a_batch(&mut reference));
+    let pairs: Vec<(Duration, Duration)> =
+        (0..PAIRS).map(|_| (batch(of_subject, &mut subject), batch(of_reference, &mut reference))).collect();
+    Compared {
+        subject: times(pairs.iter().map(|(subject, _)| *subject).collect()),
+        reference: times(pairs.iter().map(|(_, reference)| *reference).collect()),
+        ratio: median(
+            pairs.iter().map(|(subject, reference)| subject.as_secs_f64() / reference.as_secs_f64()).collect(),
+        ),
+    }
+}
+
+/// Times something that is long enough to be timed by itself.
+pub(crate) fn times_of(runs: usize, mut subject: impl FnMut() -> Duration) -> Times {
+    subject();
+    times((0..runs).map(|_| subject()).collect())
+}
+
+fn runs_for_a_batch(run: &mut impl FnMut()) -> u32 {
+    let mut runs = 1;
+    loop {
+        let began = Instant::now();
+        (0..runs).for_each(|_| run());
+        if began.elapsed() >= BATCH {
+            return runs;
+        }
+        runs *= 2;
+    }
+}
+
+/// The time of one run, as the mean of a batch.
+fn batch(runs: u32, run: &mut impl FnMut()) -> Duration {
+    let began = Instant::now();
+    (0..runs).for_each(|_| run());
+    began.elapsed() / runs
+}
+
+fn times(mut all: Vec<Duration>) -> Times {
+    all.sort();
+    let at = |share: usize| all[(all.len() - 1) * share / 100];
+    Times { median: at(50), low: at(5), high: at(95) }
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+/// As people say it, in three figures.
+pub(crate) fn spoken(time: Duration) -> String {
+    let nanos = time.as_secs_f64() * 1e9;
+    match nanos {
+        ..1e3 => format!("{nanos:.0} ns"),
+        1e3..1e6 => format!("{:.1} µs", nanos / 1e3),
+        1e6..1e9 => format!("{:.2} ms", nanos / 1e6),
+        _ => format!("{:.2} s", nanos / 1e9),
+    }
+}

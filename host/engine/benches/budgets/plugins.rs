@@ -1,0 +1,58 @@
+//! Plugins in numbers: one component under many names.
+
+use crate::subject::component;
+use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::{Config, Host};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A component that `cargo xtask plugins` has built.
+pub(crate) fn component_called(file: &str) -> PathBuf {
+    let path = component().with_file_name(file);
+    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
+    path
+}
+
+/// Copies of one component, since two entries of one file are an error.
+pub(crate) struct Copies {
+    folder: TempDir,
+    digest: Digest,
+    count: usize,
+}
+
+impl Copies {
+    pub(crate) fn of(bytes: &[u8], count: usize) -> Self {
+        let copies = Self { folder: tempfile::tempdir().unwrap(), digest: Digest::of_bytes(bytes), count };
+        for number in 0..count {
+            std::fs::write(copies.path(number), bytes).unwrap();
+        }
+        copies
+    }
+
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        (0..self.count).map(|number| Entry::new(format!("p{number}"), self.path(number), self.digest)).collect()
+    }
+
+    fn path(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("p{number}.wasm"))
+    }
+}
+
+/// A host of so many plugins, each of which refuses forced pushes.
+pub(crate) async fn host(count: usize, log: Option<&Path>) -> Host {
+    let copies = Copies::of(&std::fs::read(component()).unwrap(), count);
+    let builder = Host::builder(Config::from_entries(copies.entries(), Settings::default()).unwrap());
+    let builder = if let Some(log) = log { builder.store(log) } else { builder };
+    builder.build().await.unwrap()
+}
+
+/// An entry for the test plugin that does what its configuration says, with all that it imports granted.
+pub(crate) fn all_events(path: &Path, behaviour: &Value) -> Entry {
+    let mut entry = Entry::new("all-events", path, Digest::of_file(path).unwrap());
+    entry.config = behaviour.as_object().unwrap().clone();
+    let grants = &mut entry.grants;
+    (grants.state, grants.transcript, grants.audit) = (Some(StateGrant::default()), true, true);
+    grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    entry
+}

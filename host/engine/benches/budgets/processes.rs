@@ -1,0 +1,56 @@
+//! What a process costs that loads a plugin, asks about one event and ends: as a hook of another agent runs it.
+
+use crate::measure::compare;
+use crate::subject::component;
+use crate::table::{Row, Table};
+use hookhost::allowlist::Digest;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub(crate) fn rows(table: &mut Table) {
+    let Some(hookhost) = std::env::var_os("HOOKHOST_COMMAND").map(PathBuf::from) else {
+        println!("(the rows about processes need HOOKHOST_COMMAND: run `cargo xtask bench`)");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("hookhost.toml");
+    let wasm = component();
+    let entry = format!(
+        "[[plugin]]\nname = \"no-force-push\"\npath = {:?}\nsha256 = \"{}\"\n",
+        wasm.display().to_string(),
+        Digest::of_file(&wasm).unwrap()
+    );
+    std::fs::write(&config, entry).unwrap();
+    let payload = folder.path().join("call.json");
+    std::fs::write(&payload, r#"{"call": {"id": "1", "name": "bash", "arguments": {"command": "git status"}}}"#)
+        .unwrap();
+    let dispatch = |folder: &Path| {
+        let mut command = Command::new(&hookhost);
+        command.args(["dispatch", "before-tool-call", "--payload"]).arg(&payload).arg("--config").arg(&config);
+        for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
+            command.env(variable, folder);
+        }
+        run(command);
+    };
+    let bash = || run(shell("bash", "-c", ":"));
+    let row = Row { what: "one-shot process: start, load, one event, exit", component: "no-force-push", log: "on" };
+    dispatch(folder.path());
+    table.compared(&row, &compare(|| dispatch(folder.path()), bash), "`bash -c :`", Some(2.0));
+    table.compared(
+        &row,
+        &compare(|| dispatch(folder.path()), || run(shell("python3", "-c", ""))),
+        "`python3 -c ''`",
+        None,
+    );
+}
+
+fn shell(program: &str, option: &str, script: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args([option, script]);
+    command
+}
+
+fn run(mut command: Command) {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    assert!(status.is_ok_and(|status| status.success()), "{command:?}");
+}

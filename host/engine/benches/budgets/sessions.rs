@@ -1,0 +1,46 @@
+//! Many sessions at once, and many events: memory.
+
+use crate::plugins::host;
+use crate::subject::call;
+use crate::table::{Row, Table};
+use hookhost::{GateOutcome, SessionSpec};
+use std::path::Path;
+use tokio::runtime::Builder;
+
+const SESSIONS: usize = 1_000;
+const PLUGINS: usize = 5;
+const MIB: f64 = 1024.0 * 1024.0;
+
+pub(crate) fn rows(table: &mut Table, events: usize) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let host = runtime.block_on(host(PLUGINS, Some(&folder.path().join("hookhost.db"))));
+    let open = || host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
+    let sessions: Vec<_> = (0..SESSIONS).map(|_| open()).collect();
+    let event = call(&sessions[0]);
+    // In tenths, so that a leak would be seen to grow.
+    let mut resident = Vec::new();
+    let rounds = (events / SESSIONS).max(10);
+    for round in 1..=rounds {
+        for session in &sessions {
+            let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
+            assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+        }
+        if round % (rounds / 10) == 0 {
+            resident.push(resident_mib());
+        }
+    }
+    let (first, last) = (resident[0], resident[resident.len() - 1]);
+    let most = resident.iter().copied().fold(0.0, f64::max);
+    let what = format!("{SESSIONS} sessions, {PLUGINS} plugins, {} events: memory", rounds * SESSIONS);
+    let row = Row { what: &what, component: "no-force-push", log: "on" };
+    let grown = format!("{most:.0} MiB at most; {first:.1} MiB after a tenth, {last:.1} MiB at the end");
+    table.plain(&row, grown, "flat, ≤ 200 MiB", Some(most <= 200.0 && last <= first * 1.05));
+}
+
+/// Resident memory of this process: <https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html>.
+fn resident_mib() -> f64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: f64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * rustix::param::page_size() as f64 / MIB
+}

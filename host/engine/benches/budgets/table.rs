@@ -1,0 +1,65 @@
+//! The table, printed row by row as the figures come.
+
+use crate::measure::{Compared, spoken};
+use std::fmt::Display;
+use std::io::Write as _;
+
+pub(crate) struct Table {
+    beyond: Vec<String>,
+}
+
+impl Table {
+    pub(crate) fn begin() -> Self {
+        println!("| what | component | log | measured | reference | ratio | budget | |");
+        println!("|---|---|---|---|---|---|---|---|");
+        Self { beyond: Vec::new() }
+    }
+
+    /// A row whose budget is a ratio, and perhaps a time; for comparison only where there is none.
+    pub(crate) fn compared(&mut self, row: &Row<'_>, of: &Compared, reference: &str, most: Option<f64>) {
+        let within = most.is_none_or(|most| of.ratio <= most);
+        let measured =
+            format!("{} ({} to {})", spoken(of.subject.median), spoken(of.subject.low), spoken(of.subject.high));
+        let reference = format!("{} {reference}", spoken(of.reference.median));
+        let budget = most.map_or(String::new(), |most| format!("≤ {most} ×"));
+        self.row(row, &measured, &reference, &format!("{:.2}", of.ratio), &budget, most.map(|_| within));
+    }
+
+    /// A row whose budget is absolute.
+    pub(crate) fn plain(&mut self, row: &Row<'_>, measured: impl Display, budget: &str, within: Option<bool>) {
+        self.row(row, &measured.to_string(), "", "", budget, within);
+    }
+
+    fn row(&mut self, row: &Row<'_>, measured: &str, reference: &str, ratio: &str, budget: &str, within: Option<bool>) {
+        let Row { what, component, log } = row;
+        let word = match within {
+            Some(true) => "met",
+            Some(false) => "**beyond**",
+            None => "",
+        };
+        println!("| {what} | {component} | {log} | {measured} | {reference} | {ratio} | {budget} | {word} |");
+        let _ = std::io::stdout().flush();
+        if within == Some(false) {
+            self.beyond.push(format!("{what} (log {log}): {measured}, {ratio}, may be {budget}"));
+        }
+    }
+
+    /// What is beyond its budget, once more.
+    pub(crate) fn end(self) {
+        println!();
+        if self.beyond.is_empty() {
+            println!("Every budget is met.");
+        }
+        for row in self.beyond {
+            println!("beyond its budget: {row}");
+        }
+    }
+}
+
+/// What a row is about.
+pub(crate) struct Row<'a> {
+    pub(crate) what: &'a str,
+    pub(crate) component: &'a str,
+    /// `on`, `off`, or `–` where it has no part in it.
+    pub(crate) log: &'a str,
+}

@@ -1,0 +1,145 @@
+//! What things cost: the table of budgets, system calls, and instructions.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{
+    Outcome,
+    checks::with_plugins,
+    plugins,
+    workspace::{Workspace, output, run, say},
+};
+
+/// Where the instructions of an event are noted, as `KIND COUNT` lines.
+const NOTED: &str = "host/engine/benches/instructions.txt";
+
+/// What a count may differ from what was noted, in hundredths: hash maps are seeded anew in each process.
+const TOLERANCE: u64 = 3;
+
+/// Events that are counted, and those of the run that is taken off, which starts up all the same.
+const EVENTS: [u64; 2] = [1_200, 200];
+
+/// The table of budgets, what the kernel is asked in steady state, and the distributions. All is built with the release
+/// profile, wasmtime too.
+pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let folder = plugins::build(workspace)?;
+    let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost"]);
+    run("building hookhost for the rows about processes (the first time, wasmtime is compiled too)", &mut build)?;
+    let command = workspace.target.join("release").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX));
+    let mut table = workspace.cargo(&["bench", "--workspace", "--bench", "budgets", "--"]);
+    with_plugins(&mut table, &folder).env("HOOKHOST_COMMAND", command).args(arguments);
+    run("every budget, beside its reference from the same run", &mut table)?;
+    system_calls(&steady(workspace, &["bench"])?, &folder)?;
+    let mut distributions = workspace.cargo(&["bench", "--workspace", "--bench", "event"]);
+    run("the distributions", with_plugins(&mut distributions, &folder))
+}
+
+/// What 10 000 events in steady state ask of the kernel, by system call.
+fn system_calls(steady: &Path, plugins: &Path) -> Outcome {
+    if !is_there("strace") {
+        say("system calls are not counted: strace is not there");
+        return Ok(());
+    }
+    for kind in ["hookhost", "recorded"] {
+        let count = |events: u64| -> Outcome<Vec<(String, i64)>> {
+            let file = std::env::temp_dir().join(format!("hookhost-strace-{}", std::process::id()));
+            let mut strace = Command::new("strace");
+            strace.args(["-c", "-f", "-o"]).arg(&file).arg(steady).args([kind, &events.to_string()]);
+            strace.env("HOOKHOST_PLUGINS", plugins);
+            output(&mut strace)?;
+            let text =
+                fs::read_to_string(&file).map_err(|error| format!("cannot read what strace counted: {error}"))?;
+            let _ = fs::remove_file(&file);
+            Ok(text.lines().filter_map(counted).collect())
+        };
+        let (few, many) = (count(1_000)?, count(11_000)?);
+        say(&format!("system calls of 10 000 events of `steady {kind}`, on all threads"));
+        let before = |name: &str| few.iter().find(|(other, _)| other == name).map_or(0, |(_, calls)| *calls);
+        let mut calls: Vec<_> = many.iter().map(|(name, calls)| (name, calls - before(name))).collect();
+        calls.retain(|(_, calls)| *calls > 0);
+        calls.sort_by_key(|(_, calls)| -calls);
+        for (name, calls) in calls {
+            println!("{calls:>9}  {name}");
+        }
+    }
+    Ok(())
+}
+
+/// A line of `strace -c`: its fourth column is the number of calls, its last one the name.
+fn counted(line: &str) -> Option<(String, i64)> {
+    let columns: Vec<_> = line.split_whitespace().collect();
+    let (calls, name) = (columns.get(3)?.parse().ok()?, columns.last()?);
+    (*name != "total").then(|| ((*name).to_owned(), calls))
+}
+
+/// The instructions of an event, by valgrind, which counts the same on a busy machine. Of the development profile, which CI
+/// has built anyway: a figure to notice a change by, not one to quote.
+pub(crate) fn instructions(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    if !is_there("valgrind") {
+        say("instructions are not counted: valgrind is not there");
+        return Ok(());
+    }
+    let folder = plugins::build(workspace)?;
+    let steady = steady(workspace, &["test"])?;
+    let mut counts = Vec::new();
+    for kind in ["bare", "unheard", "hookhost"] {
+        let [many, few] = EVENTS.map(|events| instructions_of(&steady, kind, events, &folder));
+        counts.push((kind, (many? - few?) / (EVENTS[0] - EVENTS[1])));
+    }
+    let noted = workspace.root.join(NOTED);
+    if arguments.iter().any(|argument| argument == "--note") {
+        let text: String = counts.iter().map(|(kind, count)| format!("{kind} {count}\n")).collect();
+        return fs::write(&noted, text).map_err(|error| format!("cannot write {NOTED}: {error}"));
+    }
+    let text = fs::read_to_string(&noted).map_err(|error| format!("cannot read {NOTED}: {error}"))?;
+    let mut more = Vec::new();
+    for (kind, count) in counts {
+        let line = text.lines().filter_map(|line| line.split_once(' ')).find(|(noted, _)| *noted == kind);
+        let noted: u64 = line
+            .and_then(|(_, count)| count.parse().ok())
+            .ok_or_else(|| format!("{NOTED} has no count of {kind}: run `cargo xtask instructions --note`"))?;
+        println!("{kind:>9}  {count} instructions an event, {noted} noted");
+        if count * 100 > noted * (100 + TOLERANCE) {
+            more.push(kind);
+        }
+    }
+    if more.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "an event costs more instructions than was noted ({}): make it cheaper, or note the new count with `cargo xtask \
+         instructions --note` and say in the commit what it buys",
+        more.join(", ")
+    ))
+}
+
+fn instructions_of(steady: &Path, kind: &str, events: u64, plugins: &Path) -> Outcome<u64> {
+    let mut valgrind = Command::new("valgrind");
+    // Nothing but the count is wanted of it, on the standard output.
+    valgrind
+        .args(["--tool=callgrind", "--log-fd=1", "--callgrind-out-file=/dev/null"])
+        .arg(steady)
+        .args([kind, &events.to_string()]);
+    let text = output(valgrind.env("HOOKHOST_PLUGINS", plugins))?;
+    let count = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, count)| count.trim().parse());
+    count.and_then(Result::ok).ok_or_else(|| format!("valgrind gave no count: {text}"))
+}
+
+/// The program `steady`, as this cargo command builds it.
+fn steady(workspace: &Workspace, command: &[&str]) -> Outcome<PathBuf> {
+    let mut cargo = workspace.cargo(command);
+    cargo.args(["--workspace", "--bench", "steady", "--no-run", "--message-format=json"]).stderr(Stdio::inherit());
+    let messages = output(&mut cargo)?;
+    let executable = messages.lines().filter(|line| line.contains(r#""name":"steady""#)).find_map(|line| {
+        let (_, rest) = line.split_once(r#""executable":""#)?;
+        Some(PathBuf::from(rest.split_once('"')?.0))
+    });
+    executable.ok_or_else(|| "cargo built no `steady`".to_owned())
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
