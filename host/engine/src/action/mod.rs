@@ -9,6 +9,7 @@ mod patch;
 
 use crate::contract::{Action, McpTool, ShellCommand, ShellDialect, ToolCall, ToolOrigin};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 /// What a tool's arguments mean. Each list names the argument's spellings, the preferred one first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub enum ToolShape {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ActionMap {
-    rows: Vec<(String, ToolShape)>,
+    rows: HashMap<String, ToolShape>,
 }
 
 /// Why an action could not be written back into a tool's arguments.
@@ -83,12 +84,12 @@ impl ActionMap {
     /// A map that knows no tool.
     #[must_use]
     pub fn empty() -> Self {
-        Self { rows: Vec::new() }
+        Self { rows: HashMap::new() }
     }
 
     /// Adds a row; it wins over earlier ones for the same tool.
     pub fn insert(&mut self, tool: &str, shape: ToolShape) -> &mut Self {
-        self.rows.push((folded(tool), shape));
+        self.rows.insert(folded(tool), shape);
         self
     }
 
@@ -216,8 +217,7 @@ impl ActionMap {
     }
 
     fn shape(&self, tool: &str) -> Option<&ToolShape> {
-        let tool = folded(tool);
-        self.rows.iter().rev().find_map(|(name, shape)| (*name == tool).then_some(shape))
+        self.rows.get(&folded(tool))
     }
 }
 

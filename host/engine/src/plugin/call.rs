@@ -22,7 +22,8 @@ impl Plugin {
         let limits = &loaded.entry.limits;
         let sandbox = &loaded.sandbox;
         let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
-        sandbox.call(&loaded.pre, configure, handle, params, setup, limits).await
+        // On the heap: every future above would else be as large, and be copied while it is put together.
+        Box::pin(sandbox.call(&loaded.pre, configure, handle, params, setup, limits)).await
     }
 }
 

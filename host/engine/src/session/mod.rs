@@ -159,6 +159,8 @@ pub(crate) struct Shared {
     events: AtomicU64,
     /// Records that were told to those who hear the audit log.
     told_records: AtomicU64,
+    /// The call that [`Session::tool_call`] made last: asked about next, it need not be made anew.
+    made: Mutex<Option<ToolCall>>,
     life: Mutex<Life>,
     observers: observers::Observers,
 }
@@ -220,6 +222,7 @@ impl Session {
             turn: AtomicU32::new(0),
             events: AtomicU64::new(first_event),
             told_records: AtomicU64::new(0),
+            made: Mutex::new(None),
             life: Mutex::new(life),
             observers: observers::Observers::default(),
         };
@@ -251,7 +254,10 @@ impl Session {
     /// A tool call whose action the host's action map works out.
     #[must_use]
     pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> ToolCall {
-        self.shared.host.actions().call(id.to_owned(), name.to_owned(), arguments, origin, &self.info().cwd)
+        let cwd = self.shared.spec.cwd.to_string_lossy();
+        let call = self.shared.host.actions().call(id.to_owned(), name.to_owned(), arguments, origin, &cwd);
+        *self.shared.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(call.clone());
+        call
     }
 
     /// What the model is to be told with the next request, behind the last user message, in order.
@@ -389,7 +395,14 @@ impl Shared {
 
     fn rules<'a>(&'a self, rules: &'a RuleSet, info: &'a contract::Session) -> Rules<'a> {
         let asks = rules.asks();
-        Rules { actions: self.host.actions(), schemas: &self.schemas, spec: &self.spec, cwd: &info.cwd, asks }
+        Rules {
+            actions: self.host.actions(),
+            schemas: &self.schemas,
+            spec: &self.spec,
+            cwd: &info.cwd,
+            asks,
+            made: &self.made,
+        }
     }
 
     /// The session's identifier and a number: unique without asking the system for random numbers.

@@ -1,8 +1,9 @@
 //! What the log promises: every event is in it, before anything is done about it, with all that decided it.
 
 use crate::events::payload;
-use crate::support::{Yes, bash, plugin, recording, spec, state_by, state_in, written};
+use crate::support::{Yes, bash, plugin, recording, session, spec, state_by, state_in, written};
 use futures_util::future::BoxFuture;
+use hookhost::allowlist::ActionKind;
 use hookhost::approval::{AnswerKind, Approval, ApprovalRequest, Approver};
 use hookhost::audit::{Entry, Log, Record, WrittenValue, verify};
 use hookhost::capability::{Model, ModelRequest};
@@ -286,6 +287,25 @@ async fn whoever_gave_the_result_decided_it_unless_somebody_asks() {
     let decided: Vec<_> = records.iter().map(|record| (record.outcome, record.by.concat())).collect();
     assert_eq!(decided, [(OutcomeKind::Responded, "a".to_owned()), (OutcomeKind::Escalated, "b".to_owned())]);
     assert!(records.iter().all(|record| record.response.is_some()));
+}
+
+#[tokio::test]
+async fn who_was_not_asked_since_somebody_rejected_before_is_not_one_whom_it_does_not_concern() {
+    let rejects = plugin("a", json!({"before-tool-call": {"verdict": "reject", "reason": "no"}}));
+    let mut elsewhere = plugin("b", json!({}));
+    elsewhere.actions = Some([ActionKind::Fetch].into());
+    let later = plugin("c", json!({}));
+    let mut first_only = plugin("d", json!({}));
+    first_only.tools = Some(vec!["bash".parse().unwrap()]);
+    let unconcerned = |entries| async {
+        let session = session(entries).await;
+        session.before_tool_call(bash(&session, "ls")).await.record.unconcerned
+    };
+    assert!(unconcerned(vec![rejects.clone(), later.clone()]).await.is_empty());
+    assert!(unconcerned(vec![first_only, later]).await.is_empty());
+    let mut last = rejects;
+    last.name = "z".into();
+    assert_eq!(unconcerned(vec![elsewhere, last]).await, ["b"]);
 }
 
 #[tokio::test]
