@@ -36,6 +36,14 @@ pub struct Grants {
     pub random: bool,
 }
 
+impl Grants {
+    /// Whether they give any folder.
+    #[must_use]
+    pub fn gives_folders(&self) -> bool {
+        !self.read_dirs.is_empty() || !self.write_dirs.is_empty()
+    }
+}
+
 /// Key-value state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateGrant {

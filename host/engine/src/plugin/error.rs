@@ -50,6 +50,24 @@ pub enum LoadError {
         /// The line to add to `[plugin.grants]`.
         line: String,
     },
+    /// A folder that the entry grants cannot be opened.
+    #[error(
+        "plugin `{name}`: the folder {}, which its `{grant}` gives it as {guest}, cannot be opened: {source}; make the folder, or \
+         take it out of [plugin.grants]",
+        folder.display()
+    )]
+    NoFolder {
+        /// Name of the entry.
+        name: String,
+        /// `read-dirs` or `write-dirs`.
+        grant: &'static str,
+        /// Where the plugin would see it.
+        guest: String,
+        /// The folder on the host.
+        folder: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The entry's `events` names one that the plugin does not export.
     #[error("plugin `{name}` does not hear `{event}`, which its `events` names: it hears {hears}")]
     NotExported {

@@ -4,7 +4,7 @@ use super::cache::{Cache, Cached, Code};
 use super::contract_check::{Surface, compile, surface};
 use super::{ContractError, LoadError, Loaded, Plugin, preinitialise};
 use crate::allowlist::{Digest, Entry};
-use crate::sandbox::{SharedSandbox, capability};
+use crate::sandbox::{Folders, SharedSandbox, Unopened, capability};
 use std::sync::Arc;
 use wasmtime::component::Component;
 
@@ -16,6 +16,7 @@ impl Plugin {
     pub(crate) async fn load(sandbox: &SharedSandbox, cache: Option<&Cache>, entry: &Entry) -> Result<Self, LoadError> {
         check_grants(entry)?;
         let bytes = read(entry)?;
+        let folders = folders(entry)?;
         let cached = cache.and_then(|cache| cache.get(sandbox.engine(), Code::Configured(entry)));
         let (mut loaded, is_image) = match cached {
             Some(Cached { component, is_image }) => (link(sandbox, entry, &component)?, is_image),
@@ -33,6 +34,7 @@ impl Plugin {
                 (loaded, image.is_some())
             }
         };
+        loaded.folders = Arc::new(folders);
         if is_image {
             // What `configure` left is in the image.
             loaded.configure = None;
@@ -64,6 +66,8 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
     Ok(Loaded {
         name: entry.name.as_str().into(),
         grants: Arc::new(entry.grants.clone()),
+        // None while it is configured.
+        folders: Arc::default(),
         sandbox: Arc::clone(sandbox),
         pre: linker.instantiate_pre(component).map_err(link_error)?,
         handles: surface.handles,
@@ -92,13 +96,19 @@ fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
     Err(LoadError::OtherDigest { name: name.clone(), path: path.clone(), allowed: *allowed, found })
 }
 
+fn folders(entry: &Entry) -> Result<Folders, LoadError> {
+    Folders::open(&entry.grants).map_err(|Unopened { grant, guest, folder, source }| LoadError::NoFolder {
+        name: entry.name.clone(),
+        grant,
+        guest,
+        folder,
+        source,
+    })
+}
+
 fn check_grants(entry: &Entry) -> Result<(), LoadError> {
     let grants = &entry.grants;
-    let unsupported = [
-        ("read-dirs", !grants.read_dirs.is_empty()),
-        ("write-dirs", !grants.write_dirs.is_empty()),
-        ("http", !grants.http.is_empty()),
-    ];
+    let unsupported = [("http", !grants.http.is_empty())];
     match unsupported.iter().find(|(_, asked)| *asked) {
         Some((grant, _)) => Err(LoadError::Unsupported { name: entry.name.clone(), grant }),
         None => Ok(()),

@@ -8,6 +8,7 @@
 mod call;
 pub(crate) mod capability;
 mod failure;
+mod folders;
 mod guest;
 mod output;
 mod ticker;
@@ -16,6 +17,7 @@ mod virtual_wasi;
 pub use failure::{Failure, FailureKind};
 
 pub(crate) use call::{Called, Handle, with_deadline};
+pub(crate) use folders::{Folders, Unopened};
 pub(crate) use guest::{Guest, GuestSetup};
 
 use crate::allowlist::{Grants, Limits};
@@ -44,7 +46,7 @@ const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 pub(crate) struct Sandbox {
     engine: Engine,
     ticker: Ticker,
-    /// Slots for plugins that only compute, and for those that may wait for a model: the latter starve nobody.
+    /// Slots for plugins that only compute, and for those that may wait in a capability: the latter starve nobody.
     computing: Semaphore,
     waiting: Semaphore,
 }
@@ -62,7 +64,7 @@ pub struct SandboxError {
 
 impl Sandbox {
     /// A sandbox whose pool has room for `concurrent` calls at once of guests of up to `largest_memory` bytes, and where
-    /// `any_waits`, for as many of plugins that wait for a model.
+    /// `any_waits`, for as many of plugins that may wait.
     ///
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
@@ -131,9 +133,10 @@ fn config(largest_memory: usize, slots: u32) -> Config {
     config
 }
 
-/// Whether a plugin with these grants may wait in a capability, rather than compute.
+/// Whether a plugin with these grants may wait in a capability, rather than compute: for a model, for a server, or for a
+/// disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
-    grants.model.is_some()
+    grants.model.is_some() || !grants.http.is_empty() || grants.gives_folders()
 }
 
 /// The epochs that `limits.compute` is worth; one more, since the first may come at once.

@@ -81,6 +81,7 @@ impl Dispatch<'_> {
             plugin: Arc::clone(&plugin.shared.name),
             event: EventFacts { round, ..self.facts.clone() },
             grants: Arc::clone(&plugin.shared.grants),
+            folders: Arc::clone(&plugin.shared.folders),
             state,
             transcript: session.transcript(),
             model: session.host.model(),
