@@ -98,13 +98,7 @@ fn not_loaded(error: &LoadError, config: &Config) -> Stop {
         (LoadError::Unreadable { .. }, Some(origin)) => {
             format!("{error}; put the file back, or take out its entry at {origin}")
         }
-        (
-            LoadError::NotGranted { .. }
-            | LoadError::NoFolder { .. }
-            | LoadError::Unsupported { .. }
-            | LoadError::Refused { .. },
-            Some(origin),
-        ) => {
+        (LoadError::NotGranted { .. } | LoadError::NoFolder { .. } | LoadError::Refused { .. }, Some(origin)) => {
             format!("{error}\n  its entry is at {origin}")
         }
         _ => error.to_string(),
@@ -124,7 +118,6 @@ fn name_of(error: &LoadError) -> Option<&str> {
         | LoadError::Unfit { name, .. }
         | LoadError::NotGranted { name, .. }
         | LoadError::NoFolder { name, .. }
-        | LoadError::Unsupported { name, .. }
         | LoadError::Refused { name, .. }
         | LoadError::Failed { name, .. } => Some(name),
         _ => None,

@@ -6,6 +6,7 @@ use crate::approval::Approver;
 use crate::event::EventKind;
 use crate::plugin::{Cache, LoadError, Plugin};
 use crate::sandbox::capability::Model;
+use crate::sandbox::http::{Network, Resolver};
 use crate::sandbox::{Sandbox, SandboxError, may_wait};
 use crate::session::Telling;
 use crate::session::{Session, SessionError, SessionSpec};
@@ -27,6 +28,7 @@ struct Shared {
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
+    network: Arc<Network>,
     store: Store,
     telling: Telling,
     asks: Vec<AskRule>,
@@ -42,6 +44,7 @@ pub struct HostBuilder {
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
+    network: Network,
     store: Option<PathBuf>,
 }
 
@@ -64,7 +67,15 @@ impl Host {
     /// A host of what `config` allows.
     #[must_use]
     pub fn builder(config: Config) -> HostBuilder {
-        HostBuilder { config, cache: None, actions: ActionMap::default(), approver: None, model: None, store: None }
+        HostBuilder {
+            config,
+            cache: None,
+            actions: ActionMap::default(),
+            approver: None,
+            model: None,
+            network: Network::default(),
+            store: None,
+        }
     }
 
     /// Opens a session.
@@ -115,6 +126,10 @@ impl Host {
 
     pub(crate) fn model(&self) -> Option<Arc<dyn Model>> {
         self.shared.model.clone()
+    }
+
+    pub(crate) fn network(&self) -> Arc<Network> {
+        Arc::clone(&self.shared.network)
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -198,6 +213,13 @@ impl HostBuilder {
         self
     }
 
+    /// Who turns the names of servers into addresses, for the grant `http`; without one, the operating system does.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.network = Network::new(resolver);
+        self
+    }
+
     /// Loads every enabled entry, or none.
     ///
     /// # Errors
@@ -227,13 +249,14 @@ impl HostBuilder {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory()?,
         };
-        let Self { config, actions, approver, model, .. } = self;
+        let Self { config, actions, approver, model, network, .. } = self;
         let shared = Shared {
             plugins,
             chains,
             actions,
             approver,
             model,
+            network: Arc::new(network),
             store,
             telling: Telling::default(),
             asks: config.asks().to_vec(),

@@ -78,14 +78,6 @@ pub enum LoadError {
         /// What it exports.
         hears: String,
     },
-    /// The entry grants something that this version cannot give.
-    #[error("plugin `{name}`: this version of hookhost cannot give the grant `{grant}` yet: take it out of the entry")]
-    Unsupported {
-        /// Name of the entry.
-        name: String,
-        /// The grant.
-        grant: &'static str,
-    },
     /// `setup.configure` said no.
     #[error("plugin `{name}` refuses its configuration: {message}")]
     Refused {

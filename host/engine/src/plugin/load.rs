@@ -4,7 +4,7 @@ use super::cache::{Cache, Cached, Code};
 use super::contract_check::{Surface, compile, surface};
 use super::{ContractError, LoadError, Loaded, Plugin, preinitialise};
 use crate::allowlist::{Digest, Entry};
-use crate::sandbox::{Folders, SharedSandbox, Unopened, capability};
+use crate::sandbox::{Folders, SharedSandbox, Unopened, capability, http};
 use std::sync::Arc;
 use wasmtime::component::Component;
 
@@ -14,7 +14,6 @@ impl Plugin {
     /// # Errors
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
     pub(crate) async fn load(sandbox: &SharedSandbox, cache: Option<&Cache>, entry: &Entry) -> Result<Self, LoadError> {
-        check_grants(entry)?;
         let bytes = read(entry)?;
         let folders = folders(entry)?;
         let cached = cache.and_then(|cache| cache.get(sandbox.engine(), Code::Configured(entry)));
@@ -68,6 +67,7 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
         grants: Arc::new(entry.grants.clone()),
         // None while it is configured.
         folders: Arc::default(),
+        servers: http::servers(&entry.grants),
         sandbox: Arc::clone(sandbox),
         pre: linker.instantiate_pre(component).map_err(link_error)?,
         handles: surface.handles,
@@ -106,15 +106,6 @@ fn folders(entry: &Entry) -> Result<Folders, LoadError> {
     })
 }
 
-fn check_grants(entry: &Entry) -> Result<(), LoadError> {
-    let grants = &entry.grants;
-    let unsupported = [("http", !grants.http.is_empty())];
-    match unsupported.iter().find(|(_, asked)| *asked) {
-        Some((grant, _)) => Err(LoadError::Unsupported { name: entry.name.clone(), grant }),
-        None => Ok(()),
-    }
-}
-
 fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
     for (capability, import) in &surface.capabilities {
         if capability::granted(capability, &entry.grants) == Some(false) {
@@ -125,6 +116,15 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
                 line: line.to_owned(),
             });
         }
+    }
+    if let Some(import) = &surface.http
+        && entry.grants.http.is_empty()
+    {
+        return Err(LoadError::NotGranted {
+            name: entry.name.clone(),
+            import: import.clone(),
+            line: http::GRANT.to_owned(),
+        });
     }
     if surface.handles.contains_key(&crate::event::EventKind::AuditRecord) && !entry.grants.audit {
         return Err(LoadError::NotGranted {

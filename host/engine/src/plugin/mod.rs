@@ -35,6 +35,7 @@ pub(crate) struct Loaded {
     pub(crate) entry: Entry,
     pub(crate) grants: Arc<crate::allowlist::Grants>,
     pub(crate) folders: Arc<Folders>,
+    pub(crate) servers: Arc<[crate::allowlist::Server]>,
     pub(crate) sandbox: SharedSandbox,
     pub(crate) pre: InstancePre<Guest>,
     /// The events it hears: those it exports, less what its entry leaves out.

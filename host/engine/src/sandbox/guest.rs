@@ -3,9 +3,10 @@
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
 use super::failure::{Failure, FailureKind, Limit};
 use super::folders::Folders;
+use super::http::{Http, Network};
 use super::output::Output;
 use super::virtual_wasi;
-use crate::allowlist::{Grants, Limits};
+use crate::allowlist::{Grants, Limits, Server};
 use crate::audit::Inputs;
 use crate::state::View;
 use std::collections::BTreeSet;
@@ -20,6 +21,8 @@ pub(crate) struct Guest {
     pub(super) event: EventFacts,
     pub(super) grants: Arc<Grants>,
     folders: Arc<Folders>,
+    servers: Arc<[Server]>,
+    network: Arc<Network>,
     pub(super) state: Option<View>,
     pub(super) transcript: Arc<dyn Transcript>,
     pub(super) model: Option<Arc<dyn Model>>,
@@ -41,6 +44,9 @@ pub(crate) struct Guest {
     calls_allowed: u32,
     wasi: Option<WasiCtx>,
     looked_for_folders: bool,
+    http: Option<Box<Http>>,
+    /// Bytes of a body over HTTP.
+    http_body: usize,
     output: Option<Output>,
     table: ResourceTable,
 }
@@ -73,6 +79,8 @@ pub(crate) struct GuestSetup {
     pub(crate) event: EventFacts,
     pub(crate) grants: Arc<Grants>,
     pub(crate) folders: Arc<Folders>,
+    pub(crate) servers: Arc<[Server]>,
+    pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
@@ -88,6 +96,8 @@ impl GuestSetup {
             event: EventFacts::default(),
             grants: Arc::default(),
             folders: Arc::default(),
+            servers: Arc::default(),
+            network: Arc::default(),
             state: None,
             transcript: Arc::new(NoTranscript),
             model: None,
@@ -104,6 +114,8 @@ impl Guest {
             event: setup.event,
             grants: setup.grants,
             folders: setup.folders,
+            servers: setup.servers,
+            network: setup.network,
             state: setup.state,
             transcript: setup.transcript,
             model: setup.model,
@@ -120,6 +132,8 @@ impl Guest {
             calls_allowed: limits.capability_calls.get(),
             wasi: None,
             looked_for_folders: false,
+            http: None,
+            http_body: limits.http_body.get(),
             output: None,
             table: table(),
         }
@@ -127,11 +141,25 @@ impl Guest {
 
     /// From being configured to handling an event: only now it has the event and its capabilities.
     pub(super) fn begin(&mut self, setup: GuestSetup) {
-        let GuestSetup { plugin, event, grants, folders, state, transcript, model, model_calls, recalled } = setup;
+        let GuestSetup {
+            plugin,
+            event,
+            grants,
+            folders,
+            servers,
+            network,
+            state,
+            transcript,
+            model,
+            model_calls,
+            recalled,
+        } = setup;
         self.plugin = plugin;
         self.event = event;
         self.grants = grants;
         self.folders = folders;
+        self.servers = servers;
+        self.network = network;
         self.state = state;
         self.transcript = transcript;
         self.model = model;
@@ -139,6 +167,7 @@ impl Guest {
         self.recalled = recalled;
         self.effects = Effects::default();
         self.wasi = None;
+        self.http = None;
     }
 
     /// Counts a call of a capability.
@@ -176,6 +205,14 @@ impl Guest {
             self.unrepeatable.insert("it used files");
         }
         self.filesystem()
+    }
+
+    /// What its requests have, and its handles.
+    pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
+        let http = self.http.get_or_insert_with(|| {
+            Box::new(Http::new(&self.servers, &self.network, self.http_body, self.recalled.is_some()))
+        });
+        (http, &mut self.table)
     }
 
     /// The folders that it has, to learn which they are.

@@ -10,6 +10,7 @@ pub(crate) mod capability;
 mod failure;
 mod folders;
 mod guest;
+pub(crate) mod http;
 mod output;
 mod ticker;
 mod virtual_wasi;
@@ -86,6 +87,9 @@ impl Sandbox {
         let mut linker = Linker::new(&self.engine);
         virtual_wasi::link(&mut linker)?;
         capability::link(&mut linker, grants)?;
+        if !grants.http.is_empty() {
+            http::link(&mut linker)?;
+        }
         Ok(linker)
     }
 }

@@ -1,12 +1,10 @@
 //! The grants `read-dirs` and `write-dirs`: what a plugin reaches, and that it reaches nothing else.
 
-use crate::support::{builder, plugin, recording, session, spec, written};
-use hookhost::Config;
-use hookhost::Session;
-use hookhost::allowlist::{Entry, Settings};
+use crate::support::{bash, builder, component, plugin, recording, session, spec, written};
+use hookhost::allowlist::{Digest, Entry, Settings};
 use hookhost::audit;
 use hookhost::replay::replay;
-use hookhost::session::TransformOutcome;
+use hookhost::{Config, FailureKind, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -315,6 +313,21 @@ async fn a_folder_that_cannot_be_opened_is_named_when_the_plugin_is_loaded() {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
+}
+
+/// The example of the guide.
+#[tokio::test]
+async fn a_policy_can_be_what_a_file_says() {
+    let house = House::new();
+    let path = component("freeze.wasm");
+    let mut entry = Entry::new("freeze", &path, Digest::of_file(&path).unwrap());
+    entry.grants.read_dirs.insert("/policy".into(), house.path("inside"));
+    entry.limits.deadline = Duration::from_secs(20);
+    let session = session(vec![entry]).await;
+    let refused = async || session.before_tool_call(bash(&session, "ls")).await.record.reason;
+    assert_eq!(refused().await, None);
+    fs::write(house.path("inside/freeze"), "until Monday\n").unwrap();
+    assert!(refused().await.unwrap().contains("nothing may run: until Monday"));
 }
 
 /// The C library asks once which folders there are; what `configure` leaves of its answer would be there in every event.

@@ -14,6 +14,7 @@ mod failures;
 mod files;
 mod loading;
 mod replay;
+mod requests;
 mod sessions;
 mod stillborn;
 mod support;

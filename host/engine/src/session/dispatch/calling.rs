@@ -82,6 +82,8 @@ impl Dispatch<'_> {
             event: EventFacts { round, ..self.facts.clone() },
             grants: Arc::clone(&plugin.shared.grants),
             folders: Arc::clone(&plugin.shared.folders),
+            servers: Arc::clone(&plugin.shared.servers),
+            network: session.host.network(),
             state,
             transcript: session.transcript(),
             model: session.host.model(),
