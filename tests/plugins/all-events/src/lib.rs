@@ -39,7 +39,7 @@
 //! |---|---|
 //! | `{"steps": "[…]"}` | the steps that the text holds as JSON, such as `{value}`; their results, a line each |
 //! | `{"log": "line"}` | a line of level `info` |
-//! | `{"print": "line"}` | a line on the standard output; the instance then holds a WASI stream |
+//! | `{"print": "line"}`, `{"print-error": "line"}` | a line on the standard output, or error; the instance then holds a WASI stream |
 //! | `{"remind": "body"}`, `{"remind": {"body": …}}` | a reminder: the text alone, or the WIT record |
 //! | `{"report": "code"}`, `{"report": {"code": …}}` | a finding: the code alone, or the WIT record |
 //! | `{"get": [SCOPE, KEY]}`, `{"set": [SCOPE, KEY, TEXT]}`, `{"set-for": [SCOPE, KEY, TEXT, SECONDS]}`, `{"delete": [SCOPE, KEY]}`, `{"increment": [SCOPE, KEY, N]}` | state; SCOPE is `session` or `plugin` |
