@@ -15,29 +15,42 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
+/// Networks that are not on the public internet, and the bits that make each.
+const SPECIAL_V4: [([u8; 4], u32); 15] = [
+    // This network.
+    ([0, 0, 0, 0], 8),
+    // Private.
+    ([10, 0, 0, 0], 8),
+    ([172, 16, 0, 0], 12),
+    ([192, 168, 0, 0], 16),
+    // Shared between the customers of a carrier (RFC 6598).
+    ([100, 64, 0, 0], 10),
+    // Loopback.
+    ([127, 0, 0, 0], 8),
+    // Link-local, metadata services of clouds among them.
+    ([169, 254, 0, 0], 16),
+    // IETF protocols.
+    ([192, 0, 0, 0], 24),
+    // Documentation.
+    ([192, 0, 2, 0], 24),
+    ([198, 51, 100, 0], 24),
+    ([203, 0, 113, 0], 24),
+    // 6to4 relays.
+    ([192, 88, 99, 0], 24),
+    // Benchmarks.
+    ([198, 18, 0, 0], 15),
+    // Multicast.
+    ([224, 0, 0, 0], 4),
+    // Reserved, and broadcast.
+    ([240, 0, 0, 0], 4),
+];
+
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let special = matches!(
-        (a, b, c),
-        // This network; private; loopback.
-        (0 | 10 | 127, _, _)
-            // Shared between customers of a carrier (RFC 6598).
-            | (100, 64..=127, _)
-            // Link-local, metadata services of clouds among them.
-            | (169, 254, _)
-            | (172, 16..=31, _)
-            // IETF protocols; documentation; 6to4 relays; private.
-            | (192, 0, 0 | 2)
-            | (192, 88, 99)
-            | (192, 168, _)
-            // Benchmarks; documentation.
-            | (198, 18 | 19, _)
-            | (198, 51, 100)
-            | (203, 0, 113)
-            // Multicast, reserved, broadcast.
-            | (224.., _, _)
-    );
-    !special
+    let is_of = |(network, bits): &([u8; 4], u32)| {
+        let mask = u32::MAX << (32 - bits);
+        u32::from(address) & mask == u32::from_be_bytes(*network)
+    };
+    !SPECIAL_V4.iter().any(is_of)
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {

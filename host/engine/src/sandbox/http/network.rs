@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use hyper::client::conn::http1;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls_platform_verifier::BuilderVerifierExt as _;
+use rustls_platform_verifier::BuilderVerifierExt;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -185,7 +185,7 @@ fn tls() -> Option<Arc<ClientConfig>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_platform_verifier());
+        .and_then(BuilderVerifierExt::with_platform_verifier);
     match config {
         Ok(config) => Some(Arc::new(config.with_no_client_auth())),
         Err(error) => {
