@@ -73,6 +73,15 @@ fn a_model_is_granted_only_by_name() {
 }
 
 #[test]
+fn a_server_is_granted_only_by_name() {
+    let user = User::new();
+    user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
+    user.run(["allow", "asks.wasm", "--yes"]).expect(2, &["it sends requests", "--grant 'http = ["]);
+    assert!(!user.config_file().exists());
+    user.run(["allow", "asks.wasm", "--yes", "--grant", "http = [\"localhost:1\"]"]).expect(0, &["http (localhost:1)"]);
+}
+
+#[test]
 fn priority_grants_and_configuration_are_written_as_they_are_given() {
     let user = User::new();
     wasm(&user);

@@ -273,3 +273,34 @@ fn a_payload_can_be_a_file() {
 fn an_unknown_event_is_told_with_those_that_exist() {
     User::new().run(["dispatch", "before-tool"]).expect(2, &["before-tool-call", "session-start", "audit-record"]);
 }
+
+#[test]
+fn what_a_plugin_prints_is_in_its_record_and_nowhere_on_the_terminal() {
+    let prints = json!([{ "print": "to the output \u{1b}[2J" }, { "print-error": "to the error" }]);
+    let user = user_with(&[("prints", json!({ "session-start": { "do": prints } })), ("quiet", json!({}))]);
+    let (ended, object) = user.dispatch("session-start", &json!({}));
+    ended.expect(0, &[]);
+    assert_eq!(ended.stderr, "", "nothing of it is passed on");
+    assert!(!ended.stdout.contains('\u{1b}'), "{ended:#?}");
+    let of = |plugin: &str| object["calls"].as_array().unwrap().iter().find(|call| call["plugin"] == plugin).unwrap();
+    let said: Vec<_> = of("prints")["log"].as_array().unwrap().iter().map(|line| line["message"].clone()).collect();
+    assert!(said.contains(&json!("to the output \u{1b}[2J")) && said.contains(&json!("to the error")), "{said:?}");
+    assert!(of("quiet")["log"].as_array().is_none_or(Vec::is_empty), "{object}");
+}
+
+#[test]
+fn what_a_plugin_prints_beyond_its_limit_is_dropped_and_counted() {
+    let user = User::new();
+    let wasm = user.write("prints.wasm", std::fs::read(plugin("all-events")).unwrap());
+    let prints: Vec<_> = (0..20).map(|_| json!({ "print": "x".repeat(100) })).collect();
+    let entry = Entry::new("prints", &wasm)
+        .grants(hookhost_tests::ALL_EVENTS_GRANTS)
+        .limits("compute = \"30s\"\ndeadline = \"30s\"\nlog = 1000\n")
+        .config(json!({ "session-start": { "do": prints } }));
+    user.configure(&entry.to_toml());
+    let (ended, object) = user.dispatch("session-start", &json!({}));
+    ended.expect(0, &[]);
+    let call = &object["calls"][0];
+    let bytes: usize = call["log"].as_array().unwrap().iter().map(|line| line["message"].as_str().unwrap().len()).sum();
+    assert!(bytes <= 1_000 && call["log-dropped"].as_u64() > Some(0), "{call}");
+}

@@ -169,3 +169,103 @@ fn without_an_allowlist_hooks_says_how_to_begin() {
     ended.expect(0, &[]);
     assert!(ended.stdout.contains("No plugin is on the allowlist. To add one: hookhost allow X.wasm"), "{ended:#?}");
 }
+
+/// An entry with every grant for a copy of the plugin, and folders that are there.
+fn with_every_grant(user: &User) -> Entry {
+    let file = user.write("all.wasm", std::fs::read(plugin("all-events")).unwrap());
+    user.write("policy/rules", "");
+    user.write("out/last", "");
+    let folder = user.project();
+    Entry::new("all", &file)
+        .grants(&format!(
+            "{}read-dirs = {{ \"/policy\" = {:?} }}\nwrite-dirs = {{ \"/out\" = {:?} }}\nenv = [\"CI\"]\n\
+             http = [\"api.example.com\", \"localhost:8080\"]\napprove = true\nclock = true\nrandom = true\n",
+            hookhost_tests::ALL_EVENTS_GRANTS,
+            folder.join("policy"),
+            folder.join("out"),
+        ))
+        .limits("deadline = \"5s\"\nhttp-body = \"64KiB\"\n")
+}
+
+fn every_grant_in_words(user: &User) -> String {
+    let folder = user.project().display().to_string();
+    format!(
+        "state (quota 1MiB), read-dirs (/policy = {folder}/policy), write-dirs (/out = {folder}/out), env (CI), \
+         http (api.example.com, localhost:8080), model (name small, max-calls 10), transcript, approve, audit, clock, random"
+    )
+}
+
+#[test]
+fn hooks_shows_every_grant_and_limit() {
+    let user = User::new();
+    user.configure(&with_every_grant(&user).to_toml());
+    let ended = user.run(["hooks"]);
+    ended.expect(0, &[]);
+    assert!(ended.stdout.contains(&format!("  grants  {}\n", every_grant_in_words(&user))), "{ended:#?}");
+    assert!(ended.stdout.contains("deadline 5s") && ended.stdout.contains("http-body 64KiB"), "{ended:#?}");
+    let object: Value = serde_json::from_str(&user.run(["hooks", "--json"]).stdout).unwrap();
+    let link = &object["events"][0]["chain"][0];
+    assert_eq!(link["grants"]["http"], json!(["api.example.com", "localhost:8080"]));
+    assert_eq!(link["grants"]["write-dirs"]["/out"], json!(user.project().join("out")));
+    assert_eq!(link["limits"]["http-body"], 64 << 10);
+}
+
+#[test]
+fn inspect_allowed_shows_what_the_entry_gives_with_the_defaults_filled_in() {
+    let user = User::new();
+    user.configure(&with_every_grant(&user).keys("events = [\"prompt-submit\"]\nmode = \"audit\"").to_toml());
+    let ended = user.run(["inspect", "--allowed", "all.wasm"]);
+    ended.expect(0, &[]);
+    let grants = every_grant_in_words(&user);
+    for text in [
+        "all at ",
+        "  loads     yes\n",
+        "  mode      audit, priority 100\n",
+        "  hears     prompt-submit\n",
+        "  limits    fuel 100000000, compute 100ms, deadline 5s, memory 16MiB, input 1MiB, output 2MiB, log 64KiB, \
+         http-body 64KiB, capability-calls 10000\n",
+        &format!("  grants    {grants}\n"),
+    ] {
+        assert!(ended.stdout.contains(text), "{text} is not in {}", ended.stdout);
+    }
+    let object: Value = serde_json::from_str(&user.run(["inspect", "--allowed", "--json", "all.wasm"]).stdout).unwrap();
+    assert_eq!((&object["loads"], &object["grants"]["clock"]), (&json!(true), &json!(true)));
+    assert_eq!(object["limits"]["deadline-micros"], 5_000_000);
+
+    // As the defaults are, where the entry says nothing.
+    let file = user.write("bare.wasm", WatPlugin::default().build());
+    user.configure(&Entry::new("bare", &file).limits("").to_toml());
+    let ended = user.run(["inspect", "--allowed", "bare.wasm"]);
+    ended.expect(0, &[]);
+    assert!(ended.stdout.contains("  grants    nothing\n") && ended.stdout.contains("deadline 100ms"), "{ended:#?}");
+}
+
+#[test]
+fn inspect_allowed_ends_with_5_where_the_file_would_not_be_loaded_and_says_why() {
+    let user = User::new();
+    user.configure("");
+    let file = user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
+    user.run(["inspect", "--allowed", "asks.wasm"])
+        .expect(5, &["asks.wasm is not on the allowlist", "hookhost allow asks.wasm"]);
+    let entry = Entry::new("asks", &file);
+    let shows = |entry: &Entry, code, text: &str| {
+        user.configure(&entry.to_toml());
+        let ended = user.run(["inspect", "--allowed", "asks.wasm"]);
+        ended.expect(code, &[]);
+        assert!(ended.stdout.contains(text), "{text} is not in {}", ended.stdout);
+    };
+    shows(&entry, 5, "no: it imports what is not granted; add to [plugin.grants]: http = [\"api.example.com\"]");
+    let granted = entry.grants("http = [\"api.example.com\"]\n");
+    shows(&granted, 0, "loads     yes");
+    shows(&granted.clone().keys("enabled = false"), 0, "not enabled");
+    shows(&granted.digest(&"a".repeat(64)), 5, "another digest than its entry: hookhost allow ");
+}
+
+#[test]
+fn a_granted_folder_that_is_gone_is_named_with_its_entry() {
+    let user = User::new();
+    user.configure(&with_every_grant(&user).to_toml());
+    std::fs::remove_dir_all(user.project().join("out")).unwrap();
+    user.run(["hooks"])
+        .expect(5, &["plugin `all`: the folder ", "/out", "`write-dirs`", "make the folder", "its entry is at "]);
+}

@@ -122,7 +122,7 @@ fn not_loaded(error: &LoadError, config: &Config) -> Stop {
         (LoadError::Unreadable { .. }, Some(origin)) => {
             format!("{error}; put the file back, or take out its entry at {origin}")
         }
-        (LoadError::NotGranted { .. } | LoadError::Unsupported { .. } | LoadError::Refused { .. }, Some(origin)) => {
+        (LoadError::NotGranted { .. } | LoadError::NoFolder { .. } | LoadError::Refused { .. }, Some(origin)) => {
             format!("{error}\n  its entry is at {origin}")
         }
         _ => error.to_string(),
@@ -141,7 +141,7 @@ fn name_of(error: &LoadError) -> Option<&str> {
         | LoadError::OtherDigest { name, .. }
         | LoadError::Unfit { name, .. }
         | LoadError::NotGranted { name, .. }
-        | LoadError::Unsupported { name, .. }
+        | LoadError::NoFolder { name, .. }
         | LoadError::Refused { name, .. }
         | LoadError::Failed { name, .. } => Some(name),
         _ => None,

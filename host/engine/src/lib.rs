@@ -81,6 +81,7 @@ pub mod capability {
     pub use crate::sandbox::capability::{
         Finding, Level, LogLine, Message, Model, ModelRequest, Reminder, Severity, Transcript,
     };
+    pub use crate::sandbox::http::Resolver;
 }
 
 pub use allowlist::Config;

@@ -189,6 +189,7 @@ pub(crate) struct TrustArgs {
 const INSPECT_EXAMPLES: &str = "\
 Examples:
   hookhost inspect plugins/path_guard.wasm
+  hookhost inspect --allowed plugins/path_guard.wasm
   hookhost inspect --json plugins/path_guard.wasm | jq .events";
 
 /// Show what a plugin hears, needs and is made of; runs nothing of it
@@ -198,6 +199,10 @@ pub(crate) struct InspectArgs {
     /// The plugin's file
     #[arg(value_name = "X.wasm")]
     pub(crate) wasm: PathBuf,
+
+    /// Shows what its entry on the allowlist gives it instead: its limits and grants, with the defaults filled in
+    #[arg(long)]
+    pub(crate) allowed: bool,
 
     /// The configuration file in which to look whether it is allowed [default: those that count here]
     #[arg(long, value_name = "FILE")]

@@ -23,14 +23,15 @@ pub(crate) fn on_failure(on_failure: OnFailure) -> &'static str {
 
 /// The limits in one line, as the file writes them.
 pub(crate) fn limits(limits: &Limits) -> String {
-    let Limits { fuel, compute, deadline, memory, input, output, log, capability_calls } = limits;
+    let Limits { fuel, compute, deadline, memory, input, output, log, http_body, capability_calls } = limits;
     format!(
-        "fuel {fuel}, compute {compute:?}, deadline {deadline:?}, memory {}, input {}, output {}, log {}, \
+        "fuel {fuel}, compute {compute:?}, deadline {deadline:?}, memory {}, input {}, output {}, log {}, http-body {}, \
          capability-calls {capability_calls}",
         size(memory.get()),
         size(input.get()),
         size(output.get()),
         size(log.get()),
+        size(http_body.get()),
     )
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn limits_json(limits: &Limits) -> Value {
         "input": limits.input,
         "output": limits.output,
         "log": limits.log,
+        "http-body": limits.http_body,
         "capability-calls": limits.capability_calls,
     })
 }
@@ -152,7 +154,7 @@ mod tests {
         assert_eq!(
             limits(&Limits::default()),
             "fuel 100000000, compute 100ms, deadline 100ms, memory 16MiB, input 1MiB, output 2MiB, log 64KiB, \
-             capability-calls 10000"
+             http-body 1MiB, capability-calls 10000"
         );
         assert_eq!(size(1_000), "1000 B");
     }

@@ -12,6 +12,7 @@ use super::{
     decode::{decode, unknown_key},
     entry::folder_of,
     paths::expand,
+    server::Server,
     tree::{self, Key, Node, Place, Table, Text, Value, join},
     written::{WrittenEntry, WrittenGrants},
 };
@@ -181,14 +182,7 @@ fn env_rule(name: &str) -> Result<(), String> {
 }
 
 fn http_rule(host: &str) -> Result<(), String> {
-    let (name, port) = host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
-    let name_is_well =
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
-    let port_is_well = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-    if name_is_well && port_is_well {
-        return Ok(());
-    }
-    Err(format!("{host:?} is no host: write `name` or `name:port`, without scheme, path or `*`"))
+    Server::parse(host).map(drop)
 }
 
 /// Checks what serde cannot, each at its key's place.

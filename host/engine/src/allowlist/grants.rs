@@ -19,8 +19,9 @@ pub struct Grants {
     pub write_dirs: BTreeMap<String, PathBuf>,
     /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
     pub env: Vec<String>,
-    /// `http = ["api.example.com"]`: hosts, with `:port` where it is not the scheme's, that the guest may send requests
-    /// to. Neither scheme nor path nor `*`.
+    /// `http = ["api.example.com"]`: hosts that the guest may send requests to over `https`; with `:port` where that is not
+    /// 443, and then also over plain `http`. Neither scheme nor path nor `*`. A name that leads to an address that is not on
+    /// the public internet is not connected to; `localhost`, and an address that is written here, are.
     pub http: Vec<String>,
     /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
     pub model: Option<ModelGrant>,
@@ -34,6 +35,14 @@ pub struct Grants {
     pub clock: bool,
     /// `random = true`: real random numbers in place of those seeded from the event; as `clock`.
     pub random: bool,
+}
+
+impl Grants {
+    /// Whether they give any folder.
+    #[must_use]
+    pub fn gives_folders(&self) -> bool {
+        !self.read_dirs.is_empty() || !self.write_dirs.is_empty()
+    }
 }
 
 /// Key-value state.

@@ -28,7 +28,10 @@ pub struct Limits {
     pub output: NonZeroUsize,
     /// `log`: bytes of log messages per event; 1 to 1 GiB, default 64 KiB. What exceeds it is dropped and counted.
     pub log: NonZeroUsize,
-    /// `capability-calls`: calls of capabilities per event; 1 to 2³² − 1, default 10 000.
+    /// `http-body`: bytes of the body of each request over `http`, and of each response; 1 to 1 GiB, default 1 MiB. The rest of
+    /// a larger one is an error that the guest sees.
+    pub http_body: NonZeroUsize,
+    /// `capability-calls`: calls of capabilities, requests over `http` among them, per event; 1 to 2³² − 1, default 10 000.
     pub capability_calls: NonZeroU32,
 }
 
@@ -58,6 +61,7 @@ impl Default for Limits {
             input: size(1 << 20),
             output: size(2 << 20),
             log: size(64 << 10),
+            http_body: size(1 << 20),
             capability_calls: NonZeroU32::MIN.saturating_add(10_000 - 1),
         }
     }

@@ -39,6 +39,7 @@ mod paths;
 mod pattern;
 mod problem;
 mod quantity;
+mod server;
 mod settings;
 mod tree;
 mod trust;
@@ -62,3 +63,5 @@ pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
 pub use problem::{Problem, Problems};
 pub use settings::{AuditSettings, Settings};
 pub use trust::{Approved, TrustStore};
+
+pub(crate) use server::{Server, ServerHost};

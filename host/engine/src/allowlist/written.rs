@@ -86,6 +86,8 @@ pub(super) struct WrittenLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<Size>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    http_body: Option<Size>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     capability_calls: Option<Count32>,
 }
 
@@ -102,6 +104,7 @@ impl WrittenLimits {
             input: self.input.map_or(default.input, |size| to_usize(size.get())),
             output: self.output.map_or(default.output, |size| to_usize(size.get())),
             log: self.log.map_or(default.log, |size| to_usize(size.get())),
+            http_body: self.http_body.map_or(default.http_body, |size| to_usize(size.get())),
             capability_calls: self.capability_calls.map_or(default.capability_calls, |count| to_u32(count.get())),
         }
     }
@@ -133,6 +136,7 @@ impl WrittenLimits {
             input: unless_default("input", limits.input, default.input, size)?,
             output: unless_default("output", limits.output, default.output, size)?,
             log: unless_default("log", limits.log, default.log, size)?,
+            http_body: unless_default("http-body", limits.http_body, default.http_body, size)?,
             capability_calls: unless_default(
                 "capability-calls",
                 limits.capability_calls,

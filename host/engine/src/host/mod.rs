@@ -14,6 +14,7 @@ use crate::event::EventKind;
 use crate::plugin::{Cache, LoadError, Plugin};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::Model;
+use crate::sandbox::http::{Network, Resolver};
 use crate::session::Telling;
 use crate::session::{Session, SessionError, SessionSpec};
 use crate::store::{Store, StoreError};
@@ -38,6 +39,7 @@ struct Shared {
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
+    network: Arc<Network>,
     store: Store,
     telling: Telling,
     /// Identifiers of the open sessions.
@@ -51,6 +53,7 @@ pub struct HostBuilder {
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     model: Option<Arc<dyn Model>>,
+    network: Network,
     store: Option<PathBuf>,
 }
 
@@ -73,7 +76,15 @@ impl Host {
     /// A host of what `config` allows.
     #[must_use]
     pub fn builder(config: Config) -> HostBuilder {
-        HostBuilder { config, cache: None, actions: ActionMap::default(), approver: None, model: None, store: None }
+        HostBuilder {
+            config,
+            cache: None,
+            actions: ActionMap::default(),
+            approver: None,
+            model: None,
+            network: Network::default(),
+            store: None,
+        }
     }
 
     /// Opens a session.
@@ -153,6 +164,10 @@ impl Host {
         self.shared.model.clone()
     }
 
+    pub(crate) fn network(&self) -> Arc<Network> {
+        Arc::clone(&self.shared.network)
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.shared.store
     }
@@ -214,6 +229,13 @@ impl HostBuilder {
         self
     }
 
+    /// Who turns the names of servers into addresses, for the grant `http`; without one, the operating system does.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.network = Network::new(resolver);
+        self
+    }
+
     /// Loads every enabled entry, or none.
     ///
     /// # Errors
@@ -228,7 +250,7 @@ impl HostBuilder {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory()?,
         };
-        let Self { actions, approver, model, .. } = self;
+        let Self { actions, approver, model, network, .. } = self;
         let shared = Shared {
             rules: ArcSwap::from_pointee(rules),
             reloading: tokio::sync::Mutex::default(),
@@ -236,6 +258,7 @@ impl HostBuilder {
             actions,
             approver,
             model,
+            network: Arc::new(network),
             store,
             telling: Telling::default(),
             open: Mutex::default(),

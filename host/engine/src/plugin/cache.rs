@@ -120,7 +120,10 @@ impl Cache {
         engine.precompile_compatibility_hash().hash(&mut hasher);
         code.entry().digest.as_bytes().hash(&mut hasher);
         let config = match code {
-            Code::Configured(entry) => Some(serde_json::Value::Object(entry.config.clone()).to_string()),
+            // Whether there are folders, since with some a plugin that looks for them too early is refused.
+            Code::Configured(entry) => {
+                Some((serde_json::Value::Object(entry.config.clone()).to_string(), entry.grants.gives_folders()))
+            }
             Code::Instrumented(_) => None,
         };
         config.hash(&mut hasher);

@@ -2,7 +2,7 @@
 
 use crate::contract::{Json, VERSION};
 use crate::event::{EventKind, HandleType};
-use crate::sandbox::{Handle, capability, is_base_wasi};
+use crate::sandbox::{Handle, capability, http, is_base_wasi};
 use std::collections::BTreeMap;
 use wasmtime::Engine;
 use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem};
@@ -67,6 +67,8 @@ pub(super) struct Surface {
     pub(super) tools: bool,
     /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
     pub(super) capabilities: Vec<(String, String)>,
+    /// An import that the grant `http` gives.
+    pub(super) http: Option<String>,
 }
 
 /// Compiles a file that is a component.
@@ -101,9 +103,13 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
             if capability != "types" {
                 surface.capabilities.push((capability.to_owned(), import.to_owned()));
             }
+        } else if http::is_http(import) {
+            surface.http.get_or_insert_with(|| import.to_owned());
         } else if !is_base_wasi(import) {
-            let hint = if import.starts_with("wasi:sockets/") || import.starts_with("wasi:http/") {
-                "this version of hookhost gives plugins no network"
+            let hint = if import.starts_with("wasi:sockets/") {
+                "plugins get no sockets; with the grant `http` they can send requests, by wasi:http/outgoing-handler"
+            } else if import.starts_with("wasi:http/") {
+                "of wasi:http, plugins get outgoing-handler and types, of version 0.2"
             } else {
                 "plugins get base WASI and hookhost:hooks/*"
             };

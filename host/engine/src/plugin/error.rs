@@ -50,6 +50,24 @@ pub enum LoadError {
         /// The line to add to `[plugin.grants]`.
         line: String,
     },
+    /// A folder that the entry grants cannot be opened.
+    #[error(
+        "plugin `{name}`: the folder {}, which its `{grant}` gives it as {guest}, cannot be opened: {source}; make the folder, or \
+         take it out of [plugin.grants]",
+        folder.display()
+    )]
+    NoFolder {
+        /// Name of the entry.
+        name: String,
+        /// `read-dirs` or `write-dirs`.
+        grant: &'static str,
+        /// Where the plugin would see it.
+        guest: String,
+        /// The folder on the host.
+        folder: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The entry's `events` names one that the plugin does not export.
     #[error("plugin `{name}` does not hear `{event}`, which its `events` names: it hears {hears}")]
     NotExported {
@@ -59,14 +77,6 @@ pub enum LoadError {
         event: &'static str,
         /// What it exports.
         hears: String,
-    },
-    /// The entry grants something that this version cannot give.
-    #[error("plugin `{name}`: this version of hookhost cannot give the grant `{grant}` yet: take it out of the entry")]
-    Unsupported {
-        /// Name of the entry.
-        name: String,
-        /// The grant.
-        grant: &'static str,
     },
     /// `setup.configure` said no.
     #[error("plugin `{name}` refuses its configuration: {message}")]

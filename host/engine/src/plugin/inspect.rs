@@ -3,6 +3,7 @@
 use super::ContractError;
 use super::contract_check::{compile, surface};
 use crate::allowlist::Digest;
+use crate::sandbox::http;
 use serde::Serialize;
 
 /// What a file is.
@@ -59,6 +60,9 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
                 crate::sandbox::capability::GRANTED.iter().find(|(name, _)| name == capability)
             });
             inspection.grants = lines.map(|(_, line)| (*line).to_owned()).collect();
+            if surface.http.is_some() {
+                inspection.grants.push(http::GRANT.to_owned());
+            }
             if inspection.events.contains(&crate::event::EventKind::AuditRecord) {
                 inspection.grants.push("audit = true".into());
             }

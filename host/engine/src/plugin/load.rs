@@ -4,7 +4,7 @@ use super::cache::{Cache, Cached, Code};
 use super::contract_check::{Surface, compile, surface};
 use super::{ContractError, LoadError, Loaded, Plugin, preinitialise};
 use crate::allowlist::{Digest, Entry};
-use crate::sandbox::{SharedSandbox, capability};
+use crate::sandbox::{Folders, SharedSandbox, Unopened, capability, http};
 use std::sync::Arc;
 use wasmtime::component::Component;
 
@@ -19,12 +19,12 @@ impl Plugin {
         entry: &Entry,
         before: Option<&Self>,
     ) -> Result<Self, LoadError> {
-        check_grants(entry)?;
         // Also where it is loaded already: a file that is no longer the allowed one is not to be passed over.
         let bytes = read(entry)?;
         if let Some(before) = before.filter(|before| before.is_of(sandbox, entry)) {
             return Ok(Self { shared: Arc::new(Loaded { entry: entry.clone(), ..(*before.shared).clone() }) });
         }
+        let folders = folders(entry)?;
         let cached = cache.and_then(|cache| cache.get(sandbox.engine(), Code::Configured(entry)));
         let (mut loaded, is_image) = match cached {
             Some(Cached { component, is_image }) => (link(sandbox, entry, &component)?, is_image),
@@ -42,6 +42,7 @@ impl Plugin {
                 (loaded, image.is_some())
             }
         };
+        loaded.folders = Arc::new(folders);
         if is_image {
             // What `configure` left is in the image.
             loaded.configure = None;
@@ -77,6 +78,9 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
     Ok(Loaded {
         name: entry.name.as_str().into(),
         grants: Arc::new(entry.grants.clone()),
+        // None while it is configured.
+        folders: Arc::default(),
+        servers: http::servers(&entry.grants),
         sandbox: Arc::clone(sandbox),
         pre: linker.instantiate_pre(component).map_err(link_error)?,
         handles: surface.handles,
@@ -105,17 +109,14 @@ fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
     Err(LoadError::OtherDigest { name: name.clone(), path: path.clone(), allowed: *allowed, found })
 }
 
-fn check_grants(entry: &Entry) -> Result<(), LoadError> {
-    let grants = &entry.grants;
-    let unsupported = [
-        ("read-dirs", !grants.read_dirs.is_empty()),
-        ("write-dirs", !grants.write_dirs.is_empty()),
-        ("http", !grants.http.is_empty()),
-    ];
-    match unsupported.iter().find(|(_, asked)| *asked) {
-        Some((grant, _)) => Err(LoadError::Unsupported { name: entry.name.clone(), grant }),
-        None => Ok(()),
-    }
+fn folders(entry: &Entry) -> Result<Folders, LoadError> {
+    Folders::open(&entry.grants).map_err(|Unopened { grant, guest, folder, source }| LoadError::NoFolder {
+        name: entry.name.clone(),
+        grant,
+        guest,
+        folder,
+        source,
+    })
 }
 
 fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
@@ -128,6 +129,15 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
                 line: line.to_owned(),
             });
         }
+    }
+    if let Some(import) = &surface.http
+        && entry.grants.http.is_empty()
+    {
+        return Err(LoadError::NotGranted {
+            name: entry.name.clone(),
+            import: import.clone(),
+            line: http::GRANT.to_owned(),
+        });
     }
     if surface.handles.contains_key(&crate::event::EventKind::AuditRecord) && !entry.grants.audit {
         return Err(LoadError::NotGranted {

@@ -20,7 +20,7 @@ pub use inspect::{Inspection, inspect};
 use crate::allowlist::{Digest, Entry, Mode, OnFailure};
 use crate::contract::ToolCall;
 use crate::event::{EventKind, Shape};
-use crate::sandbox::{Guest, Handle, SharedSandbox};
+use crate::sandbox::{Folders, Guest, Handle, SharedSandbox};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wasmtime::component::InstancePre;
@@ -36,6 +36,8 @@ pub(crate) struct Loaded {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
     pub(crate) grants: Arc<crate::allowlist::Grants>,
+    pub(crate) folders: Arc<Folders>,
+    pub(crate) servers: Arc<[crate::allowlist::Server]>,
     pub(crate) sandbox: SharedSandbox,
     pub(crate) pre: InstancePre<Guest>,
     /// The events it hears: those it exports, less what its entry leaves out.

@@ -8,7 +8,7 @@ use super::cache::{Cache, Code};
 use super::load::{compiled, link};
 use super::{LoadError, Loaded};
 use crate::allowlist::Entry;
-use crate::sandbox::{Failure, Guest, GuestSetup, SharedSandbox};
+use crate::sandbox::{Failure, FailureKind, Guest, GuestSetup, SharedSandbox};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use wasmparser::{Parser, Payload};
@@ -104,6 +104,12 @@ async fn configured(loaded: &Loaded) -> Result<(Store<Guest>, Instance), LoadErr
             sandbox.call_kept(&mut store, &instance, configure, config, limits).await;
         let (accepted,) = called.map_err(failed)?;
         accepted.map_err(|message| LoadError::Refused { name: name(), message })?;
+        if loaded.entry.grants.gives_folders() && store.data().has_looked_for_folders() {
+            // In its memory there is now that it has none, and it would not ask again.
+            let detail = "looked for files before its first event, when there are none yet, and so would not find its \
+                          folders in any: have it use files in events, not in `configure`";
+            return Err(failed(Failure::new(FailureKind::NotInstantiated, detail)));
+        }
     }
     Ok((store, instance))
 }

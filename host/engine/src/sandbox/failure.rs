@@ -1,7 +1,9 @@
 //! What can go wrong with one call of a plugin. A failure is not a verdict: `on-failure` says what becomes of it.
 
+use super::guest::HANDLES;
 use serde::{Deserialize, Serialize};
 use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
 
 /// A plugin gave no valid answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +29,8 @@ pub enum FailureKind {
     Deadline,
     /// It asked for more than `limits.memory`, and trapped over it.
     OutOfMemory,
-    /// It called capabilities more often than `limits.capability-calls`, or gave more effects than one event may have.
+    /// It called capabilities more often than `limits.capability-calls`, gave more effects than one event may have, or held
+    /// more of the host's handles (open files, streams, requests) than one call may.
     CapabilityCalls,
     /// The event is larger than `limits.input`.
     InputTooLarge,
@@ -96,6 +99,10 @@ pub(crate) fn classify(error: &wasmtime::Error, memory_denied: bool, limits: &cr
             let detail = format!("handed the host more than {} bytes at once (limits.output)", limits.output);
             Failure::new(FailureKind::AnswerTooLarge, detail)
         }
+        None if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => Failure::new(
+            FailureKind::CapabilityCalls,
+            format!("held more than {HANDLES} files, streams and requests at once"),
+        ),
         None if error.is::<wasmtime_wasi::I32Exit>() => Failure::new(FailureKind::Trap, "exited instead of answering"),
         None => Failure::invalid(format!("answered something invalid: {}", error.root_cause())),
     }

@@ -2,14 +2,17 @@
 
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
 use super::failure::{Failure, FailureKind, Limit};
+use super::folders::Folders;
+use super::http::{Http, Network};
 use super::output::Output;
 use super::virtual_wasi;
-use crate::allowlist::{Grants, Limits};
+use crate::allowlist::{Grants, Limits, Server};
 use crate::audit::Inputs;
 use crate::state::View;
 use std::collections::BTreeSet;
 use std::sync::{Arc, atomic::AtomicU32};
 use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 /// A guest's data. Made anew for each call, so it must be cheap: what few guests use is made when first used.
@@ -17,6 +20,9 @@ pub(crate) struct Guest {
     pub(super) plugin: Arc<str>,
     pub(super) event: EventFacts,
     pub(super) grants: Arc<Grants>,
+    folders: Arc<Folders>,
+    servers: Arc<[Server]>,
+    network: Arc<Network>,
     pub(super) state: Option<View>,
     pub(super) transcript: Arc<dyn Transcript>,
     pub(super) model: Option<Arc<dyn Model>>,
@@ -37,6 +43,10 @@ pub(crate) struct Guest {
     calls_left: u32,
     calls_allowed: u32,
     wasi: Option<WasiCtx>,
+    looked_for_folders: bool,
+    http: Option<Box<Http>>,
+    /// Bytes of a body over HTTP.
+    http_body: usize,
     output: Option<Output>,
     table: ResourceTable,
 }
@@ -53,11 +63,24 @@ pub(super) struct MemoryLimit {
 /// Elements of one table: far more than the function tables of real guests have.
 pub(super) const TABLE_ELEMENTS: usize = 20_000;
 
+/// Handles of the host that a guest can hold at once: open files and folders, streams, requests, what it waits for. A file
+/// costs the host's process a descriptor, so this is well below what a process may have.
+pub(super) const HANDLES: usize = 256;
+
+fn table() -> ResourceTable {
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(HANDLES);
+    table
+}
+
 /// What the host gives to one call.
 pub(crate) struct GuestSetup {
     pub(crate) plugin: Arc<str>,
     pub(crate) event: EventFacts,
     pub(crate) grants: Arc<Grants>,
+    pub(crate) folders: Arc<Folders>,
+    pub(crate) servers: Arc<[Server]>,
+    pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
@@ -72,6 +95,9 @@ impl GuestSetup {
             plugin,
             event: EventFacts::default(),
             grants: Arc::default(),
+            folders: Arc::default(),
+            servers: Arc::default(),
+            network: Arc::default(),
             state: None,
             transcript: Arc::new(NoTranscript),
             model: None,
@@ -87,6 +113,9 @@ impl Guest {
             plugin: setup.plugin,
             event: setup.event,
             grants: setup.grants,
+            folders: setup.folders,
+            servers: setup.servers,
+            network: setup.network,
             state: setup.state,
             transcript: setup.transcript,
             model: setup.model,
@@ -102,17 +131,35 @@ impl Guest {
             calls_left: limits.capability_calls.get(),
             calls_allowed: limits.capability_calls.get(),
             wasi: None,
+            looked_for_folders: false,
+            http: None,
+            http_body: limits.http_body.get(),
             output: None,
-            table: ResourceTable::new(),
+            table: table(),
         }
     }
 
     /// From being configured to handling an event: only now it has the event and its capabilities.
     pub(super) fn begin(&mut self, setup: GuestSetup) {
-        let GuestSetup { plugin, event, grants, state, transcript, model, model_calls, recalled } = setup;
+        let GuestSetup {
+            plugin,
+            event,
+            grants,
+            folders,
+            servers,
+            network,
+            state,
+            transcript,
+            model,
+            model_calls,
+            recalled,
+        } = setup;
         self.plugin = plugin;
         self.event = event;
         self.grants = grants;
+        self.folders = folders;
+        self.servers = servers;
+        self.network = network;
         self.state = state;
         self.transcript = transcript;
         self.model = model;
@@ -120,6 +167,7 @@ impl Guest {
         self.recalled = recalled;
         self.effects = Effects::default();
         self.wasi = None;
+        self.http = None;
     }
 
     /// Counts a call of a capability.
@@ -151,6 +199,33 @@ impl Guest {
         self.unrepeatable.extend(shown.into_iter().filter_map(|(shown, why)| shown.then_some(why)));
     }
 
+    /// The files that it reaches, to use one. What it finds there is nowhere recorded.
+    pub(super) fn files(&mut self) -> WasiFilesystemCtxView<'_> {
+        if !self.folders.is_empty() {
+            self.unrepeatable.insert("it used files");
+        }
+        self.filesystem()
+    }
+
+    /// What its requests have, and its handles.
+    pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
+        let http = self.http.get_or_insert_with(|| {
+            Box::new(Http::new(&self.servers, &self.network, self.http_body, self.recalled.is_some()))
+        });
+        (http, &mut self.table)
+    }
+
+    /// The folders that it has, to learn which they are.
+    pub(super) fn folders(&mut self) -> WasiFilesystemCtxView<'_> {
+        self.looked_for_folders = true;
+        self.filesystem()
+    }
+
+    /// Whether it has asked which folders it has. C libraries ask once and remember it.
+    pub(crate) fn has_looked_for_folders(&self) -> bool {
+        self.looked_for_folders
+    }
+
     /// Whether it holds handles to anything of the host.
     pub(crate) fn holds_resources(&self) -> bool {
         !self.table.is_empty()
@@ -173,7 +248,10 @@ impl Guest {
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let output = self.output.get_or_insert_with(|| Output::with_room(self.log.room));
-        let ctx = self.wasi.get_or_insert_with(|| virtual_wasi::context(&self.event, &self.grants, output));
+        let ctx = self.wasi.get_or_insert_with(|| {
+            let files = self.folders.given(self.recalled.is_some());
+            virtual_wasi::context(&self.event, &self.grants, files, output)
+        });
         WasiCtxView { ctx, table: &mut self.table }
     }
 }

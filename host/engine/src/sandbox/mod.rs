@@ -8,7 +8,9 @@
 mod call;
 pub(crate) mod capability;
 mod failure;
+mod folders;
 mod guest;
+pub(crate) mod http;
 mod output;
 mod ticker;
 mod virtual_wasi;
@@ -16,6 +18,7 @@ mod virtual_wasi;
 pub use failure::{Failure, FailureKind};
 
 pub(crate) use call::{Called, Handle, with_deadline};
+pub(crate) use folders::{Folders, Unopened};
 pub(crate) use guest::{Guest, GuestSetup};
 
 use crate::allowlist::{Entry, Grants, Limits};
@@ -47,7 +50,7 @@ pub(crate) struct Room {
     memory: usize,
     /// Calls at once of plugins that only compute.
     computing: u32,
-    /// Calls at once of plugins that may wait for a model.
+    /// Calls at once of plugins that may wait in a capability.
     waiting: u32,
 }
 
@@ -70,7 +73,7 @@ pub(crate) struct Sandbox {
     room: Room,
     engine: Engine,
     ticker: Ticker,
-    /// Slots for plugins that only compute, and for those that may wait for a model: the latter starve nobody.
+    /// Slots for plugins that only compute, and for those that may wait in a capability: the latter starve nobody.
     computing: Semaphore,
     waiting: Semaphore,
 }
@@ -112,6 +115,9 @@ impl Sandbox {
         let mut linker = Linker::new(&self.engine);
         virtual_wasi::link(&mut linker)?;
         capability::link(&mut linker, grants)?;
+        if !grants.http.is_empty() {
+            http::link(&mut linker)?;
+        }
         Ok(linker)
     }
 }
@@ -160,9 +166,10 @@ fn config(room: Room) -> Config {
     config
 }
 
-/// Whether a plugin with these grants may wait in a capability, rather than compute.
+/// Whether a plugin with these grants may wait in a capability, rather than compute: for a model, for a server, or for a
+/// disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
-    grants.model.is_some()
+    grants.model.is_some() || !grants.http.is_empty() || grants.gives_folders()
 }
 
 /// The epochs that `limits.compute` is worth; one more, since the first may come at once.

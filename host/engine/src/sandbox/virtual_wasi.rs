@@ -1,6 +1,6 @@
 //! The WASI that every guest has: nothing of the machine in it.
 //!
-//! No arguments, no folders, standard input closed, output into the log. The clocks stand still at the event's time and
+//! No arguments, standard input closed, output into the log; no folders but those that are granted. The clocks stand still at the event's time and
 //! random numbers are a stream seeded from the event's id, so that a verdict can be reproduced; `grants.env` adds
 //! variables, `grants.clock` and `grants.random` give real ones.
 
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 use wasmtime::component::Linker;
 use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
-use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
+use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemCtx};
 use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
 use wasmtime_wasi::random::WasiRandom;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiView as _};
@@ -44,7 +44,7 @@ impl HostMonotonicClock for Frozen {
     }
 }
 
-pub(super) fn context(event: &EventFacts, grants: &Grants, output: &Output) -> WasiCtx {
+pub(super) fn context(event: &EventFacts, grants: &Grants, files: WasiFilesystemCtx, output: &Output) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     builder.stdout(output.clone()).stderr(output.clone());
     builder.allow_tcp(false).allow_udp(false).max_random_size(RANDOM_BYTES);
@@ -64,7 +64,9 @@ pub(super) fn context(event: &EventFacts, grants: &Grants, output: &Output) -> W
             builder.env(name, value);
         }
     }
-    builder.build()
+    let mut context = builder.build();
+    *context.filesystem() = files;
+    context
 }
 
 /// Links base WASI.
@@ -77,8 +79,8 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     cli::terminal_stdin::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::terminal_stdout::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::terminal_stderr::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
-    filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::filesystem)?;
-    filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::filesystem)?;
+    filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::files)?;
+    filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::folders)?;
     random::insecure::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
     random::insecure_seed::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
     Ok(())

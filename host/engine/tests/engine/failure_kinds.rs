@@ -109,6 +109,7 @@ pub(crate) fn ways() -> Vec<Way> {
         ("capability-calls", BeforeToolCall, many(json!({"remind": "x"}))),
         ("capability-calls", BeforeToolCall, json!({"do": [finding]})),
         ("capability-calls", BeforeToolCall, json!({"do": [{"remind": "x".repeat(5_000)}]})),
+        ("capability-calls", BeforeToolCall, json!({"do": [{"open": ["/here/Cargo.toml", 300]}]})),
         ("invalid-answer", BeforeToolCall, json!({"misbehave": "invalid-json"})),
         ("invalid-answer", AfterToolCall, json!({"misbehave": "invalid-json"})),
         ("invalid-answer", CustomEvent, json!({"misbehave": "invalid-json"})),
@@ -125,7 +126,8 @@ pub(crate) fn ways() -> Vec<Way> {
         behaviour["when"] = json!({ "session": index.to_string() });
         config.entry(event.name()).or_default().push(behaviour);
     }
-    let entry = with_limits(plugin("p", json!(config)), |_| {});
+    let mut entry = with_limits(plugin("p", json!(config)), |_| {});
+    entry.grants.read_dirs.insert("/here".into(), env!("CARGO_MANIFEST_DIR").into());
     let others = others.into_iter().enumerate().map(|(index, (kind, event, _))| {
         let failing = Failing { entry: entry.clone(), events_before: 0, session: Some(index.to_string()) };
         Way { kind: kind.into(), event, failing }

@@ -196,21 +196,15 @@ async fn an_import_that_is_not_granted_is_refused_with_the_line_to_add() {
 async fn an_import_that_no_host_has_is_refused() {
     for (import, why) in [
         ("hookhost:hooks/telepathy@0.1.0", "newer contract"),
-        ("wasi:sockets/tcp@0.2.0", "no network"),
-        ("wasi:http/outgoing-handler@0.2.0", "no network"),
+        ("wasi:sockets/tcp@0.2.0", "no sockets"),
+        ("wasi:http/incoming-handler@0.2.0", "outgoing-handler and types"),
+        ("wasi:http/types@0.3.0", "of version 0.2"),
         ("acme:secrets/vault", "plugins get base WASI"),
     ] {
         let bytes = text(&format!(r#"(component (import "{import}" (instance)))"#));
         let refusal = refusal(&bytes, |_| {}).await;
         assert!(refusal.contains(import) && refusal.contains(why), "{refusal}");
     }
-}
-
-#[tokio::test]
-async fn a_grant_that_cannot_be_given_yet_is_said() {
-    let mut entry = plugin("x", json!({}));
-    entry.grants.http = vec!["example.com".into()];
-    assert!(load(entry).await.unwrap_err().to_string().contains("cannot give the grant `http` yet"));
 }
 
 #[test]

@@ -37,15 +37,19 @@
 //!
 //! | step | meaning |
 //! |---|---|
+//! | `{"steps": "[…]"}` | the steps that the text holds as JSON, such as `{value}`; their results, a line each |
 //! | `{"log": "line"}` | a line of level `info` |
-//! | `{"print": "line"}` | a line on the standard output; the instance then holds a WASI stream |
+//! | `{"print": "line"}`, `{"print-error": "line"}` | a line on the standard output, or error; the instance then holds a WASI stream |
 //! | `{"remind": "body"}`, `{"remind": {"body": …}}` | a reminder: the text alone, or the WIT record |
 //! | `{"report": "code"}`, `{"report": {"code": …}}` | a finding: the code alone, or the WIT record |
 //! | `{"get": [SCOPE, KEY]}`, `{"set": [SCOPE, KEY, TEXT]}`, `{"set-for": [SCOPE, KEY, TEXT, SECONDS]}`, `{"delete": [SCOPE, KEY]}`, `{"increment": [SCOPE, KEY, N]}` | state; SCOPE is `session` or `plugin` |
 //! | `{"fill": [SCOPE, COUNT, KEY, VALUE]}` | sets so many keys, each of KEY bytes and a number, to VALUE bytes; how many were refused |
 //! | `{"transcript": [START, COUNT]}` | reads messages, as `role: content` lines |
 //! | `{"model": ["instructions", "input"]}` | asks the model |
-//! | `{"env": "NAME"}`, `{"read-file": "/path"}`, `{"write-file": ["/path", "text"]}`, `"clock"`, `"random"`, `"raw"` | what WASI and the event have: the clock in ms since the Unix epoch, a random u64, the agent's own message |
+//! | `{"env": "NAME"}`, `"clock"`, `"random"`, `"raw"` | what WASI and the event have: the clock in ms since the Unix epoch, a random u64, the agent's own message |
+//! | `{"read-file": PATH}`, `{"write-file": [PATH, TEXT]}`, `{"list": PATH}`, `{"make-dir": PATH}`, `{"remove": PATH}`, `{"rename": [FROM, TO]}`, `{"link": [FROM, TO]}`, `{"symlink": [TARGET, PATH]}` | files; what has no other result gives `done` |
+//! | `{"open": [PATH, N]}` | opens a file N times and holds all of them |
+//! | `{"open-at": PATH}` | opens this path as it stands below the first granted folder, past what the C library makes of paths |
 //!
 //! Each step's result is logged (`get session/n = 3`) and is `{last}` from then on; an error is `error: …`.
 //!
@@ -74,6 +78,7 @@
 mod answer;
 mod behaviour;
 mod facts;
+mod files;
 mod misbehaviour;
 mod steps;
 

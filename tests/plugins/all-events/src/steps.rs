@@ -2,6 +2,7 @@
 
 use crate::behaviour::Behaviour;
 use crate::facts::Facts;
+use crate::files;
 use hookhost_guest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,8 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Step {
+    Steps(String),
     Log(String),
     Print(String),
+    PrintError(String),
     Remind(TextOr<Reminder>),
     Report(TextOr<Finding>),
     Get(state::Scope, String),
@@ -24,11 +27,11 @@ enum Step {
     Transcript(u32, u32),
     Model(String, String),
     Env(String),
-    ReadFile(String),
-    WriteFile(String, String),
     Clock,
     Random,
     Raw,
+    #[serde(untagged)]
+    File(files::Use),
 }
 
 #[derive(Debug, Deserialize)]
@@ -40,9 +43,14 @@ enum TextOr<T> {
 
 /// Runs every step, in order; one that fails does not end the others.
 pub(crate) fn run(behaviour: &Behaviour, facts: &mut Facts) {
-    for written in &behaviour.steps {
+    run_all(&behaviour.steps, facts);
+}
+
+fn run_all(steps: &[Value], facts: &mut Facts) {
+    for written in steps {
         let filled = fill(written, facts);
         let result = match serde_json::from_value::<Step>(filled.clone()) {
+            Ok(Step::Steps(steps)) => given(&steps, facts).map(Some),
             Ok(step) => perform(step),
             Err(error) => Err(format!("no such step: {error}")),
         };
@@ -60,6 +68,16 @@ pub(crate) fn run(behaviour: &Behaviour, facts: &mut Facts) {
     }
 }
 
+/// Runs the steps that a text holds; their results, a line each.
+fn given(steps: &str, facts: &mut Facts) -> Result<String, String> {
+    let steps: Vec<Value> = serde_json::from_str(steps).map_err(text)?;
+    let results = steps.iter().map(|step| {
+        run_all(std::slice::from_ref(step), facts);
+        facts.last.clone()
+    });
+    Ok(results.collect::<Vec<_>>().join("\n"))
+}
+
 fn fill(step: &Value, facts: &Facts) -> Value {
     match step {
         Value::String(text) => Value::String(facts.fill(text)),
@@ -72,15 +90,16 @@ fn fill(step: &Value, facts: &Facts) -> Value {
 /// The result, where the step has one.
 fn perform(step: Step) -> Result<Option<String>, String> {
     match step {
+        Step::Steps(_) => return Err("steps within steps are run by the caller".into()),
         Step::Log(line) => log::info(line),
         Step::Print(line) => println!("{line}"),
+        Step::PrintError(line) => eprintln!("{line}"),
         Step::Remind(TextOr::Text(body)) => effects::remind(&Reminder::new(body)),
         Step::Remind(TextOr::Record(reminder)) => effects::remind(&reminder),
         Step::Report(TextOr::Text(code)) => effects::report(&Finding::new(code, Severity::Info, "found by all-events")),
         Step::Report(TextOr::Record(finding)) => effects::report(&finding),
         Step::Env(name) => return std::env::var(name).map(Some).map_err(text),
-        Step::ReadFile(path) => return std::fs::read_to_string(path).map(Some).map_err(text),
-        Step::WriteFile(path, content) => std::fs::write(path, content).map_err(text)?,
+        Step::File(file) => return file.perform(),
         Step::Clock => {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(text)?;
             return Ok(Some(now.as_millis().to_string()));
@@ -97,7 +116,7 @@ fn perform(step: Step) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-fn text(error: impl Display) -> String {
+pub(crate) fn text(error: impl Display) -> String {
     error.to_string()
 }
 

@@ -131,11 +131,17 @@ fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, Stop> {
         }
     }
     for needed in needed(inspection).filter(|needed| !args.grants_key(needed.key)) {
-        if needed.key == "model" {
-            return Err(Stop::usage(format!(
+        let only_you = match needed.key {
+            "model" => Some(
                 "it imports `model`, and which model that is only you can say: add --grant '{}' with a model of yours",
-                needed.text
-            )));
+            ),
+            "http" => Some(
+                "it sends requests, and to which servers it may only you can say: add --grant '{}' with servers of yours",
+            ),
+            _ => None,
+        };
+        if let Some(only_you) = only_you {
+            return Err(Stop::usage(only_you.replace("{}", needed.text)));
         }
         let parsed: Table = needed.text.parse().map_err(anyhow::Error::new)?;
         grants.extend(parsed);

@@ -17,9 +17,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 mod component_metadata;
+mod granted;
 
 pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Stop> {
     let (bytes, inspection) = read(&args.wasm)?;
+    if args.allowed {
+        return granted::run(args, &inspection);
+    }
     let metadata = Metadata::of(&bytes);
     let allowed = allowed(args, &inspection);
     if args.json {

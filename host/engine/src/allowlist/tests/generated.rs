@@ -54,10 +54,10 @@ fn limits(grants: &Grants) -> impl Strategy<Value = Limits> + use<> {
     let default = Limits::for_grants(grants);
     let times = (1_u64..=3_600_000_000).prop_flat_map(|deadline| (1..=deadline, Just(deadline)));
     let size = || 1_usize..=1 << 30;
-    let all = (1_u64..=i64::MAX as u64, times, 1_usize..=4 << 30, size(), size(), size(), 1_u32..);
+    let all = (1_u64..=i64::MAX as u64, times, 1_usize..=4 << 30, size(), size(), (size(), size()), 1_u32..);
     option::of(all).prop_map(move |limits| match limits {
         None => default.clone(),
-        Some((fuel, (compute, deadline), memory, input, output, log, calls)) => Limits {
+        Some((fuel, (compute, deadline), memory, input, output, (log, http_body), calls)) => Limits {
             fuel: fuel.try_into().unwrap(),
             compute: Duration::from_micros(compute),
             deadline: Duration::from_micros(deadline),
@@ -65,6 +65,7 @@ fn limits(grants: &Grants) -> impl Strategy<Value = Limits> + use<> {
             input: input.try_into().unwrap(),
             output: output.try_into().unwrap(),
             log: log.try_into().unwrap(),
+            http_body: http_body.try_into().unwrap(),
             capability_calls: calls.try_into().unwrap(),
         },
     })

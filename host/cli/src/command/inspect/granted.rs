@@ -1,0 +1,125 @@
+//! `hookhost inspect --allowed`: what the file's entry gives it, and what it asks for beyond that.
+
+use crate::args::InspectArgs;
+use crate::configuration::{self, allow_command};
+use crate::exit::{Exit, Stop};
+use crate::output::{
+    self, entry, one_line,
+    style::{DIM, ERROR, GOOD, NAME, WARNING},
+};
+use anyhow::anyhow;
+use hookhost::allowlist::Entry;
+use hookhost::event::EventKind;
+use hookhost::plugin::Inspection;
+use serde_json::json;
+use std::fmt::Write as _;
+
+pub(super) fn run(args: &InspectArgs, inspection: &Inspection) -> Result<Exit, Stop> {
+    let config = configuration::read(args.config.as_deref(), &configuration::cwd()?)?;
+    let allow = |entry| allow_command(&args.wasm, entry, args.config.as_deref());
+    let Some(entry) = config.entry_at(&args.wasm) else {
+        let message = anyhow!("{} is not on the allowlist, so nothing is granted to it", args.wasm.display());
+        return Err(Stop::not_loaded(message).advise(allow(None)));
+    };
+    let given = Given { entry, inspection, missing: missing(entry, inspection) };
+    if args.json {
+        output::print_json(&given.as_json())?;
+    } else {
+        output::print(&given.as_text(&allow(Some(entry))))?;
+    }
+    Ok(if given.loads() { Exit::Done } else { Exit::NotLoaded })
+}
+
+struct Given<'a> {
+    entry: &'a Entry,
+    inspection: &'a Inspection,
+    /// What it needs and is not granted, as lines of `[plugin.grants]`.
+    missing: Vec<&'a str>,
+}
+
+fn missing<'a>(entry: &Entry, inspection: &'a Inspection) -> Vec<&'a str> {
+    let granted = entry::grants_json(&entry.grants);
+    let key = |line: &str| line.split('=').next().unwrap_or(line).trim().to_owned();
+    inspection.grants.iter().map(String::as_str).filter(|line| !granted.contains_key(&key(line))).collect()
+}
+
+impl Given<'_> {
+    fn is_this_file(&self) -> bool {
+        self.entry.digest == self.inspection.digest
+    }
+
+    /// Whether it would be loaded, as far as can be told without running it.
+    fn loads(&self) -> bool {
+        self.is_this_file() && self.missing.is_empty() && self.inspection.problem.is_none()
+    }
+
+    /// The events that it hears: those that it exports, less what the entry leaves out.
+    fn hears(&self) -> impl Iterator<Item = EventKind> {
+        let admitted = |event: &EventKind| self.entry.events.as_ref().is_none_or(|events| events.contains(event));
+        self.inspection.events.iter().copied().filter(admitted)
+    }
+
+    fn origin(&self) -> String {
+        self.entry.origin.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+
+    fn as_text(&self, allow: &str) -> String {
+        let entry = self.entry;
+        let origin = self.origin();
+        let mut text = format!("{NAME}{}{NAME:#} {DIM}at {}{DIM:#}\n", entry.name, one_line(&origin));
+        let mut row = |label: &str, value: &str| {
+            if !value.is_empty() {
+                let _ = writeln!(text, "  {DIM}{label:9}{DIM:#} {value}");
+            }
+        };
+        row("file", &one_line(&entry.path.to_string_lossy()));
+        let loads = if let Some(problem) = &self.inspection.problem {
+            format!("{ERROR}no{ERROR:#}: it {}", one_line(problem))
+        } else if !self.is_this_file() {
+            format!("{ERROR}no{ERROR:#}: the file has another digest than its entry: {}", one_line(allow))
+        } else if !self.missing.is_empty() {
+            format!(
+                "{ERROR}no{ERROR:#}: it imports what is not granted; add to [plugin.grants]: {}",
+                self.missing.join("; ")
+            )
+        } else if entry.enabled {
+            format!("{GOOD}yes{GOOD:#}")
+        } else {
+            format!("{WARNING}not enabled{WARNING:#}; `--plugin` adds it")
+        };
+        row("loads", &loads);
+        let on_failure = entry.on_failure.map(|what| format!(", on failure {}", entry::on_failure(what)));
+        row(
+            "mode",
+            &format!("{}, priority {}{}", entry::mode(entry.mode), entry.priority, on_failure.unwrap_or_default()),
+        );
+        row("hears", &self.hears().map(EventKind::name).collect::<Vec<_>>().join(", "));
+        row("only", &entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref()));
+        row("limits", &entry::limits(&entry.limits));
+        row("grants", &one_line(&entry::grants(&entry.grants)));
+        text
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let entry = self.entry;
+        json!({
+            "plugin": entry.name,
+            "path": entry.path,
+            "allowed-at": self.origin(),
+            "loads": self.loads(),
+            "enabled": entry.enabled,
+            "allowed-digest": entry.digest.to_string(),
+            "digest": self.inspection.digest.to_string(),
+            "problem": self.inspection.problem,
+            "priority": entry.priority,
+            "mode": entry.mode,
+            "on-failure": entry.on_failure,
+            "events": self.hears().collect::<Vec<_>>(),
+            "actions": entry.actions,
+            "tools": entry.tools,
+            "limits": entry::limits_json(&entry.limits),
+            "grants": entry::grants_json(&entry.grants),
+            "not-granted": self.missing,
+        })
+    }
+}

@@ -1,0 +1,294 @@
+//! The grant `http`: `wasi:http/outgoing-handler`, to the servers that the entry names.
+//!
+//! Each request is checked by itself, so a redirect, which no host follows for a guest, is checked when the guest asks for
+//! it. It counts as a call of a capability; its body and the response's are bounded by `limits.http-body`, and all of it
+//! ends with the call. A replay sends nothing.
+
+mod address;
+mod body;
+mod network;
+
+pub use network::Resolver;
+
+pub(crate) use network::Network;
+
+use super::guest::Guest;
+use crate::allowlist::{Grants, Server, ServerHost};
+use futures_util::FutureExt as _;
+use http::{HeaderValue, Method, Request, Uri, header};
+use network::{Destination, Sent};
+use std::error::Error as _;
+use std::future::Future;
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
+use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, LinkOptions, TlsAlertReceivedPayload};
+use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest};
+use wasmtime_wasi_http::{
+    Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
+};
+
+/// Bytes of a request's body that are taken from the guest before the server has taken them.
+const CHUNK: usize = 64 * 1024;
+
+/// The interfaces of `wasi:http` that are linked where `http` is granted.
+const INTERFACES: [&str; 2] = ["wasi:http/outgoing-handler@0.2.", "wasi:http/types@0.2."];
+
+/// How an entry grants it.
+pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
+
+/// Whether an import is one that the grant `http` gives.
+pub(crate) fn is_http(import: &str) -> bool {
+    INTERFACES.iter().any(|interface| import.starts_with(interface))
+}
+
+/// Links what `http` gives.
+pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+    types::add_to_linker::<_, WasiHttp>(linker, &LinkOptions::default(), Guest::http)?;
+    // Not `outgoing_handler::add_to_linker`: a request is counted, which can end the call.
+    linker.instance(HANDLER)?.func_wrap("handle", handle)?;
+    // wasmtime's own knows no error of a body that is being read.
+    linker.allow_shadowing(true);
+    linker.instance(TYPES)?.func_wrap("http-error-code", http_error_code)?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// The interfaces, as wasmtime's bindings call them; the linker takes any version that is compatible.
+const HANDLER: &str = "wasi:http/outgoing-handler@0.2.12";
+const TYPES: &str = "wasi:http/types@0.2.12";
+
+/// The parameters of its `handle`.
+type Handled = (Resource<HostOutgoingRequest>, Option<Resource<RequestOptions>>);
+
+type Response = Result<Resource<HostFutureIncomingResponse>, ErrorCode>;
+
+fn handle(mut store: StoreContextMut<'_, Guest>, (request, options): Handled) -> wasmtime::Result<(Response,)> {
+    let guest = store.data_mut();
+    guest.count_call()?;
+    guest.unrepeatable.insert("it sent requests over HTTP");
+    Ok((match guest.http().handle(request, options) {
+        Ok(response) => Ok(response),
+        Err(error) => Err(error.downcast()?),
+    },))
+}
+
+fn http_error_code(
+    mut store: StoreContextMut<'_, Guest>,
+    (error,): (Resource<wasmtime::Error>,),
+) -> wasmtime::Result<(Option<ErrorCode>,)> {
+    let (http, table) = store.data_mut().http_and_table();
+    Ok((http.sending.code_of(table.get(&error)?),))
+}
+
+/// What the requests of one call have.
+#[derive(Debug)]
+pub(super) struct Http {
+    context: WasiHttpCtx,
+    sending: Sending,
+}
+
+#[derive(Debug)]
+struct Sending {
+    servers: Arc<[Server]>,
+    network: Arc<Network>,
+    /// Bytes of a body.
+    limit: usize,
+    replayed: bool,
+}
+
+/// The servers that an entry grants.
+pub(crate) fn servers(grants: &Grants) -> Arc<[Server]> {
+    // Each was read when the configuration was.
+    grants.http.iter().filter_map(|server| Server::parse(server).ok()).collect()
+}
+
+impl Http {
+    pub(super) fn new(servers: &Arc<[Server]>, network: &Arc<Network>, limit: usize, replayed: bool) -> Self {
+        let (servers, network) = (Arc::clone(servers), Arc::clone(network));
+        let sending = Sending { servers, network, limit, replayed };
+        Self { context: WasiHttpCtx::new(), sending }
+    }
+}
+
+impl Sending {
+    /// What the error of a stream tells of a request, if it is one of a request.
+    fn code_of(&mut self, error: &wasmtime::Error) -> Option<ErrorCode> {
+        if let Some(code) = error.downcast_ref::<ErrorCode>() {
+            return Some(code.clone());
+        }
+        Some(match error.downcast_ref::<Error>()? {
+            Error::Hyper(error) => self.p2_error_from_hyper(error),
+            Error::HttpResponseBodySize(size) => ErrorCode::HttpResponseBodySize(*size),
+            Error::ConnectionReadTimeout => ErrorCode::ConnectionReadTimeout,
+            _ => ErrorCode::InternalError(None),
+        })
+    }
+
+    /// Where a request goes, if it may.
+    fn destination(&self, method: &Method, uri: &Uri) -> Result<Destination, Error> {
+        if self.replayed {
+            return Err(Error::HttpRequestDenied);
+        }
+        if method == Method::CONNECT {
+            // It would ask the server to lead on to another.
+            return Err(Error::HttpRequestMethodInvalid);
+        }
+        let destination = destination(uri).ok_or(Error::HttpRequestUriInvalid)?;
+        let Destination { host, port, https } = &destination;
+        if self.servers.iter().any(|server| server.admits(host, *port, *https)) {
+            Ok(destination)
+        } else {
+            Err(Error::HttpRequestDenied)
+        }
+    }
+}
+
+/// What a URL names; `None` where that is unclear.
+fn destination(uri: &Uri) -> Option<Destination> {
+    let (host, authority) = (uri.host()?, uri.authority()?.as_str());
+    // Neither a user's name before the host nor a port that is none.
+    let port = match authority.strip_prefix(host)? {
+        "" => None,
+        port => Some(port.strip_prefix(':')?.parse::<u16>().ok().filter(|port| *port > 0)?),
+    };
+    let https = match uri.scheme_str()? {
+        "https" => true,
+        "http" => false,
+        _ => return None,
+    };
+    let port = port.unwrap_or(if https { 443 } else { 80 });
+    Some(Destination { host: ServerHost::parse(host)?, port, https })
+}
+
+/// What an error of hyper came from.
+fn cause<T: std::error::Error + 'static>(error: &hyper::Error) -> Option<&T> {
+    error.source()?.downcast_ref()
+}
+
+impl WasiHttpHooks for Sending {
+    fn send_request(
+        &mut self,
+        mut request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
+        let destination = self.destination(request.method(), request.uri());
+        let (network, limit) = (Arc::clone(&self.network), self.limit);
+        Box::new(async move {
+            let destination = destination?;
+            // The host that was checked, spelt as it was checked.
+            let host = HeaderValue::try_from(destination.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
+            request.headers_mut().insert(header::HOST, host);
+            let sending = network.send(&destination, request, options.unwrap_or_default(), limit);
+            // The resolver is the embedder's, and its runtime may lack the network: a panic must not become the host's.
+            let sent = AssertUnwindSafe(sending).catch_unwind().await;
+            sent.unwrap_or(Err(Error::InternalError(None)))
+        })
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        CHUNK
+    }
+
+    fn p2_error_from_hyper(&mut self, error: &hyper::Error) -> ErrorCode {
+        let (own, io) = (cause::<Error>(error), cause::<io::Error>(error));
+        // Our own error about a body that was too large comes back as the cause.
+        if let Some(Error::HttpRequestBodySize(size)) = own {
+            ErrorCode::HttpRequestBodySize(*size)
+        } else if let Some(io) = io {
+            match io.kind() {
+                io::ErrorKind::UnexpectedEof => ErrorCode::HttpResponseIncomplete,
+                _ => ErrorCode::ConnectionTerminated,
+            }
+        } else if error.is_parse_too_large() {
+            ErrorCode::HttpResponseHeaderSectionSize(None)
+        } else if error.is_incomplete_message() {
+            ErrorCode::HttpResponseIncomplete
+        } else if error.is_canceled() || error.is_closed() {
+            ErrorCode::ConnectionTerminated
+        } else {
+            ErrorCode::HttpProtocolError
+        }
+    }
+
+    fn p2_error_from_connect(&mut self, error: &io::Error) -> ErrorCode {
+        use io::ErrorKind;
+        match error.kind() {
+            ErrorKind::ConnectionRefused => ErrorCode::ConnectionRefused,
+            ErrorKind::TimedOut => ErrorCode::ConnectionTimeout,
+            _ => ErrorCode::DestinationUnavailable,
+        }
+    }
+
+    fn p2_error_from_tls(&mut self, error: &io::Error) -> ErrorCode {
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+        match cause {
+            Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
+                ErrorCode::TlsCertificateError
+            }
+            Some(rustls::Error::AlertReceived(alert)) => ErrorCode::TlsAlertReceived(TlsAlertReceivedPayload {
+                alert_id: Some(u8::from(*alert)),
+                alert_message: None,
+            }),
+            Some(_) => ErrorCode::TlsProtocolError,
+            None => ErrorCode::ConnectionTerminated,
+        }
+    }
+}
+
+impl WasiHttpView for Guest {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let (http, table) = self.http_and_table();
+        WasiHttpCtxView { hooks: &mut http.sending, table, ctx: &mut http.context }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Http, Network};
+    use crate::allowlist::Grants;
+    use http::Method;
+    use std::sync::Arc;
+    use wasmtime_wasi_http::Error;
+
+    fn judged(method: &Method, url: &str) -> Result<String, Error> {
+        let grants = Grants { http: vec!["example.com".into(), "[::1]:8080".into()], ..Grants::default() };
+        let http = Http::new(&super::servers(&grants), &Arc::new(Network::default()), 1 << 20, false);
+        http.sending.destination(method, &url.parse().unwrap()).map(|destination| destination.authority())
+    }
+
+    #[test]
+    fn a_request_goes_where_its_url_says_and_the_entry_allows() {
+        for (url, authority) in [
+            ("https://example.com/a?b", "example.com"),
+            ("https://EXAMPLE.com.:443/", "example.com"),
+            ("http://[0:0::1]:8080/", "[::1]:8080"),
+        ] {
+            assert_eq!(judged(&Method::GET, url).unwrap(), authority, "{url}");
+        }
+        for url in ["http://example.com/", "https://example.com:444/", "https://example.org/", "https://[::1]/"] {
+            assert!(matches!(judged(&Method::GET, url), Err(Error::HttpRequestDenied)), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_that_two_programs_could_read_in_two_ways_is_none() {
+        for url in [
+            "https://example.com@evil.org/",
+            "https://evil.org@example.com/",
+            "https://example.com:0/",
+            "https://example.com:99999/",
+            "https://example.com:/",
+            "https://2130706433/",
+            "https://127.1/",
+            "ftp://example.com/",
+        ] {
+            assert!(matches!(judged(&Method::GET, url), Err(Error::HttpRequestUriInvalid)), "{url}");
+        }
+        assert!(matches!(judged(&Method::CONNECT, "https://example.com/"), Err(Error::HttpRequestMethodInvalid)));
+    }
+}

@@ -1,0 +1,219 @@
+//! Sending a request: look the name up once, check every address, connect to exactly these.
+
+use super::address::is_public;
+use super::body::Bounded;
+use crate::allowlist::ServerHost;
+use futures_util::future::{BoxFuture, Either, select};
+use http::{Request, Response, Uri};
+use http_body_util::BodyExt as _;
+use hyper::client::conn::http1;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use rustls_platform_verifier::BuilderVerifierExt;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use wasmtime_wasi_http::io::TokioIo;
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
+
+/// Longest that a connection, TLS included, is waited for; a plugin can ask for less.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Bytes that the head of a response may have.
+const RESPONSE_HEAD: usize = 64 * 1024;
+
+/// Turns names into addresses. What it says is checked: a name that leads to an address that is not on the public
+/// internet is not connected to.
+pub trait Resolver: Send + Sync {
+    /// The addresses of `name`, which is in lower case, has no dot at its end, and is neither `localhost` nor an address.
+    ///
+    /// # Errors
+    /// If the name could not be looked up.
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
+}
+
+/// As the operating system resolves names.
+struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) })
+    }
+}
+
+/// What all requests of a host share.
+pub(crate) struct Network {
+    resolver: Arc<dyn Resolver>,
+    /// Made by the first request that needs it: it reads the system's certificates.
+    tls: OnceLock<Option<Arc<ClientConfig>>>,
+}
+
+/// Where a request goes.
+#[derive(Debug)]
+pub(super) struct Destination {
+    pub(super) host: ServerHost,
+    pub(super) port: u16,
+    pub(super) https: bool,
+}
+
+impl Destination {
+    /// As a URL spells it.
+    pub(super) fn authority(&self) -> String {
+        let host = match &self.host {
+            ServerHost::Localhost => "localhost".to_owned(),
+            ServerHost::Address(IpAddr::V6(address)) => format!("[{address}]"),
+            ServerHost::Address(IpAddr::V4(address)) => address.to_string(),
+            ServerHost::Name(name) => name.clone(),
+        };
+        if self.port == if self.https { 443 } else { 80 } { host } else { format!("{host}:{}", self.port) }
+    }
+}
+
+/// Addresses that a request may go to. There are none but through [`Network::addresses`].
+struct Permitted(Vec<SocketAddr>);
+
+/// A response, and the connection that carries its body and is to be driven meanwhile.
+pub(super) type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
+
+impl Default for Network {
+    fn default() -> Self {
+        Self::new(Arc::new(SystemResolver))
+    }
+}
+
+impl Network {
+    pub(crate) fn new(resolver: Arc<dyn Resolver>) -> Self {
+        Self { resolver, tls: OnceLock::new() }
+    }
+
+    /// Sends a request to a destination that the entry grants; `body_limit` is the bytes that its body may have, and the
+    /// response's.
+    pub(super) async fn send(
+        &self,
+        destination: &Destination,
+        mut request: Request<WasiBody>,
+        options: RequestOptions,
+        body_limit: usize,
+    ) -> Result<Sent, Error> {
+        // What a proxy would be sent is the whole URL; we talk to the server itself.
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        *request.uri_mut() = Uri::builder().path_and_query(path).build().map_err(|_| Error::HttpRequestUriInvalid)?;
+        let request = request.map(|body| Bounded::new(body, body_limit, Error::HttpRequestBodySize).boxed_unsync());
+
+        let connect_within = options.connect_timeout.map_or(CONNECT, |asked| asked.min(CONNECT));
+        let connecting = async {
+            let addresses = self.addresses(destination).await?;
+            let stream = connected(&addresses).await?;
+            if destination.https { self.encrypted(stream, &destination.host).await } else { Ok(boxed(stream)) }
+        };
+        let stream = tokio::time::timeout(connect_within, connecting).await.map_err(|_| Error::ConnectionTimeout)??;
+        let (mut sender, connection) =
+            http1::Builder::new().max_buf_size(RESPONSE_HEAD).handshake(TokioIo::new(stream)).await?;
+        let mut connection = Box::pin(connection);
+        let exchange = async {
+            let mut exchange = pin!(sender.send_request(request));
+            Ok(match select(exchange.as_mut(), connection.as_mut()).await {
+                Either::Left((response, _)) => (response?, false),
+                Either::Right((Ok(()), _)) => (exchange.await?, true),
+                Either::Right((Err(error), _)) => return Err(Error::Hyper(error)),
+            })
+        };
+        let (response, closed) = match options.first_byte_timeout {
+            Some(within) => {
+                tokio::time::timeout(within, exchange).await.map_err(|_| Error::ConnectionReadTimeout)??
+            }
+            None => exchange.await?,
+        };
+        let response = response.map(|body| {
+            Bounded::new(body, body_limit, Error::HttpResponseBodySize)
+                .with_silence(options.between_bytes_timeout)
+                .boxed_unsync()
+        });
+        let rest = async move { if closed { Ok(()) } else { connection.await.map_err(Error::Hyper) } };
+        Ok((response, Box::new(rest)))
+    }
+
+    /// Where a destination is. The operator names literal addresses and `localhost`; behind a name must be the public
+    /// internet and nothing else.
+    async fn addresses(&self, destination: &Destination) -> Result<Permitted, Error> {
+        let addresses = match &destination.host {
+            ServerHost::Localhost => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+            ServerHost::Address(address) => vec![*address],
+            ServerHost::Name(name) => {
+                let found = self.resolver.resolve(name).await;
+                let found = found.map_err(|_| Error::DnsError { rcode: None, info_code: None })?;
+                if found.is_empty() {
+                    return Err(Error::DestinationNotFound);
+                }
+                // A name with a private address among public ones is a trick, or a network's inside: neither was granted.
+                if let Some(address) = found.iter().find(|address| !is_public(**address)) {
+                    tracing::warn!(name, %address, "no request is sent to a name that leads to such an address");
+                    return Err(Error::DestinationIpProhibited);
+                }
+                found
+            }
+        };
+        Ok(Permitted(addresses.into_iter().map(|address| SocketAddr::new(address, destination.port)).collect()))
+    }
+
+    async fn encrypted(&self, stream: TcpStream, host: &ServerHost) -> Result<Box<dyn Stream>, Error> {
+        let name = match host {
+            ServerHost::Localhost => ServerName::try_from("localhost"),
+            ServerHost::Address(address) => Ok(ServerName::from(*address)),
+            ServerHost::Name(name) => ServerName::try_from(name.clone()),
+        };
+        let name = name.map_err(|_| Error::HttpRequestUriInvalid)?;
+        let config = self.tls.get_or_init(tls).clone().ok_or(Error::ConfigurationError)?;
+        Ok(boxed(TlsConnector::from(config).connect(name, stream).await.map_err(Error::Tls)?))
+    }
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Network").finish_non_exhaustive()
+    }
+}
+
+/// The system's certificates decide whom to believe.
+fn tls() -> Option<Arc<ClientConfig>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(BuilderVerifierExt::with_platform_verifier);
+    match config {
+        Ok(config) => Some(Arc::new(config.with_no_client_auth())),
+        Err(error) => {
+            tracing::warn!(%error, "plugins can send no request over https");
+            None
+        }
+    }
+}
+
+/// The first address that accepts a connection.
+async fn connected(addresses: &Permitted) -> Result<TcpStream, Error> {
+    let mut failed = Error::DestinationNotFound;
+    for address in &addresses.0 {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                // Only latency is at stake.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => failed = Error::Connect(error),
+        }
+    }
+    Err(failed)
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+fn boxed(stream: impl Stream + 'static) -> Box<dyn Stream> {
+    Box::new(stream)
+}
