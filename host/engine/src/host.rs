@@ -6,7 +6,7 @@ use crate::approval::Approver;
 use crate::event::EventKind;
 use crate::plugin::{Cache, LoadError, Plugin};
 use crate::sandbox::capability::Model;
-use crate::sandbox::{Sandbox, SandboxError, may_wait};
+use crate::sandbox::{Room, Sandbox, SandboxError, may_wait};
 use crate::session::Telling;
 use crate::session::{Session, SessionError, SessionSpec};
 use crate::store::{Store, StoreError};
@@ -205,10 +205,9 @@ impl HostBuilder {
     pub async fn build(self) -> Result<Host, Error> {
         let mut entries: Vec<_> = self.config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let largest = entries.iter().map(|entry| entry.limits.memory.get()).max();
+        let room = Room::for_all(entries.iter().map(|entry| &entry.limits));
         let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
-        let sandbox =
-            Arc::new(Sandbox::new(largest.unwrap_or(1 << 20), any_waits, self.config.settings().concurrent_calls)?);
+        let sandbox = Arc::new(Sandbox::new(room, any_waits, self.config.settings().concurrent_calls)?);
         let cache = self.cache.as_deref().and_then(|folder| {
             let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
             Cache::open(folder).map_err(failed).ok()

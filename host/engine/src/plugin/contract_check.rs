@@ -24,6 +24,9 @@ pub enum ContractError {
     /// Begins like a component, and is not a valid one.
     #[error("is not a valid component (truncated, or damaged): {0}")]
     Invalid(String),
+    /// More than the host takes of any plugin, or of this one.
+    #[error("is not loaded, since it {0}")]
+    TooLarge(String),
     /// Exports none of the contract's interfaces.
     #[error("exports no event of {PACKAGE}*@{VERSION}: it would never be asked (it exports {found})")]
     NoEvent {
@@ -83,7 +86,24 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
         Some(_) => return Err(ContractError::Invalid("an unknown version of the binary format".into())),
         None => return Err(ContractError::Invalid("it ends within its header".into())),
     }
-    Component::from_binary(engine, bytes).map_err(|error| ContractError::Invalid(one_line(&error)))
+    Component::from_binary(engine, bytes).map_err(|error| {
+        let text = one_line(&error);
+        // What the pool has no room for; wasmtime has no types for these errors, and a test holds us to each text.
+        let rooms = [
+            ("core module instances, which exceeds", "core instances", "instances"),
+            ("tables, which exceeds", "tables", "tables"),
+            ("tables count of", "tables", "tables"),
+            ("table index", "elements of tables", "table-elements"),
+            ("memory has a minimum byte size", "memory", "memory"),
+        ];
+        match rooms.iter().find(|(known_by, ..)| text.contains(known_by)) {
+            Some((_, of, key)) => ContractError::TooLarge(format!("has more {of} than limits.{key} allows: {text}")),
+            None if text.contains("memories") && text.contains("exceeds") => {
+                ContractError::TooLarge(format!("has more memories than a plugin may have: {text}"))
+            }
+            None => ContractError::Invalid(text),
+        }
+    })
 }
 
 /// What the component exports and imports of the contract, each with the contract's type.

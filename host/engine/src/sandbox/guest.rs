@@ -3,12 +3,13 @@
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
 use super::failure::{Failure, FailureKind, Limit};
 use super::output::Output;
-use super::virtual_wasi;
+use super::{turn, virtual_wasi};
 use crate::allowlist::{Grants, Limits};
 use crate::audit::Inputs;
 use crate::state::View;
 use std::collections::BTreeSet;
 use std::sync::{Arc, atomic::AtomicU32};
+use std::time::Duration;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -31,9 +32,10 @@ pub(crate) struct Guest {
     /// Why the call cannot be repeated from what is recorded of it.
     pub(super) unrepeatable: BTreeSet<&'static str>,
     pub(super) log: Log,
-    pub(super) memory: MemoryLimit,
+    pub(super) room: RoomLimit,
     /// Epochs for which it may still compute.
     pub(super) ticks: u64,
+    compute: Duration,
     calls_left: u32,
     calls_allowed: u32,
     wasi: Option<WasiCtx>,
@@ -41,17 +43,24 @@ pub(crate) struct Guest {
     table: ResourceTable,
 }
 
-/// Linear memory and tables, and whether the guest was refused any.
+/// Linear memory and tables, and what the guest was refused of them.
 #[derive(Debug)]
-pub(super) struct MemoryLimit {
-    bytes: usize,
-    /// Of all memories together.
-    used: usize,
-    pub(super) denied: bool,
+pub(super) struct RoomLimit {
+    /// Bytes that are left, of all memories together.
+    memory: usize,
+    /// Elements that are left, of all tables together.
+    elements: usize,
+    tables: usize,
+    instances: usize,
+    pub(super) denied: Option<Room>,
 }
 
-/// Elements of one table: far more than the function tables of real guests have.
-pub(super) const TABLE_ELEMENTS: usize = 20_000;
+/// What a guest can ask for more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Memory,
+    Tables,
+}
 
 /// What the host gives to one call.
 pub(crate) struct GuestSetup {
@@ -97,13 +106,24 @@ impl Guest {
             recorded_bytes: 0,
             unrepeatable: BTreeSet::new(),
             log: Log::with_room(limits.log.get()),
-            memory: MemoryLimit { bytes: limits.memory.get(), used: 0, denied: false },
+            room: RoomLimit {
+                memory: limits.memory.get(),
+                elements: limits.table_elements.get() as usize,
+                tables: limits.tables.get() as usize,
+                instances: limits.instances.get() as usize,
+                denied: None,
+            },
             ticks,
+            compute: limits.compute,
             calls_left: limits.capability_calls.get(),
             calls_allowed: limits.capability_calls.get(),
             wasi: None,
             output: None,
-            table: ResourceTable::new(),
+            table: {
+                let mut table = ResourceTable::new();
+                table.set_max_capacity(limits.handles.get() as usize);
+                table
+            },
         }
     }
 
@@ -124,6 +144,7 @@ impl Guest {
 
     /// Counts a call of a capability.
     pub(super) fn count_call(&mut self) -> wasmtime::Result<()> {
+        turn::check(self.compute)?;
         match self.calls_left.checked_sub(1) {
             Some(left) => {
                 self.calls_left = left;
@@ -172,24 +193,42 @@ impl Guest {
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let output = self.output.get_or_insert_with(|| Output::with_room(self.log.room));
+        let output = self.output.get_or_insert_with(|| Output::with_room(self.log.room, self.compute));
         let ctx = self.wasi.get_or_insert_with(|| virtual_wasi::context(&self.event, &self.grants, output));
         WasiCtxView { ctx, table: &mut self.table }
     }
 }
 
-impl wasmtime::ResourceLimiter for MemoryLimit {
-    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let used = self.used.saturating_add(desired.saturating_sub(current));
-        let granted = used <= self.bytes;
-        if granted {
-            self.used = used;
+impl RoomLimit {
+    /// Gives of what is `left`, or notes what was refused.
+    fn grow(left: &mut usize, denied: &mut Option<Room>, of: Room, current: usize, desired: usize) -> bool {
+        match left.checked_sub(desired.saturating_sub(current)) {
+            Some(rest) => {
+                *left = rest;
+                true
+            }
+            None => {
+                *denied = Some(of);
+                false
+            }
         }
-        self.denied |= !granted;
-        Ok(granted)
+    }
+}
+
+impl wasmtime::ResourceLimiter for RoomLimit {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(Self::grow(&mut self.memory, &mut self.denied, Room::Memory, current, desired))
     }
 
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= TABLE_ELEMENTS)
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(Self::grow(&mut self.elements, &mut self.denied, Room::Tables, current, desired))
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.tables
     }
 }

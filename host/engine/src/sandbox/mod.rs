@@ -11,6 +11,7 @@ mod failure;
 mod guest;
 mod output;
 mod ticker;
+mod turn;
 mod virtual_wasi;
 
 pub use failure::{Failure, FailureKind};
@@ -26,17 +27,15 @@ use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// Core instances of one component: its main module, adapters and shims. A Rust component has 4.
-const CORE_INSTANCES: u32 = 20;
-/// Linear memories of one component. A Rust component has 1.
+/// Linear memories of one component. A Rust component has 1. The same for all plugins: each reserves 4 GiB of address
+/// space in every slot.
 const MEMORIES: u32 = 2;
-/// Tables of one component. A Rust component has 3.
-const TABLES: u32 = 10;
 /// Bytes of linear memory, and of stack, that a slot keeps mapped and zeroes itself rather than giving them back: a
 /// guest linked with a 64 KiB stack touches less.
 const KEEP_MEMORY: usize = 256 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
-/// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run on, in bytes.
+/// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run on, in bytes. The same
+/// for all plugins: it is a setting of wasmtime's engine, and an engine per plugin would cost each a pool and a clock.
 const WASM_STACK: usize = 512 * 1024;
 const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 
@@ -61,15 +60,15 @@ pub struct SandboxError {
 }
 
 impl Sandbox {
-    /// A sandbox whose pool has room for `concurrent` calls at once of guests of up to `largest_memory` bytes, and where
-    /// `any_waits`, for as many of plugins that wait for a model.
+    /// A sandbox whose pool has room for `concurrent` calls at once of guests with these limits, and where `any_waits`, for
+    /// as many of plugins that wait for a model.
     ///
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
-    pub(crate) fn new(largest_memory: usize, any_waits: bool, concurrent: NonZeroU32) -> Result<Self, SandboxError> {
+    pub(crate) fn new(room: Room, any_waits: bool, concurrent: NonZeroU32) -> Result<Self, SandboxError> {
         let slots = if any_waits { 2 * concurrent.get() } else { concurrent.get() };
         let fail = |problem| SandboxError { problem, slots };
-        let engine = Engine::new(&config(largest_memory, slots)).map_err(|error| fail(format!("{error:#}")))?;
+        let engine = Engine::new(&config(room, slots)).map_err(|error| fail(format!("{error:#}")))?;
         let ticker = Ticker::start(&engine).map_err(|error| fail(error.to_string()))?;
         let permits = || Semaphore::new(concurrent.get() as usize);
         Ok(Self { engine, ticker, computing: permits(), waiting: permits() })
@@ -99,18 +98,43 @@ pub(crate) fn is_base_wasi(import: &str) -> bool {
     virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
 }
 
-fn config(largest_memory: usize, slots: u32) -> Config {
+/// What one slot of the pool has room for: the most that any plugin's limits allow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    memory: usize,
+    table_elements: u32,
+    tables: u32,
+    instances: u32,
+}
+
+impl Room {
+    /// The room that guests with any of these limits need.
+    pub(crate) fn for_all<'a>(limits: impl Iterator<Item = &'a Limits>) -> Self {
+        limits.fold(Self::default(), |room, limits| Self {
+            memory: room.memory.max(limits.memory.get()),
+            table_elements: room.table_elements.max(limits.table_elements.get()),
+            tables: room.tables.max(limits.tables.get()),
+            instances: room.instances.max(limits.instances.get()),
+        })
+    }
+}
+
+fn config(room: Room, slots: u32) -> Config {
+    // A host without plugins has a pool, too.
+    let (tables, instances) = (room.tables.max(1), room.instances.max(1));
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
-        .total_core_instances(slots * CORE_INSTANCES)
+        .total_core_instances(slots * instances)
         .total_memories(slots * MEMORIES)
-        .total_tables(slots * TABLES)
+        .total_tables(slots * tables)
         .total_stacks(slots)
-        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_core_instances_per_component(instances)
         .max_memories_per_component(MEMORIES)
-        .max_tables_per_component(TABLES)
-        .max_memory_size(largest_memory.next_multiple_of(64 * 1024))
-        .table_elements(guest::TABLE_ELEMENTS)
+        .max_tables_per_component(tables)
+        .max_tables_per_module(tables)
+        .max_memories_per_module(MEMORIES)
+        .max_memory_size(room.memory.max(1).next_multiple_of(64 * 1024))
+        .table_elements(room.table_elements.max(1) as usize)
         .linear_memory_keep_resident(KEEP_MEMORY)
         .async_stack_keep_resident(KEEP_STACK)
         .table_keep_resident(64 * 1024);
