@@ -11,6 +11,7 @@ mod failing_beside_others;
 mod failure_kinds;
 mod failure_table;
 mod failures;
+mod hostile;
 mod loading;
 mod replay;
 mod sessions;
