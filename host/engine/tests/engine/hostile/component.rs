@@ -39,6 +39,8 @@ pub(crate) struct Shape {
     /// What the file says in lines that begin with `;;@`.
     directives: Vec<String>,
     pub(crate) bytes: Vec<u8>,
+    /// Bytes that the file then has, most of them nowhere on disk.
+    size: Option<u64>,
 }
 
 impl Shape {
@@ -52,11 +54,16 @@ impl Shape {
     pub(crate) fn of_module(name: &str, module: &str) -> Self {
         let bytes = bytes(name, module, "prompt-submit");
         let directives = module.lines().filter_map(|line| line.strip_prefix(";;@ ")).map(str::to_owned).collect();
-        Self { name: name.to_owned(), directives, bytes }
+        Self { name: name.to_owned(), directives, bytes, size: None }
     }
 
     pub(crate) fn of_bytes(name: &str, bytes: Vec<u8>) -> Self {
-        Self { name: name.to_owned(), directives: Vec::new(), bytes }
+        Self { name: name.to_owned(), directives: Vec::new(), bytes, size: None }
+    }
+
+    pub(crate) fn of_size(mut self, size: u64) -> Self {
+        self.size = Some(size);
+        self
     }
 
     /// Whether it misbehaves at some events only.
@@ -69,6 +76,11 @@ impl Shape {
         self.says("at session-start")
     }
 
+    /// Whether nobody else on its thread has a turn before it is stopped.
+    pub(crate) fn keeps_the_thread(&self) -> bool {
+        self.says("keeps the thread")
+    }
+
     fn says(&self, directive: &str) -> bool {
         self.directives.iter().any(|said| said == directive)
     }
@@ -78,6 +90,9 @@ impl Shape {
     pub(crate) fn entry(&self, folder: &Path) -> Entry {
         let path = folder.join(&self.name).with_extension("wasm");
         fs::write(&path, &self.bytes).unwrap();
+        if let Some(size) = self.size {
+            fs::File::options().append(true).open(&path).unwrap().set_len(size).unwrap();
+        }
         let given = self.directives.iter().filter_map(|said| said.strip_prefix("limits: "));
         let mut limits = vec!["fuel = 100_000_000_000", "compute = \"60s\"", "deadline = \"60s\""];
         for limit in given.flat_map(|given| given.split(", ")) {
@@ -107,8 +122,11 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hostile")
 }
 
-/// The component around a core module.
+/// The component around a core module; what is one already is left as it is.
 pub(crate) fn bytes(name: &str, module: &str, interface: &str) -> Vec<u8> {
+    if module.lines().any(|line| line.starts_with("(component")) {
+        return wat::parse_str(module).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
     let missing = DEFAULTS.iter().filter(|(known_by, _)| !module.contains(known_by));
     let mut defaults: String = missing.map(|(_, default)| *default).collect();
     let mut exports = String::new();
