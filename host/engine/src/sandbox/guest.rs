@@ -29,6 +29,8 @@ pub(crate) struct Guest {
     pub(super) inputs: Inputs,
     /// Bytes of the conversation in `inputs`.
     pub(super) recorded_bytes: usize,
+    /// Bytes of questions to the model, and of its answers, in `inputs`.
+    pub(super) asked_bytes: usize,
     /// Why the call cannot be repeated from what is recorded of it.
     pub(super) unrepeatable: BTreeSet<&'static str>,
     pub(super) log: Log,
@@ -104,6 +106,7 @@ impl Guest {
             effects: Effects::default(),
             inputs: Inputs::default(),
             recorded_bytes: 0,
+            asked_bytes: 0,
             unrepeatable: BTreeSet::new(),
             log: Log::with_room(limits.log.get()),
             room: RoomLimit {
