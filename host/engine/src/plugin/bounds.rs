@@ -87,6 +87,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), ContractError> {
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "so it goes into `map_err`")]
 fn invalid(error: wasmparser::BinaryReaderError) -> ContractError {
     ContractError::Invalid(error.to_string())
 }
@@ -300,5 +301,114 @@ impl Branching {
             _ => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn component(text: &str) -> Vec<u8> {
+        wat::parse_str(format!("(component {text})")).unwrap()
+    }
+
+    fn function(code: &str) -> Vec<u8> {
+        component(&format!("(core module (table 1 funcref) (memory 1) (type $f (func)) (func {code}))"))
+    }
+
+    fn refused(bytes: &[u8]) -> Option<String> {
+        check(bytes).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_at_a_bound_passes_and_what_is_beyond_is_named_with_it() {
+        let loops = |depth| function(&format!("{}{}", "(loop ".repeat(depth), ")".repeat(depth)));
+        let blocks = |depth| function(&format!("{}{}", "(block ".repeat(depth), ")".repeat(depth)));
+        let locals = |number| function(&format!("(local {})", "i32 ".repeat(number)));
+        let modules = |number| component(&"(core module)".repeat(number));
+        let branches = |number| function(&"(call_indirect (type $f) (i32.const 0))".repeat(number));
+        let doubled = |times: usize| {
+            let again = |time: usize| {
+                let two = "(instance (instantiate $c)) (instance (instantiate $c))";
+                format!("(component $c{} (alias outer 1 $c{time} (component $c)) {two})", time + 1)
+            };
+            component(&format!("(component $c0) {}", (0..times).map(again).collect::<String>()))
+        };
+        for (enough, beyond, said) in [
+            (loops(100), loops(101), "has 101 loops within each other, and 100 is the most"),
+            (blocks(3_000), blocks(3_001), "has 3001 blocks within each other, and 3000 is the most"),
+            (locals(5_000), locals(5_001), "has 5001 local variables in one function, and 5000 is the most"),
+            (modules(200), modules(201), "has 201 core modules, and 200 is the most"),
+            (branches(10_000), branches(10_001), "has functions with so many branches"),
+            (doubled(14), doubled(20), "parts, and 200000 is the most"),
+        ] {
+            assert_eq!(refused(&enough), None, "{said}");
+            let found = refused(&beyond).unwrap();
+            assert!(found.starts_with("is not loaded, since it has ") && found.contains(said), "{found}");
+        }
+    }
+
+    #[test]
+    fn the_branches_of_all_functions_count_together() {
+        let many = |functions: usize| {
+            let code = "(call_indirect (type $f) (i32.const 0))".repeat(2_500);
+            let functions = format!("(func {code})").repeat(functions);
+            component(&format!("(core module (table 1 funcref) (type $f (func)) {functions})"))
+        };
+        assert_eq!(refused(&many(16)), None);
+        assert!(refused(&many(17)).unwrap().contains("so many branches"));
+    }
+
+    #[test]
+    fn the_page_has_the_numbers() {
+        let page = include_str!("../../../../docs/hostile.md").replace('\u{a0}', " ");
+        let spoken = |number: u64| match number {
+            n if n.is_multiple_of(1 << 20) => format!("{} MiB", n >> 20),
+            n if n.is_multiple_of(1 << 10) => format!("{} KiB", n >> 10),
+            n => {
+                let digits = n.to_string();
+                let groups = digits.as_bytes().rchunks(3).rev();
+                groups.map(|group| String::from_utf8_lossy(group).into_owned()).collect::<Vec<_>>().join(" ")
+            }
+        };
+        for (row, numbers) in [
+            ("its size", vec![FILE]),
+            ("code, of all functions and of one", vec![CODE, FUNCTION]),
+            ("functions", vec![FUNCTIONS]),
+            ("local variables, of all functions and of one", vec![ALL_LOCALS, LOCALS]),
+            ("blocks within each other; of them, loops", vec![NESTED as u64, NESTED_LOOPS as u64]),
+            ("branches of one function, where", vec![BRANCHING.isqrt()]),
+            ("targets of branch tables", vec![TARGETS]),
+            ("core modules", vec![MODULES]),
+            ("types, imports, and exports with globals, of core modules", vec![TYPES, IMPORTS, EXPORTS]),
+            ("elements that are put into tables", vec![ELEMENTS]),
+            ("parts of components,", vec![PARTS]),
+        ] {
+            let line =
+                page.lines().find(|line| line.starts_with(&format!("| {row}"))).unwrap_or_else(|| panic!("{row}"));
+            let (_, cell) = line.trim_end_matches(" |").rsplit_once(" | ").unwrap();
+            let found: Vec<_> = cell.split([',', ';']).take(numbers.len()).map(str::trim).collect();
+            assert_eq!(found, numbers.iter().map(|number| spoken(*number)).collect::<Vec<_>>(), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_no_further_than_a_plugin_may_be_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.wasm");
+        let file = File::create(&path).unwrap();
+        file.set_len(FILE).unwrap();
+        assert_eq!(read(&path).unwrap().len() as u64, FILE);
+        file.set_len(FILE + 1).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert_eq!(error, "it has 67108865 bytes, and 67108864 is the most that a plugin may have");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read(folder.path()).is_err());
     }
 }
