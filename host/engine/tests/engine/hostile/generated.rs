@@ -9,33 +9,33 @@ type Generated = (&'static str, fn(&str) -> Shape);
 /// All of them.
 pub(crate) const ALL: [Generated; 17] = [
     ("hundred-megabytes", |name| Shape::of_bytes(name, component(&[])).of_size(100 << 20)),
-    ("thousands-of-modules", |name| of(name, vec![module(&[]); 5_000])),
-    ("thousands-of-types", |name| of(name, vec![types(20_000)])),
-    ("thousands-of-imports", |name| of(name, vec![imports(30_000)])),
-    ("thousands-of-functions", |name| of(name, vec![module(&vec![function(0, &[]); 60_000])])),
-    ("thousands-of-locals", |name| of(name, vec![module(&[function(49_999, &[])])])),
-    ("locals-in-every-function", |name| of(name, vec![module(&vec![function(4_000, &[]); 1_000])])),
+    ("thousands-of-modules", |name| of(name, &vec![module(&[]); 5_000])),
+    ("thousands-of-types", |name| of(name, &[types(20_000)])),
+    ("thousands-of-imports", |name| of(name, &[imports(30_000)])),
+    ("thousands-of-functions", |name| of(name, &[module(&vec![function(0, &[]); 60_000])])),
+    ("thousands-of-locals", |name| of(name, &[module(&[function(49_999, &[])])])),
+    ("locals-in-every-function", |name| of(name, &[module(&vec![function(4_000, &[]); 1_000])])),
     // local.get 0, i32.const 1, i32.add, local.set 0
-    ("giant-function", |name| of(name, vec![module(&[function(0, &[0x20, 0, 0x41, 1, 0x6a, 0x21, 0].repeat(100_000))])])),
+    ("giant-function", |name| of(name, &[module(&[function(0, &[0x20, 0, 0x41, 1, 0x6a, 0x21, 0].repeat(100_000))])])),
     ("much-code", |name| {
         let half = function(0, &[0x20, 0, 0x41, 1, 0x6a, 0x21, 0].repeat(70_000));
-        of(name, vec![module(&vec![half; 40])])
+        of(name, &[module(&vec![half; 40])])
     }),
     // i32.const 0, i32.const 0, call_indirect: each is compiled to several blocks.
     ("thousands-of-branches", |name| {
-        of(name, vec![module(&[function(0, &[0x41, 0, 0x41, 0, 0x11, 0, 0].repeat(20_000))])])
+        of(name, &[module(&[function(0, &[0x41, 0, 0x41, 0, 0x11, 0, 0].repeat(20_000))])])
     }),
-    ("nested-blocks", |name| of(name, vec![module(&[nested(0x02, 10_000)])])),
-    ("nested-loops", |name| of(name, vec![module(&[nested(0x03, 2_000)])])),
+    ("nested-blocks", |name| of(name, &[module(&[nested(0x02, 10_000)])])),
+    ("nested-loops", |name| of(name, &[module(&[nested(0x03, 2_000)])])),
     ("branch-tables", |name| {
         // block, local.get 0, br_table of 60 000 times label 0 and label 0, end
         let mut table = vec![0x02, 0x40, 0x20, 0, 0x0e];
         number(60_000, &mut table);
         table.extend([0; 60_001]);
         table.push(0x0b);
-        of(name, vec![module(&vec![function(0, &table); 10])])
+        of(name, &[module(&vec![function(0, &table); 10])])
     }),
-    ("elements-of-tables", |name| of(name, vec![elements(2_000_000)])),
+    ("elements-of-tables", |name| of(name, &[elements(2_000_000)])),
     ("instances-of-instances", |name| text(name, &doubling(24))),
     ("components-for-parameters", |name| {
         text(name, r#"(component (component (import "x" (component $x)) (instance (instantiate $x))))"#)
@@ -52,8 +52,8 @@ pub(crate) const ALL: [Generated; 17] = [
     }),
 ];
 
-fn of(name: &str, modules: Vec<Vec<u8>>) -> Shape {
-    Shape::of_bytes(name, component(&modules))
+fn of(name: &str, modules: &[Vec<u8>]) -> Shape {
+    Shape::of_bytes(name, component(modules))
 }
 
 fn text(name: &str, text: &str) -> Shape {

@@ -2,6 +2,7 @@
 
 mod component;
 mod generated;
+mod limits;
 mod probing;
 mod secrecy;
 mod table;

@@ -2,8 +2,11 @@
 
 use super::component::Shape;
 use crate::support::spec;
-use hookhost::{Config, Host, Session, TransformOutcome};
 use hookhost::allowlist::Settings;
+use hookhost::audit::Log;
+use hookhost::replay::replay;
+use hookhost::{Config, Host, Session, TransformOutcome};
+use std::time::Duration;
 
 /// Looks at every clock, spins in between, looks again, and draws random numbers. It answers with 40 bytes, each byte of them as
 /// two letters: the time of the event, the wall clock's seconds and nanoseconds, how much either clock went on, and a
@@ -59,7 +62,8 @@ async fn a_guest_that_probes_for_time_and_chance_learns_nothing_but_the_event() 
     let folder = tempfile::tempdir().unwrap();
     let shape = Shape::of_module("probe", PROBE);
     let config = Config::from_entries(vec![shape.entry(folder.path())], Settings::default()).unwrap();
-    let host = Host::builder(config).build().await.unwrap();
+    let log = folder.path().join("hookhost.db");
+    let host = Host::builder(config.clone()).store(&log).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let mut randoms = std::collections::BTreeSet::new();
     for _ in 0..3 {
@@ -70,4 +74,12 @@ async fn a_guest_that_probes_for_time_and_chance_learns_nothing_but_the_event() 
         randoms.insert(learnt.random);
     }
     assert_eq!(randoms.len(), 3, "each event has numbers of its own");
+
+    // Asked again about the same events, later, it learns the same.
+    drop(session);
+    host.drain(Duration::from_secs(10)).await.unwrap();
+    let again = Host::builder(config).build().await.unwrap();
+    let summary = replay(&again, &Log::open(&log).unwrap(), |_| {}).await.unwrap();
+    assert_eq!((summary.different, summary.not_replayable), (0, 0), "{summary:?}");
+    assert!(summary.same >= 3, "{summary:?}");
 }

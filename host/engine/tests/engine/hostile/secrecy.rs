@@ -66,7 +66,8 @@ const SEEKER: &str = r#"
 
 /// Both in one: what begins with `bs` seeks.
 fn both() -> String {
-    let seeker = SEEKER.replace("(table $mine 1000 5000 funcref)", "").replace("(global $secret (mut i64) (i64.const 0))", "");
+    let seeker =
+        SEEKER.replace("(table $mine 1000 5000 funcref)", "").replace("(global $secret (mut i64) (i64.const 0))", "");
     let keeper = KEEPER.replace("(func $bad", "(func $fill");
     format!(
         "{keeper} {} (func $bad (param $text i32) (param $len i32) (result i32)
@@ -122,11 +123,15 @@ async fn a_guest_finds_nothing_of_another_plugin() {
 #[tokio::test]
 async fn the_seeker_would_find_what_is_there() {
     // Its own, in the same event: else the tests above could not fail.
-    let folder = tempfile::tempdir().unwrap();
-    let finds = |name, module: &str| {
-        let module = module.replace("(local.set $pages (memory.size))", "(i64.store (i32.const 100_000) (i64.const 7))");
-        Shape::of_module(name, &module).entry(folder.path())
-    };
-    let session = host(vec![finds("memory", SEEKER)]).await.open_session(spec()).unwrap();
-    assert_eq!(ask(&session, "bad").await.as_deref(), Some("1"));
+    for (leave, found) in [
+        ("(i64.store (i32.const 100_000) (i64.const 7))", "1"),
+        ("(global.set $secret (i64.const 7))", "2"),
+        ("(table.set $mine (i32.const 999) (ref.func $bad))", "3"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let module = SEEKER.replace("(local.set $pages (memory.size))", leave);
+        let shape = Shape::of_module("seeker", &format!("{module} (elem declare func $bad)"));
+        let session = host(vec![shape.entry(folder.path())]).await.open_session(spec()).unwrap();
+        assert_eq!(ask(&session, "bad").await.as_deref(), Some(found), "{leave}");
+    }
 }
