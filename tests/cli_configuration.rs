@@ -63,7 +63,21 @@ fn a_wrong_type_is_refused_with_line_and_column() {
 
 #[test]
 fn zero_is_never_unlimited() {
-    for key in ["fuel", "compute", "deadline", "memory", "input", "output", "log", "http-body", "capability-calls"] {
+    for key in [
+        "fuel",
+        "compute",
+        "deadline",
+        "memory",
+        "table-elements",
+        "tables",
+        "instances",
+        "handles",
+        "input",
+        "output",
+        "log",
+        "http-body",
+        "capability-calls",
+    ] {
         let (text, number) = entry("limits", &format!("{key} = 0"));
         refused(&text, &[&format!(":{number}:{}: ", key.len() + 4), key, "0 is never \"unlimited\""]);
     }

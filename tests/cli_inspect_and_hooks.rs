@@ -149,7 +149,7 @@ fn hooks_shows_each_chain_in_order_with_limits_and_grants() {
         "{text}"
     );
     assert!(text.contains("nobody hears: session-start, prompt-submit, "), "{text}");
-    assert!(text.contains("compute 30s, deadline 31s, memory 32MiB, input 1MiB"), "{text}");
+    assert!(text.contains("compute 30s, deadline 31s, memory 32MiB, table-elements 20000, tables 10, instances 20, handles 256, input 1MiB"), "{text}");
     assert!(text.contains("grants  state (quota 1MiB), model (name small, max-calls 10), transcript, audit"), "{text}");
 
     let object: Value = serde_json::from_str(&user.run(["hooks", "--json"]).stdout).unwrap();

@@ -67,7 +67,7 @@ fn written_limits(page: &str) -> Vec<(String, String)> {
     let lines = block.lines().skip_while(|line| *line != "[plugin.limits]").skip(1);
     let pairs: Vec<_> =
         lines.filter_map(|line| line.split_once(" = ")).map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
-    assert_eq!(pairs.len(), 9, "every limit is shown");
+    assert_eq!(pairs.len(), 13, "every limit is shown");
     pairs
 }
 

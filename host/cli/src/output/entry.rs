@@ -23,9 +23,11 @@ pub(crate) fn on_failure(on_failure: OnFailure) -> &'static str {
 
 /// The limits in one line, as the file writes them.
 pub(crate) fn limits(limits: &Limits) -> String {
-    let Limits { fuel, compute, deadline, memory, input, output, log, http_body, capability_calls } = limits;
+    let Limits { fuel, compute, deadline, memory, table_elements, tables, instances, handles, .. } = limits;
+    let Limits { input, output, log, http_body, capability_calls, .. } = limits;
     format!(
-        "fuel {fuel}, compute {compute:?}, deadline {deadline:?}, memory {}, input {}, output {}, log {}, http-body {}, \
+        "fuel {fuel}, compute {compute:?}, deadline {deadline:?}, memory {}, table-elements {table_elements}, \
+         tables {tables}, instances {instances}, handles {handles}, input {}, output {}, log {}, http-body {}, \
          capability-calls {capability_calls}",
         size(memory.get()),
         size(input.get()),
@@ -43,6 +45,10 @@ pub(crate) fn limits_json(limits: &Limits) -> Value {
         "compute-micros": micros(limits.compute),
         "deadline-micros": micros(limits.deadline),
         "memory": limits.memory,
+        "table-elements": limits.table_elements,
+        "tables": limits.tables,
+        "instances": limits.instances,
+        "handles": limits.handles,
         "input": limits.input,
         "output": limits.output,
         "log": limits.log,
@@ -153,8 +159,8 @@ mod tests {
     fn limits_are_told_in_the_words_of_the_file() {
         assert_eq!(
             limits(&Limits::default()),
-            "fuel 100000000, compute 100ms, deadline 100ms, memory 16MiB, input 1MiB, output 2MiB, log 64KiB, \
-             http-body 1MiB, capability-calls 10000"
+            "fuel 100000000, compute 100ms, deadline 100ms, memory 16MiB, table-elements 20000, tables 10, \
+             instances 20, handles 256, input 1MiB, output 2MiB, log 64KiB, http-body 1MiB, capability-calls 10000"
         );
         assert_eq!(size(1_000), "1000 B");
     }

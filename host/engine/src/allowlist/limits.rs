@@ -20,8 +20,20 @@ pub struct Limits {
     /// `deadline`: wall time of the whole call, capabilities and queueing included; 1 µs to 1 h, default 100 ms, or 30 s
     /// where `model` or `http` is granted.
     pub deadline: Duration,
-    /// `memory`: bytes of linear memory; 1 to 4 GiB, default 16 MiB.
+    /// `memory`: bytes of linear memory, of all memories together; 1 to 4 GiB, default 16 MiB. A plugin that is refused
+    /// some and traps over it fails. It has 2 memories at most.
     pub memory: NonZeroUsize,
+    /// `table-elements`: elements of tables, of all tables together; 1 to 1 000 000, default 20 000. Rust keeps the functions
+    /// there that are called through pointers.
+    pub table_elements: NonZeroU32,
+    /// `tables`: tables of all core modules together; 1 to 100, default 10. A plugin that has more is not loaded.
+    pub tables: NonZeroU32,
+    /// `instances`: instances of core modules that it is made of; 1 to 200, default 20. A Rust component has 4, one that is
+    /// composed of several has the sum of theirs. A plugin that has more is not loaded.
+    pub instances: NonZeroU32,
+    /// `handles`: handles that it holds at once to resources, its own or the host's, such as open files, streams, requests and
+    /// timers; 1 to 100 000, default 256. Each occupies memory of the host, and a file one of its descriptors.
+    pub handles: NonZeroU32,
     /// `input`: bytes of the event; 1 to 1 GiB, default 1 MiB. A larger event is a failure, never cut.
     pub input: NonZeroUsize,
     /// `output`: bytes of the verdict; 1 to 1 GiB, default 2 MiB.
@@ -53,16 +65,23 @@ impl Default for Limits {
         const fn size(bytes: usize) -> NonZeroUsize {
             NonZeroUsize::MIN.saturating_add(bytes - 1)
         }
+        const fn count(number: u32) -> NonZeroU32 {
+            NonZeroU32::MIN.saturating_add(number - 1)
+        }
         Self {
             fuel: NonZeroU64::MIN.saturating_add(100_000_000 - 1),
             compute: Self::CALL,
             deadline: Self::CALL,
             memory: size(16 << 20),
+            table_elements: count(20_000),
+            tables: count(10),
+            instances: count(20),
+            handles: count(256),
             input: size(1 << 20),
             output: size(2 << 20),
             log: size(64 << 10),
             http_body: size(1 << 20),
-            capability_calls: NonZeroU32::MIN.saturating_add(10_000 - 1),
+            capability_calls: count(10_000),
         }
     }
 }

@@ -57,6 +57,10 @@ pub(super) struct Quantity<K, const MAX: u64, const MIN: u64 = 1>(NonZeroU64, Ph
 
 pub(super) type Count64 = Quantity<Things, { i64::MAX as u64 }>;
 pub(super) type Count32 = Quantity<Things, { u32::MAX as u64 }>;
+pub(super) type TableElements = Quantity<Things, 1_000_000>;
+pub(super) type Tables = Quantity<Things, 100>;
+pub(super) type Instances = Quantity<Things, 200>;
+pub(super) type Handles = Quantity<Things, 100_000>;
 /// Calls at once.
 pub(super) type Concurrent = Quantity<Things, 256>;
 pub(super) type Size = Quantity<Bytes, { 1 << 30 }>;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{
     ActionKind, Digest, Entry, Grants, Limits, Mode, ModelGrant, OnFailure, StateGrant, ToolPattern,
     paths::shorten,
-    quantity::{Count32, Count64, Memory, Size, UpToAnHour},
+    quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableElements, Tables, UpToAnHour},
 };
 use crate::event::EventKind;
 
@@ -80,6 +80,14 @@ pub(super) struct WrittenLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<Memory>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    table_elements: Option<TableElements>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<Tables>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instances: Option<Instances>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handles: Option<Handles>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<Size>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Size>,
@@ -101,6 +109,10 @@ impl WrittenLimits {
             compute: self.compute.map_or(default.compute.min(deadline), time),
             deadline,
             memory: self.memory.map_or(default.memory, |size| to_usize(size.get())),
+            table_elements: self.table_elements.map_or(default.table_elements, |count| to_u32(count.get())),
+            tables: self.tables.map_or(default.tables, |count| to_u32(count.get())),
+            instances: self.instances.map_or(default.instances, |count| to_u32(count.get())),
+            handles: self.handles.map_or(default.handles, |count| to_u32(count.get())),
             input: self.input.map_or(default.input, |size| to_usize(size.get())),
             output: self.output.map_or(default.output, |size| to_usize(size.get())),
             log: self.log.map_or(default.log, |size| to_usize(size.get())),
@@ -133,6 +145,16 @@ impl WrittenLimits {
             compute: unless_default("compute", limits.compute, default.compute, time)?,
             deadline: unless_default("deadline", limits.deadline, default.deadline, time)?,
             memory: unless_default("memory", limits.memory, default.memory, |bytes| Memory::new(bytes.get() as u64))?,
+            table_elements: unless_default("table-elements", limits.table_elements, default.table_elements, |count| {
+                TableElements::new(count.get().into())
+            })?,
+            tables: unless_default("tables", limits.tables, default.tables, |count| Tables::new(count.get().into()))?,
+            instances: unless_default("instances", limits.instances, default.instances, |count| {
+                Instances::new(count.get().into())
+            })?,
+            handles: unless_default("handles", limits.handles, default.handles, |count| {
+                Handles::new(count.get().into())
+            })?,
             input: unless_default("input", limits.input, default.input, size)?,
             output: unless_default("output", limits.output, default.output, size)?,
             log: unless_default("log", limits.log, default.log, size)?,

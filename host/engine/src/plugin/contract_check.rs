@@ -24,6 +24,12 @@ pub enum ContractError {
     /// Begins like a component, and is not a valid one.
     #[error("is not a valid component (truncated, or damaged): {0}")]
     Invalid(String),
+    /// More than the host takes of any plugin, or of this one.
+    #[error("is not loaded, since it {0}")]
+    TooLarge(String),
+    /// Takes too long to compile.
+    #[error("is not loaded, since it takes longer than {0:?} to compile")]
+    TooSlow(std::time::Duration),
     /// Exports none of the contract's interfaces.
     #[error("exports no event of {PACKAGE}*@{VERSION}: it would never be asked (it exports {found})")]
     NoEvent {
@@ -71,21 +77,45 @@ pub(super) struct Surface {
     pub(super) http: Option<String>,
 }
 
-/// Compiles a file that is a component.
+/// Whether a file begins as a component does.
 ///
 /// # Errors
-/// If it is not one.
-pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, ContractError> {
+/// If not, with what it is.
+pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
     const MAGIC: &[u8] = b"\0asm";
     // Version 1 in the core specification; version 0xd of layer 1 in the component model's binary format.
     match bytes.get(4..8) {
-        _ if !bytes.starts_with(MAGIC) => return Err(ContractError::NotWasm),
-        Some([1, 0, 0, 0]) => return Err(ContractError::CoreModule),
-        Some([0x0d, 0, 1, 0]) => {}
-        Some(_) => return Err(ContractError::Invalid("an unknown version of the binary format".into())),
-        None => return Err(ContractError::Invalid("it ends within its header".into())),
+        _ if !bytes.starts_with(MAGIC) => Err(ContractError::NotWasm),
+        Some([1, 0, 0, 0]) => Err(ContractError::CoreModule),
+        Some([0x0d, 0, 1, 0]) => Ok(()),
+        Some(_) => Err(ContractError::Invalid("an unknown version of the binary format".into())),
+        None => Err(ContractError::Invalid("it ends within its header".into())),
     }
-    Component::from_binary(engine, bytes).map_err(|error| ContractError::Invalid(one_line(&error)))
+}
+
+/// Compiles a component.
+///
+/// # Errors
+/// If it is not a valid one.
+pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, ContractError> {
+    Component::from_binary(engine, bytes).map_err(|error| {
+        let text = one_line(&error);
+        // What the pool has no room for; wasmtime has no types for these errors, and a test holds us to each text.
+        let rooms = [
+            ("core module instances, which exceeds", "core instances", "instances"),
+            ("tables, which exceeds", "tables", "tables"),
+            ("tables count of", "tables", "tables"),
+            ("table index", "elements of tables", "table-elements"),
+            ("memory has a minimum byte size", "memory", "memory"),
+        ];
+        match rooms.iter().find(|(known_by, ..)| text.contains(known_by)) {
+            Some((_, of, key)) => ContractError::TooLarge(format!("has more {of} than limits.{key} allows: {text}")),
+            None if text.contains("memories") && text.contains("exceeds") => {
+                ContractError::TooLarge(format!("has more memories than a plugin may have: {text}"))
+            }
+            None => ContractError::Invalid(text),
+        }
+    })
 }
 
 /// What the component exports and imports of the contract, each with the contract's type.

@@ -1,7 +1,8 @@
 //! Looking into a file without running anything of it.
 
 use super::ContractError;
-use super::contract_check::{compile, surface};
+use super::contract_check::{kind_of_file, surface};
+use super::{bounds, compiling::compile_here};
 use crate::allowlist::Digest;
 use crate::sandbox::http;
 use serde::Serialize;
@@ -38,7 +39,9 @@ pub struct Inspection {
 /// If it is not a component.
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
     let engine = wasmtime::Engine::default();
-    let component = compile(&engine, bytes)?;
+    kind_of_file(bytes)?;
+    bounds::check(bytes)?;
+    let component = compile_here(&engine, bytes)?;
     let ty = component.component_type();
     let mut inspection = Inspection {
         digest: Digest::of_bytes(bytes),

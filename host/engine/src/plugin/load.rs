@@ -1,8 +1,9 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
 use super::cache::{Cache, Cached, Code};
-use super::contract_check::{Surface, compile, surface};
-use super::{ContractError, LoadError, Loaded, Plugin, preinitialise};
+use super::compiling::{WITHIN, compile_within};
+use super::contract_check::{Surface, kind_of_file, surface};
+use super::{ContractError, LoadError, Loaded, Plugin, bounds, preinitialise};
 use crate::allowlist::{Digest, Entry};
 use crate::sandbox::{Folders, SharedSandbox, Unopened, capability, http};
 use std::sync::Arc;
@@ -29,8 +30,10 @@ impl Plugin {
         let (mut loaded, is_image) = match cached {
             Some(Cached { component, is_image }) => (link(sandbox, entry, &component)?, is_image),
             None => {
+                let bounded = kind_of_file(&bytes).and_then(|()| bounds::check(&bytes));
+                bounded.map_err(|problem| unfit(entry, problem))?;
                 let image = preinitialise::image(sandbox, cache, entry, &bytes).await?;
-                let component = compiled(sandbox, entry, image.as_deref().unwrap_or(&bytes))?;
+                let component = compiled(sandbox, entry, image.as_deref().unwrap_or(&bytes)).await?;
                 let loaded = link(sandbox, entry, &component)?;
                 if image.is_none() {
                     preinitialise::try_out(&loaded).await?;
@@ -63,8 +66,8 @@ impl Plugin {
 }
 
 /// Compiles a component. Nothing of it runs.
-pub(super) fn compiled(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Result<Component, LoadError> {
-    compile(sandbox.engine(), bytes).map_err(|problem| unfit(entry, problem))
+pub(super) async fn compiled(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Result<Component, LoadError> {
+    compile_within(sandbox.engine(), bytes, WITHIN).await.map_err(|problem| unfit(entry, problem))
 }
 
 /// Links a compiled component, after its surface and its imports are found to be what the contract and the entry permit.
@@ -97,7 +100,7 @@ fn unfit(entry: &Entry, problem: ContractError) -> LoadError {
 
 fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
     let Entry { name, path, digest: allowed, .. } = entry;
-    let bytes = std::fs::read(path).map_err(|source| LoadError::Unreadable {
+    let bytes = bounds::read(path).map_err(|source| LoadError::Unreadable {
         name: name.clone(),
         path: path.clone(),
         source,

@@ -3,14 +3,17 @@
 //! Nothing of it runs before its digest is the allowlist's, its imports are granted and the types of its exports are
 //! the contract's.
 
+mod bounds;
 mod cache;
 mod call;
+mod compiling;
 mod contract_check;
 mod error;
 mod inspect;
 mod load;
 mod preinitialise;
 
+pub use bounds::read;
 pub(crate) use cache::Cache;
 pub use cache::{CacheFiles, cache_files, clear_cache};
 pub use contract_check::ContractError;

@@ -6,7 +6,7 @@
 
 use super::cache::{Cache, Code};
 use super::load::{compiled, link};
-use super::{LoadError, Loaded};
+use super::{ContractError, LoadError, Loaded};
 use crate::allowlist::Entry;
 use crate::sandbox::{Failure, FailureKind, Guest, GuestSetup, SharedSandbox};
 use futures_util::FutureExt as _;
@@ -57,9 +57,12 @@ async fn snapshot(
     let wizer = Wizer::new();
     let Ok((context, instrumented)) = wizer.instrument_component(bytes) else { return Ok(None) };
     // What is wrong with the plugin itself is found again, and said, when it is loaded as it is.
-    let prepared =
-        prepared(sandbox, cache, entry, &instrumented).and_then(|component| link(sandbox, entry, &component));
-    let Ok(loaded) = prepared else { return Ok(None) };
+    let prepared = match prepared(sandbox, cache, entry, &instrumented).await {
+        // Compiled without the instrumentation, it would take as long again.
+        Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_), .. }) => return Err(slow),
+        prepared => prepared,
+    };
+    let Ok(loaded) = prepared.and_then(|component| link(sandbox, entry, &component)) else { return Ok(None) };
     let (mut store, instance) = configured(&loaded).await?;
     if store.data().holds_resources() {
         // A handle in its memory, to a stream say, would mean nothing in another instance.
@@ -73,7 +76,7 @@ async fn snapshot(
 }
 
 /// The instrumented component, compiled. It is the same for every configuration, so another one is soon tried.
-fn prepared(
+async fn prepared(
     sandbox: &SharedSandbox,
     cache: Option<&Cache>,
     entry: &Entry,
@@ -83,7 +86,7 @@ fn prepared(
     if let Some(cached) = cache.and_then(|cache| cache.get(sandbox.engine(), code)) {
         return Ok(cached.component);
     }
-    let component = compiled(sandbox, entry, instrumented)?;
+    let component = compiled(sandbox, entry, instrumented).await?;
     if let Some(cache) = cache {
         cache.put(sandbox.engine(), code, &component, false);
     }

@@ -1,13 +1,12 @@
 //! One call of one guest: a fresh store and instance, under all limits.
 
 use super::capability::{Effects, LogLine};
-use super::failure::{Failure, FailureKind, Limit, classify};
+use super::failure::{Failure, FailureKind, Limit, classify, not_instantiated};
 use super::guest::{Guest, GuestSetup};
-use super::{Sandbox, may_wait as waits, ticks};
+use super::{Sandbox, may_wait as waits, ticks, turn};
 use crate::allowlist::Limits;
 use crate::audit::Inputs;
 use crate::state::{Reads, View, Writes};
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -79,7 +78,8 @@ impl Sandbox {
             // The pool has a slot for each permit. A closed semaphore cannot be: nobody closes it.
             permit = permits.acquire().await.ok();
             let _ticking = self.ticker.call();
-            let instance = pre.instantiate_async(&mut store).await.map_err(|error| not_instantiated(&error, limits))?;
+            let instance = pre.instantiate_async(&mut store).await;
+            let instance = instance.map_err(|error| not_instantiated(&error, store.data().room.denied, limits))?;
             if let Some((configure, config)) = configure {
                 let (accepted,): (Result<(), String>,) =
                     invoke(&mut store, &instance, configure, (config,), limits).await?;
@@ -114,7 +114,7 @@ impl Sandbox {
         let instance = with_deadline(limits.deadline, pre.instantiate_async(&mut store))
             .await
             .unwrap_or_else(|| Err(Limit(deadline_passed(limits)).into()))
-            .map_err(|error| not_instantiated(&error, limits))?;
+            .map_err(|error| not_instantiated(&error, store.data().room.denied, limits))?;
         Ok((store, instance))
     }
 
@@ -138,7 +138,8 @@ impl Sandbox {
 
     fn store(&self, setup: GuestSetup, limits: &Limits) -> Store<Guest> {
         let mut store = Store::new(&self.engine, Guest::new(setup, limits, ticks(limits)));
-        store.limiter(|guest| &mut guest.memory);
+        store.limiter(|guest| &mut guest.room);
+        store.set_max_component_handles(limits.handles.get() as usize);
         store.set_hostcall_fuel(limits.output.get().saturating_add(COPY_OVERHEAD));
         // Only an engine without fuel refuses it.
         let _ = store.set_fuel(limits.fuel.get());
@@ -148,11 +149,10 @@ impl Sandbox {
             let guest = context.data_mut();
             guest.ticks = guest.ticks.saturating_sub(1);
             if guest.ticks > 0 {
-                YIELDED.set(true);
+                turn::give_back();
                 return Ok(UpdateDeadline::Yield(1));
             }
-            let detail = format!("computed for longer than {} (limits.compute)", spoken(compute));
-            Err(Limit(Failure::new(FailureKind::Compute, detail)).into())
+            Err(turn::over(compute))
         });
         store
     }
@@ -172,7 +172,7 @@ where
     let function = instance.get_typed_func::<P, R>(&mut *store, handle);
     let function = function.map_err(|error| Failure::new(FailureKind::NotInstantiated, error.to_string()))?;
     let answer = function.call_async(&mut *store, params).await;
-    answer.map_err(|error| classify(&error, store.data().memory.denied, limits))
+    answer.map_err(|error| classify(&error, store.data().room.denied, limits))
 }
 
 fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> Called<R> {
@@ -197,27 +197,8 @@ fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Lim
     }
 }
 
-fn not_instantiated(error: &wasmtime::Error, limits: &Limits) -> Failure {
-    match error.downcast_ref::<Limit>() {
-        Some(limit) => limit.0.clone(),
-        None if error.is::<wasmtime::Trap>() => classify(error, false, limits),
-        None => {
-            Failure::new(FailureKind::NotInstantiated, format!("could not be instantiated: {}", error.root_cause()))
-        }
-    }
-}
-
 fn deadline_passed(limits: &Limits) -> Failure {
-    Failure::new(FailureKind::Deadline, format!("did not answer within {} (limits.deadline)", spoken(limits.deadline)))
-}
-
-fn spoken(duration: Duration) -> String {
-    format!("{duration:?}")
-}
-
-thread_local! {
-    /// Whether the guest polled last on this thread gave way because of an epoch, and waits for nothing.
-    static YIELDED: Cell<bool> = const { Cell::new(false) };
+    Failure::new(FailureKind::Deadline, format!("did not answer within {:?} (limits.deadline)", limits.deadline))
 }
 
 /// The output of `future`, or `None` once `limit` is over. A future that waits for nothing never touches a timer, so that
@@ -227,17 +208,16 @@ pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Opti
     let mut future = pin!(future);
     let mut timer: Option<Pin<Box<tokio::time::Sleep>>> = None;
     poll_fn(|context| {
-        // The timer first, once there is one: a guest that computes for another tick would come too late.
-        if let Some(timer) = &mut timer
-            && Pin::as_mut(timer).poll(context).is_ready()
-        {
+        // The deadline first, once there was something to wait for: a guest that computes for another tick would come too
+        // late. By the clock, since a runtime looks at its timers only now and then while a task keeps it busy.
+        if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }
-        YIELDED.set(false);
+        turn::begins();
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        if timer.is_none() && !YIELDED.take() {
+        if timer.is_none() && !turn::was_given_back() {
             let timer = timer.insert(Box::pin(tokio::time::sleep_until(deadline)));
             return timer.as_mut().poll(context).map(|()| None);
         }

@@ -1,6 +1,7 @@
 //! What can go wrong with one call of a plugin. A failure is not a verdict: `on-failure` says what becomes of it.
 
-use super::guest::HANDLES;
+use super::guest::Refused;
+use crate::allowlist::Limits;
 use serde::{Deserialize, Serialize};
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
@@ -27,16 +28,15 @@ pub enum FailureKind {
     Compute,
     /// The call, waiting included, took longer than `limits.deadline`.
     Deadline,
-    /// It asked for more than `limits.memory`, and trapped over it.
+    /// It asked for more than `limits.memory`, `limits.table-elements` or `limits.handles`, and trapped over it.
     OutOfMemory,
-    /// It called capabilities more often than `limits.capability-calls`, gave more effects than one event may have, or held
-    /// more of the host's handles (open files, streams, requests) than one call may.
+    /// It called capabilities more often than `limits.capability-calls`, or gave more effects than one event may have.
     CapabilityCalls,
     /// The event is larger than `limits.input`.
     InputTooLarge,
     /// The answer is larger than `limits.output`.
     AnswerTooLarge,
-    /// The answer is not what the contract permits: invalid UTF-8, arguments that are not a JSON object or miss the
+    /// The answer, or what it gave a capability, is not what the contract permits: invalid UTF-8, arguments that are not a JSON object or miss the
     /// tool's schema, an action that does not fit the tool.
     InvalidAnswer,
     /// No instance could be made of it.
@@ -80,8 +80,8 @@ impl std::fmt::Display for Failure {
 #[error("{0}")]
 pub(crate) struct Limit(pub(crate) Failure);
 
-/// What an error of wasmtime, out of a call, means. `memory_denied` tells whether the guest had been refused memory.
-pub(crate) fn classify(error: &wasmtime::Error, memory_denied: bool, limits: &crate::allowlist::Limits) -> Failure {
+/// What an error of wasmtime, out of a call, means. `denied` tells what the guest had been refused before.
+pub(super) fn classify(error: &wasmtime::Error, denied: Option<Refused>, limits: &Limits) -> Failure {
     if let Some(limit) = error.downcast_ref::<Limit>() {
         return limit.0.clone();
     }
@@ -89,21 +89,57 @@ pub(crate) fn classify(error: &wasmtime::Error, memory_denied: bool, limits: &cr
         Some(Trap::OutOfFuel) => {
             Failure::new(FailureKind::OutOfFuel, format!("used up its fuel of {} (limits.fuel)", limits.fuel))
         }
-        Some(_) if memory_denied => Failure::new(
+        Some(trap) => {
+            refused(denied, limits).unwrap_or_else(|| Failure::new(FailureKind::Trap, format!("trapped: {trap}")))
+        }
+        None if is_out_of_handles(error) => Failure::new(
             FailureKind::OutOfMemory,
-            format!("asked for more than its {} bytes of memory (limits.memory)", limits.memory),
+            format!("held more than {} handles at once (limits.handles)", limits.handles),
         ),
-        Some(trap) => Failure::new(FailureKind::Trap, format!("trapped: {trap}")),
-        None if error.root_cause().to_string().contains("fuel allocated for hostcalls has been exhausted") => {
-            // wasmtime keeps the type of this error to itself; a test holds us to its text.
+        None if says(error, "fuel allocated for hostcalls has been exhausted") => {
             let detail = format!("handed the host more than {} bytes at once (limits.output)", limits.output);
             Failure::new(FailureKind::AnswerTooLarge, detail)
         }
-        None if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => Failure::new(
-            FailureKind::CapabilityCalls,
-            format!("held more than {HANDLES} files, streams and requests at once"),
-        ),
         None if error.is::<wasmtime_wasi::I32Exit>() => Failure::new(FailureKind::Trap, "exited instead of answering"),
-        None => Failure::invalid(format!("answered something invalid: {}", error.root_cause())),
+        None => Failure::invalid(format!("gave the host something invalid: {}", error.root_cause())),
     }
+}
+
+/// What an error of wasmtime means that came up while an instance was made.
+pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<Refused>, limits: &Limits) -> Failure {
+    if error.is::<Limit>() || error.is::<Trap>() || is_out_of_handles(error) {
+        return classify(error, denied, limits);
+    }
+    if let Some(refused) = refused(denied, limits) {
+        return refused;
+    }
+    let made_of = |count, of, key| {
+        Failure::new(FailureKind::NotInstantiated, format!("is made of more than its {count} {of} (limits.{key})"))
+    };
+    match () {
+        () if says(error, "instance count too high") => made_of(limits.instances, "core instances", "instances"),
+        () if says(error, "table count too high") => made_of(limits.tables, "tables", "tables"),
+        () => Failure::new(FailureKind::NotInstantiated, format!("could not be instantiated: {}", error.root_cause())),
+    }
+}
+
+/// That it had asked for more room than it has.
+fn refused(denied: Option<Refused>, limits: &Limits) -> Option<Failure> {
+    let detail = match denied? {
+        Refused::Memory => format!("asked for more than its {} bytes of memory (limits.memory)", limits.memory),
+        Refused::Tables => {
+            format!("asked for more than its {} elements of tables (limits.table-elements)", limits.table_elements)
+        }
+    };
+    Some(Failure::new(FailureKind::OutOfMemory, detail))
+}
+
+/// The host's own table is full, or wasmtime's of the guest's handles.
+fn is_out_of_handles(error: &wasmtime::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ResourceTableError::Full)) || says(error, "store handle limit exceeded")
+}
+
+/// wasmtime keeps the types of some errors to itself; a test for each holds us to its text.
+fn says(error: &wasmtime::Error, text: &str) -> bool {
+    error.root_cause().to_string().contains(text)
 }

@@ -5,12 +5,13 @@ use super::failure::{Failure, FailureKind, Limit};
 use super::folders::Folders;
 use super::http::{Http, Network};
 use super::output::Output;
-use super::virtual_wasi;
+use super::{turn, virtual_wasi};
 use crate::allowlist::{Grants, Limits, Server};
 use crate::audit::Inputs;
 use crate::state::View;
 use std::collections::BTreeSet;
 use std::sync::{Arc, atomic::AtomicU32};
+use std::time::Duration;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -34,12 +35,15 @@ pub(crate) struct Guest {
     pub(super) inputs: Inputs,
     /// Bytes of the conversation in `inputs`.
     pub(super) recorded_bytes: usize,
+    /// Bytes of questions to the model, and of its answers, in `inputs`.
+    pub(super) asked_bytes: usize,
     /// Why the call cannot be repeated from what is recorded of it.
     pub(super) unrepeatable: BTreeSet<&'static str>,
     pub(super) log: Log,
-    pub(super) memory: MemoryLimit,
+    pub(super) room: RoomLimit,
     /// Epochs for which it may still compute.
     pub(super) ticks: u64,
+    compute: Duration,
     calls_left: u32,
     calls_allowed: u32,
     wasi: Option<WasiCtx>,
@@ -51,26 +55,23 @@ pub(crate) struct Guest {
     table: ResourceTable,
 }
 
-/// Linear memory and tables, and whether the guest was refused any.
+/// Linear memory and tables, and what the guest was refused of them.
 #[derive(Debug)]
-pub(super) struct MemoryLimit {
-    bytes: usize,
-    /// Of all memories together.
-    used: usize,
-    pub(super) denied: bool,
+pub(super) struct RoomLimit {
+    /// Bytes that are left, of all memories together.
+    memory: usize,
+    /// Elements that are left, of all tables together.
+    elements: usize,
+    tables: usize,
+    instances: usize,
+    pub(super) denied: Option<Refused>,
 }
 
-/// Elements of one table: far more than the function tables of real guests have.
-pub(super) const TABLE_ELEMENTS: usize = 20_000;
-
-/// Handles of the host that a guest can hold at once: open files and folders, streams, requests, what it waits for. A file
-/// costs the host's process a descriptor, so this is well below what a process may have.
-pub(super) const HANDLES: usize = 256;
-
-fn table() -> ResourceTable {
-    let mut table = ResourceTable::new();
-    table.set_max_capacity(HANDLES);
-    table
+/// What a guest can ask for more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    Memory,
+    Tables,
 }
 
 /// What the host gives to one call.
@@ -124,10 +125,18 @@ impl Guest {
             effects: Effects::default(),
             inputs: Inputs::default(),
             recorded_bytes: 0,
+            asked_bytes: 0,
             unrepeatable: BTreeSet::new(),
             log: Log::with_room(limits.log.get()),
-            memory: MemoryLimit { bytes: limits.memory.get(), used: 0, denied: false },
+            room: RoomLimit {
+                memory: limits.memory.get(),
+                elements: limits.table_elements.get() as usize,
+                tables: limits.tables.get() as usize,
+                instances: limits.instances.get() as usize,
+                denied: None,
+            },
             ticks,
+            compute: limits.compute,
             calls_left: limits.capability_calls.get(),
             calls_allowed: limits.capability_calls.get(),
             wasi: None,
@@ -135,7 +144,11 @@ impl Guest {
             http: None,
             http_body: limits.http_body.get(),
             output: None,
-            table: table(),
+            table: {
+                let mut table = ResourceTable::new();
+                table.set_max_capacity(limits.handles.get() as usize);
+                table
+            },
         }
     }
 
@@ -172,6 +185,7 @@ impl Guest {
 
     /// Counts a call of a capability.
     pub(super) fn count_call(&mut self) -> wasmtime::Result<()> {
+        turn::check(self.compute)?;
         match self.calls_left.checked_sub(1) {
             Some(left) => {
                 self.calls_left = left;
@@ -247,7 +261,7 @@ impl Guest {
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let output = self.output.get_or_insert_with(|| Output::with_room(self.log.room));
+        let output = self.output.get_or_insert_with(|| Output::with_room(self.log.room, self.compute));
         let ctx = self.wasi.get_or_insert_with(|| {
             let files = self.folders.given(self.recalled.is_some());
             virtual_wasi::context(&self.event, &self.grants, files, output)
@@ -256,18 +270,36 @@ impl WasiView for Guest {
     }
 }
 
-impl wasmtime::ResourceLimiter for MemoryLimit {
-    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let used = self.used.saturating_add(desired.saturating_sub(current));
-        let granted = used <= self.bytes;
-        if granted {
-            self.used = used;
+impl RoomLimit {
+    /// Gives of what is `left`, or notes what was refused.
+    fn grow(left: &mut usize, denied: &mut Option<Refused>, of: Refused, current: usize, desired: usize) -> bool {
+        match left.checked_sub(desired.saturating_sub(current)) {
+            Some(rest) => {
+                *left = rest;
+                true
+            }
+            None => {
+                *denied = Some(of);
+                false
+            }
         }
-        self.denied |= !granted;
-        Ok(granted)
+    }
+}
+
+impl wasmtime::ResourceLimiter for RoomLimit {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(Self::grow(&mut self.memory, &mut self.denied, Refused::Memory, current, desired))
     }
 
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= TABLE_ELEMENTS)
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(Self::grow(&mut self.elements, &mut self.denied, Refused::Tables, current, desired))
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.tables
     }
 }

@@ -13,6 +13,7 @@ mod guest;
 pub(crate) mod http;
 mod output;
 mod ticker;
+mod turn;
 mod virtual_wasi;
 
 pub use failure::{Failure, FailureKind};
@@ -29,25 +30,27 @@ use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// Core instances of one component: its main module, adapters and shims. A Rust component has 4.
-const CORE_INSTANCES: u32 = 20;
-/// Linear memories of one component. A Rust component has 1.
+/// Linear memories of one component. A Rust component has 1. The same for all plugins: each reserves 4 GiB of address
+/// space in every slot.
 const MEMORIES: u32 = 2;
-/// Tables of one component. A Rust component has 3.
-const TABLES: u32 = 10;
 /// Bytes of linear memory, and of stack, that a slot keeps mapped and zeroes itself rather than giving them back: a
 /// guest linked with a 64 KiB stack touches less.
 const KEEP_MEMORY: usize = 256 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
-/// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run on, in bytes.
+/// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run on, in bytes. The same
+/// for all plugins: it is a setting of wasmtime's engine, and an engine per plugin would cost each a pool and a clock.
 const WASM_STACK: usize = 512 * 1024;
 const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 
-/// How much room the pool has.
+/// How much room the pool has: the most that any plugin's limits allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     /// Bytes of the largest linear memory of a guest.
     memory: usize,
+    /// Elements of the largest table, tables and core instances of any guest.
+    table_elements: u32,
+    tables: u32,
+    instances: u32,
     /// Calls at once of plugins that only compute.
     computing: u32,
     /// Calls at once of plugins that may wait in a capability.
@@ -57,10 +60,23 @@ pub(crate) struct Room {
 impl Room {
     /// Room for `concurrent` calls at once of these entries' plugins, and for as many of those that may wait.
     pub(crate) fn of(entries: &[&Entry], concurrent: NonZeroU32) -> Self {
-        let largest = entries.iter().map(|entry| entry.limits.memory.get()).max();
         let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
         let computing = concurrent.get();
-        Self { memory: largest.unwrap_or(1 << 20), computing, waiting: if any_waits { computing } else { 0 } }
+        let none = Self {
+            memory: 0,
+            table_elements: 0,
+            tables: 0,
+            instances: 0,
+            computing,
+            waiting: if any_waits { computing } else { 0 },
+        };
+        entries.iter().map(|entry| &entry.limits).fold(none, |room, limits| Self {
+            memory: room.memory.max(limits.memory.get()),
+            table_elements: room.table_elements.max(limits.table_elements.get()),
+            tables: room.tables.max(limits.tables.get()),
+            instances: room.instances.max(limits.instances.get()),
+            ..room
+        })
     }
 
     fn slots(self) -> u32 {
@@ -135,17 +151,21 @@ pub(crate) fn is_base_wasi(import: &str) -> bool {
 
 fn config(room: Room) -> Config {
     let slots = room.slots();
+    // A host without plugins has a pool, too.
+    let (tables, instances) = (room.tables.max(1), room.instances.max(1));
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
-        .total_core_instances(slots * CORE_INSTANCES)
+        .total_core_instances(slots * instances)
         .total_memories(slots * MEMORIES)
-        .total_tables(slots * TABLES)
+        .total_tables(slots * tables)
         .total_stacks(slots)
-        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_core_instances_per_component(instances)
         .max_memories_per_component(MEMORIES)
-        .max_tables_per_component(TABLES)
-        .max_memory_size(room.memory.next_multiple_of(64 * 1024))
-        .table_elements(guest::TABLE_ELEMENTS)
+        .max_tables_per_component(tables)
+        .max_tables_per_module(tables)
+        .max_memories_per_module(MEMORIES)
+        .max_memory_size(room.memory.max(1).next_multiple_of(64 * 1024))
+        .table_elements(room.table_elements.max(1) as usize)
         .linear_memory_keep_resident(KEEP_MEMORY)
         .async_stack_keep_resident(KEEP_STACK)
         .table_keep_resident(64 * 1024);

@@ -1,20 +1,25 @@
 //! A guest's standard output and error: into the log, bounded; never to the host's terminal.
 
+use super::turn;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
-/// Bytes that one write may have.
+/// Bytes that one write may have; WASI has it that a guest asks how many it may write, and more is a trap.
 const CHUNK: usize = 64 * 1024;
 
 /// A sink that keeps what it has room for and takes the rest without a word: a guest that writes much must not fail
 /// over it, since its `println!` would trap.
 #[derive(Clone, Debug)]
-pub(super) struct Output(Arc<Mutex<Kept>>);
+pub(super) struct Output {
+    kept: Arc<Mutex<Kept>>,
+    compute: Duration,
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -24,8 +29,8 @@ struct Kept {
 }
 
 impl Output {
-    pub(super) fn with_room(room: usize) -> Self {
-        Self(Arc::new(Mutex::new(Kept { bytes: Vec::new(), room, dropped: false })))
+    pub(super) fn with_room(room: usize, compute: Duration) -> Self {
+        Self { kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), room, dropped: false })), compute }
     }
 
     /// What was written, and whether more was written than there was room for.
@@ -42,7 +47,7 @@ impl Output {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,6 +69,10 @@ impl StdoutStream for Output {
 
 impl OutputStream for Output {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
+        turn::check(self.compute).map_err(StreamError::Trap)?;
+        if bytes.len() > CHUNK {
+            return Err(StreamError::trap("wrote more at once than `check-write` permits"));
+        }
         Output::write(self, &bytes);
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wasmtime::Engine;
 
 /// Wall time between two epochs, and so the grain of `limits.compute`.
@@ -43,8 +43,11 @@ impl Ticker {
             let shared = Arc::clone(&shared);
             move || {
                 let mut idle = 0;
+                let mut next = Instant::now();
                 while !shared.stop.load(Ordering::Acquire) {
-                    std::thread::sleep(TICK);
+                    // From tick to tick rather than for a tick, since every sleep ends a little late.
+                    next = (next + TICK).max(Instant::now());
+                    std::thread::sleep(next.saturating_duration_since(Instant::now()));
                     let Some(engine) = engine.upgrade() else { return };
                     engine.increment_epoch();
                     idle = if shared.calls.load(Ordering::SeqCst) == 0 { idle + 1 } else { 0 };

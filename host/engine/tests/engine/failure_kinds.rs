@@ -1,6 +1,7 @@
 //! How each kind of failure comes about, on every event, with a real component.
 
 use crate::events::payload;
+use crate::hostile::Shape;
 use crate::stillborn::{EXIT, stillborn};
 use crate::support::{plugin, spec};
 use hookhost::allowlist::{Entry, Limits};
@@ -10,6 +11,7 @@ use hookhost::{Host, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::Path;
 use std::time::Duration;
 
 /// Every kind, spelt as records spell it. They are read from where they are declared: for one that is added, no way to it is
@@ -96,7 +98,7 @@ pub(crate) struct Way {
 
 /// Every way to fail that users read a sentence of its own about.
 pub(crate) fn ways() -> Vec<Way> {
-    use EventKind::{AfterToolCall, BeforeInference, BeforeToolCall, CustomEvent};
+    use EventKind::{AfterToolCall, BeforeInference, BeforeToolCall, CustomEvent, PromptSubmit};
     let main = kinds().into_iter().map(|kind| Way { failing: failing("p", &kind), event: CustomEvent, kind });
     let many = |step: Value| json!({ "do": vec![step; 65] });
     let modify = |value: Value| json!({"verdict": "modify", "value": value});
@@ -132,7 +134,28 @@ pub(crate) fn ways() -> Vec<Way> {
         let failing = Failing { entry: entry.clone(), events_before: 0, session: Some(index.to_string()) };
         Way { kind: kind.into(), event, failing }
     });
-    main.chain(others).collect()
+    // What is asked for while an instance is made is refused in the same words.
+    let at_birth = |(kind, of, name, does)| {
+        let start = format!("(func $start (if (call $round) (then {does} unreachable))) (start $start)");
+        let shape = Shape::of_module(name, &format!("{of} {start}"));
+        let entry = shape.entry(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        Way {
+            kind: String::from(kind),
+            event: PromptSubmit,
+            failing: Failing { entry, events_before: 0, session: None },
+        }
+    };
+    let at_birth = [
+        (
+            "out-of-memory",
+            "(table $mine 1 funcref)",
+            "wants-tables",
+            "(drop (table.grow $mine (ref.null func) (i32.const 9_999_999)))",
+        ),
+        ("out-of-memory", "", "wants-handles", "(loop (drop (call $thing-new (i32.const 1))) (br 0))"),
+    ]
+    .map(at_birth);
+    main.chain(others).chain(at_birth).collect()
 }
 
 /// Fuel, and time, for long, so that the limit that is set is reached first also on a slow machine.

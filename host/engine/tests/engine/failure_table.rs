@@ -114,7 +114,7 @@ fn sentences(cell: &str) -> Vec<String> {
 }
 
 /// Whether `text` is the sentence, where each `…` stands for something.
-fn says(sentence: &str, text: &str) -> bool {
+pub(crate) fn says(sentence: &str, text: &str) -> bool {
     let (first, rest) = sentence.split_once('…').unwrap_or((sentence, ""));
     let Some(text) = text.strip_prefix(first) else { return false };
     if !sentence.contains('…') {

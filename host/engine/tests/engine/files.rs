@@ -359,7 +359,7 @@ async fn a_plugin_holds_only_so_many_files_open() {
     assert_eq!(does_one(&session, json!({"open": ["/data/note", 200]})).await, "200 are open");
     let settled = session.prompt_submit(json!([{"open": ["/data/note", 300]}]).to_string()).await;
     let failure = settled.record.calls[0].failure.as_ref().unwrap();
-    assert_eq!(failure.detail, "held more than 256 files, streams and requests at once");
+    assert_eq!(failure.detail, "held more than 256 handles at once (limits.handles)");
     // They are closed with the instance.
     assert_eq!(does_one(&session, json!({"open": ["/data/note", 200]})).await, "200 are open");
 }

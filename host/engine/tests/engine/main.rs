@@ -12,6 +12,7 @@ mod failure_kinds;
 mod failure_table;
 mod failures;
 mod files;
+mod hostile;
 mod loading;
 mod reloading;
 mod replay;

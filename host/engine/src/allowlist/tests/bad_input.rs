@@ -133,6 +133,11 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
         "limits = { capability-calls = 0 }",
         "5:31 plugin.limits.capability-calls [] `plugin.limits.capability-calls`: 0 is never \"unlimited\": give a whole number, 1 or more, or leave the key out for the default",
     ),
+    ("limits = { tables = 101 }", "5:21 plugin.limits.tables [] `plugin.limits.tables`: out of range: the most is 100"),
+    (
+        "limits = { handels = 5 }",
+        "5:12 plugin.limits.handels [handles] unknown key `handels` in `plugin.limits`: did you mean `handles`?",
+    ),
     (
         "limits = { compute = '2s' }",
         "5:22 plugin.limits.compute [] `plugin.limits.compute`: longer than `deadline`, which is 100ms and holds all of the call",
@@ -247,7 +252,7 @@ fn a_problem_shows_the_line_and_a_caret_as_a_compiler_does() {
     assert_eq!(
         parse(&text).unwrap_err().to_string(),
         "/etc/hookhost.toml:6:3: unknown key `ä` in `plugin.limits`: the keys here are `fuel`, `compute`, `deadline`, \
-         `memory`, `input`, `output`, `log`, `capability-calls`\n  |\n6 |   'ä' = 1 # odd\n  |   ^^^"
+         `memory`, `table-elements`, `tables`, `instances`, `handles`, `input`, `output`, `log`, `http-body`, `capability-calls`\n  |\n6 |   'ä' = 1 # odd\n  |   ^^^"
     );
 }
 

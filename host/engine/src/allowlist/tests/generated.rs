@@ -54,14 +54,28 @@ fn limits(grants: &Grants) -> impl Strategy<Value = Limits> + use<> {
     let default = Limits::for_grants(grants);
     let times = (1_u64..=3_600_000_000).prop_flat_map(|deadline| (1..=deadline, Just(deadline)));
     let size = || 1_usize..=1 << 30;
-    let all = (1_u64..=i64::MAX as u64, times, 1_usize..=4 << 30, size(), size(), (size(), size()), 1_u32..);
+    let counts = (1_u32..=1_000_000, 1_u32..=100, 1_u32..=200, 1_u32..=100_000);
+    let all = (1_u64..=i64::MAX as u64, times, 1_usize..=4 << 30, counts, size(), size(), (size(), size()), 1_u32..);
     option::of(all).prop_map(move |limits| match limits {
         None => default.clone(),
-        Some((fuel, (compute, deadline), memory, input, output, (log, http_body), calls)) => Limits {
+        Some((
+            fuel,
+            (compute, deadline),
+            memory,
+            (elements, tables, instances, handles),
+            input,
+            output,
+            (log, http_body),
+            calls,
+        )) => Limits {
             fuel: fuel.try_into().unwrap(),
             compute: Duration::from_micros(compute),
             deadline: Duration::from_micros(deadline),
             memory: memory.try_into().unwrap(),
+            table_elements: elements.try_into().unwrap(),
+            tables: tables.try_into().unwrap(),
+            instances: instances.try_into().unwrap(),
+            handles: handles.try_into().unwrap(),
             input: input.try_into().unwrap(),
             output: output.try_into().unwrap(),
             log: log.try_into().unwrap(),

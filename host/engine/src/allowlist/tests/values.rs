@@ -49,6 +49,10 @@ fn every_key_of_the_design_is_understood() {
         compute = "50ms"
         deadline = "1m"
         memory = "16MiB"
+        table-elements = 1_000_000
+        tables = 100
+        instances = 200
+        handles = 100_000
         input = 1024
         output = "2MiB"
         log = "1KiB"
@@ -78,6 +82,8 @@ fn every_key_of_the_design_is_understood() {
     assert_eq!(found.actions, Some([ActionKind::Shell, ActionKind::WriteFiles].into()));
     assert_eq!(found.limits.deadline, Duration::from_secs(60));
     assert_eq!((found.limits.input.get(), found.limits.capability_calls.get()), (1024, 7));
+    assert_eq!((found.limits.table_elements.get(), found.limits.tables.get()), (1_000_000, 100));
+    assert_eq!((found.limits.instances.get(), found.limits.handles.get()), (200, 100_000));
     assert_eq!(found.grants.state.unwrap().quota.get(), 2 << 20);
     assert_eq!(found.grants.read_dirs["/policy"], Path::new("/etc/policy"));
     assert_eq!(found.grants.read_dirs["/home"], Path::new("/home/ada/x"));

@@ -64,6 +64,11 @@ pub(crate) struct Effects {
     pub(crate) reminders: Vec<Reminder>,
 }
 
+/// Bytes that texts are, each with as much as it takes to keep it: a list of empty texts is not for nothing.
+fn size<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
+    texts.map(|text| size_of::<String>() + text.len()).sum()
+}
+
 /// A limit on effects was reached: the call fails, and says why.
 fn exceeded(detail: String) -> wasmtime::Error {
     Limit(Failure::new(FailureKind::CapabilityCalls, detail)).into()
@@ -76,8 +81,7 @@ impl wit::effects::Host for Guest {
             return Err(exceeded(format!("reported more than {MOST} findings about one event")));
         }
         let texts = [&finding.code, &finding.explanation, &finding.action].into_iter();
-        let size: usize = texts.chain(&finding.references).chain(&finding.details).map(String::len).sum();
-        if size > LONGEST_FINDING {
+        if size(texts.chain(&finding.references).chain(&finding.details)) > LONGEST_FINDING {
             return Err(exceeded(format!("reported a finding of more than {LONGEST_FINDING} bytes")));
         }
         self.effects.findings.push(Finding {
@@ -101,7 +105,7 @@ impl wit::effects::Host for Guest {
             return Err(exceeded(format!("gave more than {MOST} reminders about one event")));
         }
         let texts = [&reminder.body].into_iter().chain(&reminder.tags).chain(&reminder.dedupe_key);
-        if texts.map(String::len).sum::<usize>() > LONGEST_REMINDER {
+        if size(texts) > LONGEST_REMINDER {
             return Err(exceeded(format!("gave a reminder of more than {LONGEST_REMINDER} bytes")));
         }
         self.effects.reminders.push(Reminder {

@@ -9,6 +9,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use wit::model::Error;
 
+/// Most bytes of questions and answers that the record of one call repeats; a call that asked more cannot be replayed. A
+/// question counts also where it is not put to the model, and a guest may ask ten thousand times.
+const RECORDED: usize = 4 << 20;
+
 /// A language model, as the embedder has it.
 pub trait Model: Send + Sync {
     /// Completes a request to the model that the configuration calls `name`.
@@ -57,12 +61,26 @@ impl wit::model::Host for Guest {
             Some(recalled) => recalled.reply(&request),
             None => self.reply(request.clone()).await,
         };
-        self.inputs.model.push(ModelAnswer { request, answer: reply.clone() });
+        self.note_asked(request, &reply);
         Ok(reply.into())
     }
 }
 
 impl Guest {
+    /// Notes what was asked and answered, as far as there is room for it in the record.
+    fn note_asked(&mut self, request: ModelRequest, reply: &ModelReply) {
+        let answer = match reply {
+            ModelReply::Completion(text) | ModelReply::Denied(text) | ModelReply::Failed(text) => text.len(),
+            ModelReply::BudgetExceeded => 0,
+        };
+        self.asked_bytes += size_of::<ModelAnswer>() + request.instructions.len() + request.input.len() + answer;
+        if self.asked_bytes > RECORDED {
+            self.unrepeatable.insert("it asked the model for more than the log repeats");
+            return;
+        }
+        self.inputs.model.push(ModelAnswer { request, answer: reply.clone() });
+    }
+
     async fn reply(&mut self, request: ModelRequest) -> ModelReply {
         let Some(grant) = &self.grants.model else {
             return ModelReply::Denied("the allowlist grants no model".into());

@@ -1,0 +1,414 @@
+//! What the host compiles at all. A compilation cannot be interrupted, so what it may cost is bounded beforehand, by a look
+//! at the file that is linear in its size. `docs/decisions/compile-bounds.md` has what was measured.
+
+use super::ContractError;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+use wasmparser::{
+    ComponentInstance, ComponentType, ElementItems, FunctionBody, InstanceTypeDeclaration, Operator, Parser, Payload,
+    SectionLimited,
+};
+
+/// Bytes of a file. A JavaScript engine in a component is 12 MiB, a Python interpreter with its library 40.
+pub(super) const FILE: u64 = 64 << 20;
+
+/// Bytes of the bodies of all functions. The worst known code takes 11 µs a byte; usual code takes one.
+const CODE: u64 = 16 << 20;
+/// Bytes of one function. What the compiler keeps of one is up to 700 times that.
+const FUNCTION: u64 = 512 << 10;
+/// Functions, which cost some 0.3 ms each whatever is in them.
+const FUNCTIONS: u64 = 50_000;
+/// The sum over all functions of the square of what [`Branching`] counts: time grows with the square of it.
+const BRANCHING: u64 = 1_600_000_000;
+/// Blocks within each other: time and memory grow with the square of it. A `match` of a thousand cases is a thousand.
+const NESTED: usize = 3_000;
+/// Loops within each other, which take as much and more. People nest five.
+const NESTED_LOOPS: usize = 100;
+/// Local variables of one function: what the compiler keeps grows with these times the branches.
+const LOCALS: u64 = 5_000;
+/// The same of all functions, at five bytes of the file for any number of them: 0.3 µs each.
+const ALL_LOCALS: u64 = 2_000_000;
+/// Targets of `br_table`, of all functions together: 7 µs each.
+const TARGETS: u64 = 500_000;
+/// Core modules. A Rust component has 4.
+const MODULES: u64 = 200;
+/// Types of core modules, for each of which a way in and out of the host is compiled: 0.3 ms.
+const TYPES: u64 = 10_000;
+/// Imports of core modules.
+const IMPORTS: u64 = 20_000;
+/// Exports and globals of core modules.
+const EXPORTS: u64 = 100_000;
+/// Elements that segments put into tables.
+const ELEMENTS: u64 = 1_000_000;
+/// What the component and those within it consist of: types, imports, aliases, functions and exports, once for each time
+/// that they are instantiated. Components within each other, each instantiated twice, take 1 KB for a million.
+const PARTS: u64 = 200_000;
+/// Parts that a function between core code and a component counts as: 2 ms each.
+const PARTS_OF_FUNCTION: u64 = 50;
+
+/// Reads a file that is no larger than a plugin may be. One that is none, such as a pipe or a device, is not read.
+///
+/// # Errors
+/// If it cannot be read, or is too large.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // Before it is opened: to open a pipe is to wait for whoever writes to it.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    let file = File::open(path)?;
+    let check = |length| match length {
+        0..=FILE => Ok(()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has {length} bytes, and {FILE} is the most that a plugin may have"),
+        )),
+    };
+    check(file.metadata()?.len())?;
+    let mut bytes = Vec::new();
+    // It may grow in the meantime.
+    file.take(FILE + 1).read_to_end(&mut bytes)?;
+    check(bytes.len() as u64)?;
+    Ok(bytes)
+}
+
+/// Checks what a component would cost to compile.
+///
+/// # Errors
+/// If it is too much, or if the file is not that of a component.
+pub(super) fn check(bytes: &[u8]) -> Result<(), ContractError> {
+    if bytes.len() as u64 > FILE {
+        return Err(too_many("bytes", bytes.len() as u64, FILE));
+    }
+    let mut scan = Scan::default();
+    for payload in Parser::new(0).parse_all(bytes) {
+        scan.payload(payload.map_err(invalid)?)?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "so it goes into `map_err`")]
+fn invalid(error: wasmparser::BinaryReaderError) -> ContractError {
+    ContractError::Invalid(error.to_string())
+}
+
+fn too_many(what: &str, found: u64, most: u64) -> ContractError {
+    ContractError::TooLarge(format!("has {found} {what}, and {most} is the most that a plugin may have"))
+}
+
+/// Whether it is the type of a component, or of an instance that may export one.
+fn names_a_component(ty: &ComponentType<'_>) -> bool {
+    match ty {
+        ComponentType::Component(_) => true,
+        ComponentType::Instance(declarations) => declarations.iter().any(|declaration| match declaration {
+            InstanceTypeDeclaration::Type(ty) => names_a_component(ty),
+            _ => false,
+        }),
+        _ => false,
+    }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Scan {
+    /// The component that is read, last, and those around it; `None` stands for a core module.
+    around: Vec<Option<Parts>>,
+    code: u64,
+    functions: u64,
+    locals: u64,
+    branching: u64,
+    targets: u64,
+    modules: u64,
+    types: u64,
+    imports: u64,
+    exports: u64,
+    elements: u64,
+}
+
+/// The parts of one component.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    own: u64,
+    /// The most that any component has that could be instantiated here. Which one it is that is instantiated does not
+    /// matter: at worst a file that instantiates many of different sizes is taken for larger than it is.
+    heaviest: u64,
+}
+
+/// Adds to a count, and holds it against the most that it may be.
+fn count(counted: &mut u64, more: u64, what: &str, most: u64) -> Result<(), ContractError> {
+    *counted = counted.saturating_add(more);
+    if *counted > most { Err(too_many(what, *counted, most)) } else { Ok(()) }
+}
+
+impl Scan {
+    fn payload(&mut self, payload: Payload<'_>) -> Result<(), ContractError> {
+        match payload {
+            Payload::ModuleSection { .. } => {
+                self.part(1)?;
+                self.around.push(None);
+                count(&mut self.modules, 1, "core modules", MODULES)
+            }
+            Payload::ComponentSection { .. } => {
+                let heaviest = self.around.iter().rev().flatten().next().map_or(0, |parts| parts.heaviest);
+                self.around.push(Some(Parts { own: 0, heaviest }));
+                Ok(())
+            }
+            Payload::Version { .. } if self.around.is_empty() => {
+                self.around.push(Some(Parts::default()));
+                Ok(())
+            }
+            Payload::End(_) => {
+                let ended = self.around.pop().flatten();
+                if let (Some(ended), Some(Some(around))) = (ended, self.around.last_mut()) {
+                    around.heaviest = around.heaviest.max(ended.heaviest).max(ended.own + 1);
+                }
+                Ok(())
+            }
+
+            Payload::TypeSection(types) => count(&mut self.types, types.count().into(), "types", TYPES),
+            Payload::ImportSection(imports) => {
+                count(&mut self.imports, imports.count().into(), "imports of core modules", IMPORTS)
+            }
+            Payload::ExportSection(exports) => {
+                count(&mut self.exports, exports.count().into(), "exports and globals of core modules", EXPORTS)
+            }
+            Payload::GlobalSection(globals) => {
+                count(&mut self.exports, globals.count().into(), "exports and globals of core modules", EXPORTS)
+            }
+            Payload::ElementSection(segments) => {
+                for segment in segments {
+                    let elements = match segment.map_err(invalid)?.items {
+                        ElementItems::Functions(functions) => functions.count(),
+                        ElementItems::Expressions(_, expressions) => expressions.count(),
+                    };
+                    count(&mut self.elements, u64::from(elements) + 1, "elements of tables", ELEMENTS)?;
+                }
+                Ok(())
+            }
+            Payload::CodeSectionEntry(body) => self.function(&body),
+
+            Payload::CoreTypeSection(section) => self.section(&section),
+            Payload::ComponentTypeSection(section) => {
+                for ty in section.clone() {
+                    // A component that is handed around could be instantiated any number of times without any being seen.
+                    if names_a_component(&ty.map_err(invalid)?) {
+                        let why = "has components for parameters of others, which cannot be counted".to_owned();
+                        return Err(ContractError::TooLarge(why));
+                    }
+                }
+                self.section(&section)
+            }
+            Payload::InstanceSection(section) => self.section(&section),
+            Payload::ComponentInstanceSection(section) => {
+                for instance in section.clone() {
+                    if let ComponentInstance::Instantiate { .. } = instance.map_err(invalid)? {
+                        let heaviest = self.around.last().copied().flatten().map_or(0, |parts| parts.heaviest);
+                        self.part(heaviest)?;
+                    }
+                }
+                self.section(&section)
+            }
+            Payload::ComponentCanonicalSection(section) => {
+                self.part(u64::from(section.count()).saturating_mul(PARTS_OF_FUNCTION))
+            }
+            Payload::ComponentAliasSection(section) => self.section(&section),
+            Payload::ComponentImportSection(section) => self.section(&section),
+            Payload::ComponentExportSection(section) => self.section(&section),
+            _ => Ok(()),
+        }
+    }
+
+    fn section<T>(&mut self, section: &SectionLimited<'_, T>) -> Result<(), ContractError> {
+        self.part(section.count().into())
+    }
+
+    /// Counts parts of the component that is read.
+    fn part(&mut self, parts: u64) -> Result<(), ContractError> {
+        match self.around.last_mut() {
+            Some(Some(component)) => count(&mut component.own, parts, "parts", PARTS),
+            _ => Ok(()),
+        }
+    }
+
+    fn function(&mut self, body: &FunctionBody<'_>) -> Result<(), ContractError> {
+        let length = body.range().len() as u64;
+        if length > FUNCTION {
+            return Err(too_many("bytes in one function", length, FUNCTION));
+        }
+        count(&mut self.code, length, "bytes of code", CODE)?;
+        count(&mut self.functions, 1, "functions", FUNCTIONS)?;
+        let mut locals = 0_u64;
+        for declared in body.get_locals_reader().map_err(invalid)? {
+            let (number, _) = declared.map_err(invalid)?;
+            count(&mut locals, number.into(), "local variables in one function", LOCALS)?;
+        }
+        count(&mut self.locals, locals, "local variables", ALL_LOCALS)?;
+        let mut branching = Branching::default();
+        for operator in body.get_operators_reader().map_err(invalid)? {
+            branching.operator(&operator.map_err(invalid)?)?;
+        }
+        count(&mut self.targets, branching.targets, "branch targets", TARGETS)?;
+        let square = branching.weight.saturating_mul(branching.weight);
+        self.branching = self.branching.saturating_add(square);
+        if self.branching > BRANCHING {
+            let why = "has functions with so many branches that it would take too long to compile";
+            return Err(ContractError::TooLarge(why.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// What makes a function take time that grows with the square of it: the compiler cuts it into blocks there.
+#[derive(Default)]
+struct Branching {
+    /// 1 for a branch, 4 for what is compiled to several, 8 for a loop.
+    weight: u64,
+    targets: u64,
+    /// For each block that is open, whether it is a loop.
+    open: Vec<bool>,
+    loops: usize,
+}
+
+impl Branching {
+    fn operator(&mut self, operator: &Operator<'_>) -> Result<(), ContractError> {
+        self.weight += match operator {
+            Operator::Loop { .. } => 8,
+            Operator::Block { .. } | Operator::If { .. } | Operator::Else => 1,
+            Operator::Br { .. } | Operator::BrIf { .. } | Operator::BrTable { .. } | Operator::Return => 1,
+            Operator::CallIndirect { .. } | Operator::ReturnCallIndirect { .. } => 4,
+            Operator::MemoryGrow { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => 4,
+            Operator::MemoryCopy { .. } | Operator::DataDrop { .. } | Operator::ElemDrop { .. } => 4,
+            Operator::TableGrow { .. } | Operator::TableFill { .. } | Operator::TableInit { .. } => 4,
+            Operator::TableCopy { .. } | Operator::TableGet { .. } | Operator::TableSet { .. } => 4,
+            _ => 0,
+        };
+        match operator {
+            Operator::Loop { .. } => {
+                self.open.push(true);
+                self.loops += 1;
+                if self.loops > NESTED_LOOPS {
+                    return Err(too_many("loops within each other", self.loops as u64, NESTED_LOOPS as u64));
+                }
+            }
+            Operator::Block { .. } | Operator::If { .. } => {
+                self.open.push(false);
+                if self.open.len() > NESTED {
+                    return Err(too_many("blocks within each other", self.open.len() as u64, NESTED as u64));
+                }
+            }
+            Operator::End => self.loops -= usize::from(self.open.pop() == Some(true)),
+            Operator::BrTable { targets } => self.targets += u64::from(targets.len()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn component(text: &str) -> Vec<u8> {
+        wat::parse_str(format!("(component {text})")).unwrap()
+    }
+
+    fn function(code: &str) -> Vec<u8> {
+        component(&format!("(core module (table 1 funcref) (memory 1) (type $f (func)) (func {code}))"))
+    }
+
+    fn refused(bytes: &[u8]) -> Option<String> {
+        check(bytes).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_at_a_bound_passes_and_what_is_beyond_is_named_with_it() {
+        let loops = |depth| function(&format!("{}{}", "(loop ".repeat(depth), ")".repeat(depth)));
+        let blocks = |depth| function(&format!("{}{}", "(block ".repeat(depth), ")".repeat(depth)));
+        let locals = |number| function(&format!("(local {})", "i32 ".repeat(number)));
+        let modules = |number| component(&"(core module)".repeat(number));
+        let branches = |number| function(&"(call_indirect (type $f) (i32.const 0))".repeat(number));
+        let doubled = |times: usize| {
+            let again = |time: usize| {
+                let two = "(instance (instantiate $c)) (instance (instantiate $c))";
+                format!("(component $c{} (alias outer 1 $c{time} (component $c)) {two})", time + 1)
+            };
+            component(&format!("(component $c0) {}", (0..times).map(again).collect::<String>()))
+        };
+        for (enough, beyond, said) in [
+            (loops(100), loops(101), "has 101 loops within each other, and 100 is the most"),
+            (blocks(3_000), blocks(3_001), "has 3001 blocks within each other, and 3000 is the most"),
+            (locals(5_000), locals(5_001), "has 5001 local variables in one function, and 5000 is the most"),
+            (modules(200), modules(201), "has 201 core modules, and 200 is the most"),
+            (branches(10_000), branches(10_001), "has functions with so many branches"),
+            (doubled(14), doubled(20), "parts, and 200000 is the most"),
+        ] {
+            assert_eq!(refused(&enough), None, "{said}");
+            let found = refused(&beyond).unwrap();
+            assert!(found.starts_with("is not loaded, since it has ") && found.contains(said), "{found}");
+        }
+    }
+
+    #[test]
+    fn the_branches_of_all_functions_count_together() {
+        let many = |functions: usize| {
+            let code = "(call_indirect (type $f) (i32.const 0))".repeat(2_500);
+            let functions = format!("(func {code})").repeat(functions);
+            component(&format!("(core module (table 1 funcref) (type $f (func)) {functions})"))
+        };
+        assert_eq!(refused(&many(16)), None);
+        assert!(refused(&many(17)).unwrap().contains("so many branches"));
+    }
+
+    #[test]
+    fn the_page_has_the_numbers() {
+        let page = include_str!("../../../../docs/hostile.md").replace('\u{a0}', " ");
+        let spoken = |number: u64| match number {
+            n if n.is_multiple_of(1 << 20) => format!("{} MiB", n >> 20),
+            n if n.is_multiple_of(1 << 10) => format!("{} KiB", n >> 10),
+            n => {
+                let digits = n.to_string();
+                let groups = digits.as_bytes().rchunks(3).rev();
+                groups.map(|group| String::from_utf8_lossy(group).into_owned()).collect::<Vec<_>>().join(" ")
+            }
+        };
+        for (row, numbers) in [
+            ("its size", vec![FILE]),
+            ("code, of all functions and of one", vec![CODE, FUNCTION]),
+            ("functions", vec![FUNCTIONS]),
+            ("local variables, of all functions and of one", vec![ALL_LOCALS, LOCALS]),
+            ("blocks within each other; of them, loops", vec![NESTED as u64, NESTED_LOOPS as u64]),
+            ("branches of one function, where", vec![BRANCHING.isqrt()]),
+            ("targets of branch tables", vec![TARGETS]),
+            ("core modules", vec![MODULES]),
+            ("types, imports, and exports with globals, of core modules", vec![TYPES, IMPORTS, EXPORTS]),
+            ("elements that are put into tables", vec![ELEMENTS]),
+            ("parts of components,", vec![PARTS]),
+        ] {
+            let line =
+                page.lines().find(|line| line.starts_with(&format!("| {row}"))).unwrap_or_else(|| panic!("{row}"));
+            let (_, cell) = line.trim_end_matches(" |").rsplit_once(" | ").unwrap();
+            let found: Vec<_> = cell.split([',', ';']).take(numbers.len()).map(str::trim).collect();
+            assert_eq!(found, numbers.iter().map(|number| spoken(*number)).collect::<Vec<_>>(), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_no_further_than_a_plugin_may_be_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.wasm");
+        let file = File::create(&path).unwrap();
+        file.set_len(FILE).unwrap();
+        assert_eq!(read(&path).unwrap().len() as u64, FILE);
+        file.set_len(FILE + 1).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert_eq!(error, "it has 67108865 bytes, and 67108864 is the most that a plugin may have");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read(folder.path()).is_err());
+    }
+}

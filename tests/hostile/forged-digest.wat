@@ -1,0 +1,2 @@
+;; It behaves, but is not the file that the allowlist names.
+;;@ digest of another file

@@ -1,0 +1,6 @@
+(func $bad (param $text i32) (param $len i32) (result i32)
+  (i32.store8 (i32.const 0) (i32.const 1 (;replace;)))
+  (i32.store (i32.const 4) (i32.const 64))
+  (i32.store (i32.const 8) (i32.const 2))
+  (i32.store16 (i32.const 64) (i32.const 0xfffe))
+  (i32.const 0))

@@ -1,0 +1,13 @@
+;; The whole component: 30 instances of a core module that has nothing in it.
+(component
+  (core module $m)
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m))
+  (core instance (instantiate $m)) (core instance (instantiate $m)) (core instance (instantiate $m)))

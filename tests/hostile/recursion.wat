@@ -1,0 +1,5 @@
+(func $deeper (param i64) (result i64)
+  (i64.add (local.get 0) (call $deeper (i64.add (local.get 0) (i64.const 1)))))
+(func $bad (param $text i32) (param $len i32) (result i32)
+  (drop (call $deeper (i64.const 0)))
+  unreachable)
