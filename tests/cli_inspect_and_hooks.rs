@@ -222,7 +222,7 @@ fn inspect_allowed_shows_what_the_entry_gives_with_the_defaults_filled_in() {
         "  loads     yes\n",
         "  mode      audit, priority 100\n",
         "  hears     prompt-submit\n",
-        "  limits    fuel 100000000, compute 100ms, deadline 5s, memory 16MiB, input 1MiB, output 2MiB, log 64KiB, \
+        "  limits    fuel 100000000, compute 100ms, deadline 5s, memory 16MiB, table-elements 20000, tables 10, instances 20, handles 256, input 1MiB, output 2MiB, log 64KiB, \
          http-body 64KiB, capability-calls 10000\n",
         &format!("  grants    {grants}\n"),
     ] {

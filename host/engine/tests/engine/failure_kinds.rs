@@ -111,7 +111,7 @@ pub(crate) fn ways() -> Vec<Way> {
         ("capability-calls", BeforeToolCall, many(json!({"remind": "x"}))),
         ("capability-calls", BeforeToolCall, json!({"do": [finding]})),
         ("capability-calls", BeforeToolCall, json!({"do": [{"remind": "x".repeat(5_000)}]})),
-        ("capability-calls", BeforeToolCall, json!({"do": [{"open": ["/here/Cargo.toml", 300]}]})),
+        ("out-of-memory", BeforeToolCall, json!({"do": [{"open": ["/here/Cargo.toml", 300]}]})),
         ("invalid-answer", BeforeToolCall, json!({"misbehave": "invalid-json"})),
         ("invalid-answer", AfterToolCall, json!({"misbehave": "invalid-json"})),
         ("invalid-answer", CustomEvent, json!({"misbehave": "invalid-json"})),
