@@ -20,7 +20,7 @@ const NOTED: &str = "host/engine/benches/instructions.txt";
 const TOLERANCE: u64 = 3;
 
 /// Events that are counted, and those of the run that is taken off, which starts up all the same.
-const EVENTS: [u64; 2] = [1_200, 200];
+const EVENTS: [u64; 2] = [600, 100];
 
 /// The table of budgets, what the kernel is asked in steady state, and the distributions. All is built with the release
 /// profile, wasmtime too.
