@@ -25,9 +25,9 @@ pub(crate) fn run(args: &CacheArgs) -> Result<Exit, Stop> {
         anyhow!("the compiled code in {} cannot be {does}: {error}", quoted(&folder.to_string_lossy()))
     })?;
     if args.json {
-        output::print_json(&as_json(&folder, &found, args.clear))?
+        output::print_json(&as_json(&folder, &found, args.clear))?;
     } else {
-        output::print(&as_text(&folder, &found, args.clear))?
+        output::print(&as_text(&folder, &found, args.clear))?;
     }
     Ok(Exit::Done)
 }
