@@ -445,7 +445,9 @@ impl Shared {
         streak.failures += 1;
         streak.for_time |= failure.kind.is_wall_time();
         life.failures.insert((plugin.name().to_owned(), observes), streak);
-        if streak.failures == FAILURES_TO_TRIP {
+        // Once, though it may be tripped twice: as one that answers, and as one that observes.
+        let told = life.streak(plugin, !observes).failures >= FAILURES_TO_TRIP;
+        if streak.failures == FAILURES_TO_TRIP && !told {
             let name = plugin.name();
             life.notices.push(format!(
                 "the plugin {name} failed {FAILURES_TO_TRIP} times in a row (it {failure}) and is not asked again in this \
