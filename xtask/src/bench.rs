@@ -16,8 +16,9 @@ use crate::{
 /// Where the instructions of an event are noted, as `KIND COUNT` lines.
 const NOTED: &str = "host/engine/benches/instructions.txt";
 
-/// What a count may differ from what was noted, in hundredths: hash maps are seeded anew in each process.
-const TOLERANCE: u64 = 3;
+/// How much more than noted a count may be, in hundredths: hash maps are seeded anew in each process, and the thread that
+/// writes the log takes what comes.
+const TOLERANCE: u64 = 10;
 
 /// Events that are counted, and those of the run that is taken off, which starts up all the same.
 const EVENTS: [u64; 2] = [600, 100];
