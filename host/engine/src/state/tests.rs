@@ -282,6 +282,24 @@ fn no_number_of_keys_makes_the_host_remember_more_than_the_quota() {
 }
 
 #[test]
+fn the_absent_keys_that_are_remembered_may_fill_the_quota_and_no_more() {
+    let mut view = Committed::default().view(10, 0);
+    assert_eq!(view.get(Scope::Plugin, "ten-bytes!"), Ok(None));
+    assert!(!view.clone().into_parts().1.incomplete);
+    assert_eq!(view.get(Scope::Plugin, "k"), Ok(None));
+    assert!(view.into_parts().1.incomplete);
+}
+
+#[test]
+fn what_is_over_a_lowered_quota_may_be_replaced_by_as_much_or_less_but_not_by_more() {
+    let mut committed = Committed::default();
+    committed.plugin.put("k", Stored { value: b"123".to_vec(), expires: None });
+    let mut view = committed.view(1, 0);
+    let mut set = |value: &[u8]| view.set(Scope::Plugin, "k", value.to_vec(), None);
+    assert_eq!((set(b"456"), set(b"1234"), set(b"7")), (Ok(()), Err(StateError::QuotaExceeded), Ok(())));
+}
+
+#[test]
 fn a_state_that_cannot_be_read_is_unavailable_and_is_read_once() {
     let reads = Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counted = Arc::clone(&reads);

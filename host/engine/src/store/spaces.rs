@@ -185,3 +185,6 @@ pub(super) fn forget_old_sessions(connection: &Connection, now: Time) -> rusqlit
         let _ = super::run(connection, "ROLLBACK");
     })
 }
+
+#[cfg(test)]
+mod tests;
