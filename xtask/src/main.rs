@@ -1,9 +1,10 @@
-//! The developer's commands: `cargo xtask plugins | demo | test | bench | instructions | ci`. Each does all its own set-up and says what
-//! it does. Standard library only, so that the first of them starts within seconds of a clone.
+//! The developer's commands: `cargo xtask plugins | demo | test | bench | instructions | fuzz | ci`. Each does all its own
+//! set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod bench;
 mod checks;
 mod demo;
+mod fuzz;
 mod plugins;
 mod workspace;
 
@@ -21,7 +22,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 7] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -42,6 +43,11 @@ const TASKS: [Task; 6] = [
         name: "instructions",
         help: "count the instructions of an event and compare them with what was noted; `--note` notes them",
         run: bench::instructions,
+    },
+    Task {
+        name: "fuzz",
+        help: "give every fuzz target five minutes; `fuzz 60 loader log` gives these two one minute each",
+        run: fuzz::fuzz,
     },
     Task {
         name: "ci",

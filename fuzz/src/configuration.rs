@@ -1,0 +1,46 @@
+//! TOML: the configuration with the agent's section, editing it, and scripts of the scripted provider.
+
+use crate::lab;
+use hookhost::allowlist::{Config, Digest, Entry, Layer, Places, Source, allow};
+use hookhost_agent::config::AgentSection;
+use hookhost_agent::provider::scripted::Script;
+use std::path::Path;
+
+/// Text as each kind of TOML that is read.
+pub fn configuration(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _ = Script::parse(text, Path::new("/home/user/script.toml"));
+    for layer in [Layer::User, Layer::Project, Layer::Chosen] {
+        let source = Source::new("/home/user/hookhost.toml", layer);
+        match Config::parse(text, &source, &["agent"]) {
+            Ok(config) => {
+                if let Ok(Some(agent)) = config.section::<AgentSection>("agent") {
+                    let _ = (agent.agent_config(Path::new("/work"), "m"), agent.key_variables());
+                }
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    lab::with(|lab| edit(lab.folder(), text));
+}
+
+/// Adds an entry to the file: what is there stays, and what is written can be read.
+fn edit(folder: &Path, text: &str) {
+    let file = folder.join("hookhost.toml");
+    std::fs::write(&file, text).expect("a file");
+    let wasm = folder.join("new.wasm");
+    std::fs::write(&wasm, "").expect("a file");
+    let entry = Entry::new("a-new-one", wasm, Digest::of_bytes(b"new"));
+    let places = Places { config: folder.to_owned(), state: folder.to_owned(), home: None };
+    let written = allow(&file, &entry, &places, &["agent"]);
+    let after = std::fs::read_to_string(&file).expect("a file");
+    match written {
+        Ok(_) => {
+            let source = Source { file, layer: Layer::Chosen, home: places.home };
+            let config = Config::parse(&after, &source, &["agent"]).expect("what was written can be read");
+            assert_eq!(config.entry("a-new-one").expect("the new entry").digest, entry.digest);
+            assert!(after.starts_with(text) || text.contains("a-new-one"), "the file was changed elsewhere");
+        }
+        Err(_) => assert_eq!(after, text, "what was refused has changed the file"),
+    }
+}

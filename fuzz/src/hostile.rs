@@ -1,0 +1,46 @@
+//! Plugins that do what the bytes say, beside one that refuses every tool call: whatever they do, it is refused.
+
+use crate::guest::{ALL, EVENTS, Script};
+use crate::lab::{self, Lab};
+use hookhost::GateOutcome;
+use hookhost::allowlist::{Entry, OnFailure};
+use hookhost::contract::ToolOrigin;
+use hookhost::event::EventKind;
+
+/// A plugin that does what the bytes say. By the first, it is also one with a set-up and tools.
+pub fn hostile(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    let Ok(script) = Script::read(bytes) else { return };
+    lab::with(|lab| {
+        let contract = if kind % 8 == 0 { &ALL } else { &EVENTS };
+        let mut stranger = lab.entry("stranger", &script.component(contract));
+        // Else its failures alone would do.
+        stranger.on_failure = (kind % 2 == 0).then_some(OnFailure::Skip);
+        // What refuses its configuration is not loaded.
+        if lab.take_up(&[stranger, witness(lab)]).is_err() {
+            return;
+        }
+        let session = lab.session();
+        lab.dispatch_all(&session);
+        let arguments = serde_json::json!({ "path": "a.txt", "content": "b" });
+        let call = session.tool_call("call-1", "write_file", &arguments, ToolOrigin::Builtin);
+        match lab.runtime.block_on(session.before_tool_call(call)).outcome {
+            GateOutcome::Rejected(rejection) => assert!(!rejection.to_string().is_empty()),
+            other => panic!("what a plugin has refused goes on: {other:?}"),
+        }
+    });
+}
+
+/// Refuses every tool call.
+fn witness(lab: &Lab) -> Entry {
+    const ADDRESS: u16 = 16;
+    // The sixth case of `tool-call-verdict`; then its refusal: a reason of 7 bytes at address 64, and nothing more.
+    let mut memory = vec![0; 64];
+    memory[usize::from(ADDRESS)] = 5;
+    memory[usize::from(ADDRESS) + 4] = 64;
+    memory[usize::from(ADDRESS) + 8] = 7;
+    memory.extend(b"refused");
+    let mut entry = lab.entry("witness", &Script::answering(ADDRESS, memory).component(&EVENTS));
+    entry.events = Some([EventKind::BeforeToolCall].into());
+    entry
+}

@@ -1,0 +1,122 @@
+//! A host that takes up whatever plugins it is given, and the events that it is asked about.
+
+use hookhost::allowlist::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::capability::{Model, ModelRequest};
+use hookhost::event::EventKind;
+use hookhost::session::{DispatchOptions, SessionSpec, ToolSpec};
+use hookhost::{Host, Session};
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// A payload of each event, as lines of `EVENT JSON`.
+pub(crate) const EVENTS: &str = include_str!("events.txt");
+
+pub(crate) struct Lab {
+    pub(crate) runtime: Runtime,
+    pub(crate) host: Host,
+    folder: TempDir,
+    used: u32,
+}
+
+/// Runs `work` in this thread's lab. It is made anew now and then, so that its log does not grow for ever.
+pub(crate) fn with<T>(work: impl FnOnce(&mut Lab) -> T) -> T {
+    const OFTEN: u32 = 500;
+    thread_local!(static LAB: RefCell<Option<Lab>> = const { RefCell::new(None) });
+    LAB.with_borrow_mut(|lab| {
+        if lab.as_ref().is_none_or(|lab| lab.used >= OFTEN) {
+            *lab = None;
+        }
+        let lab = lab.get_or_insert_with(Lab::new);
+        lab.used += 1;
+        work(lab)
+    })
+}
+
+/// Says again what it is told.
+struct Echo;
+
+impl Model for Echo {
+    fn complete<'a>(
+        &'a self,
+        _: &'a str,
+        request: ModelRequest,
+    ) -> futures_util::future::BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move { Ok(request.input) })
+    }
+}
+
+impl Lab {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let folder = tempfile::tempdir().expect("a folder");
+        let builder = Host::builder(config(&[])).model(Arc::new(Echo)).store(folder.path().join("log.db"));
+        let host = runtime.block_on(builder.build()).expect("an empty host");
+        Self { runtime, host, folder, used: 0 }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// An entry of a plugin with every grant that reaches nothing outside, and small limits.
+    pub(crate) fn entry(&self, name: &str, component: &[u8]) -> Entry {
+        let path = self.folder.path().join(format!("{name}.wasm"));
+        std::fs::write(&path, component).expect("a file");
+        let mut entry = Entry::new(name, path, Digest::of_bytes(component));
+        let grants = &mut entry.grants;
+        grants.state = Some(StateGrant::default());
+        grants.model = Some(ModelGrant { name: "echo".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+        (grants.transcript, grants.approve, grants.audit, grants.clock, grants.random) = (true, true, true, true, true);
+        entry.limits.fuel = NonZeroU64::MIN.saturating_add(1_000_000);
+        entry.limits.compute = Duration::from_millis(100);
+        entry.limits.deadline = Duration::from_millis(200);
+        entry
+    }
+
+    /// Takes up these plugins in place of the others; where one cannot be loaded, the sentence that says so.
+    pub(crate) fn take_up(&self, entries: &[Entry]) -> Result<(), String> {
+        let taken = self.runtime.block_on(self.host.reload(&config(entries)));
+        taken.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        let mut spec = SessionSpec::new("fuzz", Path::new("/work"));
+        let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
+        spec.tools = vec![ToolSpec { name: "write_file".into(), input_schema: schema }];
+        self.host.open_session(spec).expect("a session")
+    }
+
+    /// Settles one event; what the payload says may be anything.
+    pub(crate) fn dispatch(&self, session: &Session, event: EventKind, payload: Value) {
+        let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
+        if let Ok(settled) = self.runtime.block_on(session.dispatch_event(event, payload, options)) {
+            let record = serde_json::to_string(&settled.record).expect("a record is JSON");
+            assert!(record.len() > 2);
+        }
+    }
+
+    /// Settles one event of each kind.
+    pub(crate) fn dispatch_all(&self, session: &Session) {
+        for line in EVENTS.lines() {
+            let (event, payload) = read_event(line).expect("an event and its payload");
+            self.dispatch(session, event, payload);
+        }
+    }
+}
+
+/// Reads `EVENT JSON`.
+pub(crate) fn read_event(line: &str) -> Option<(EventKind, Value)> {
+    let (event, payload) = line.split_once(' ')?;
+    Some((EventKind::from_name(event)?, serde_json::from_str(payload).ok()?))
+}
+
+fn config(entries: &[Entry]) -> Config {
+    let settings = Settings { concurrent_calls: NonZeroU32::MIN.saturating_add(1), ..Settings::default() };
+    Config::from_entries(entries.to_vec(), settings).expect("entries that may be")
+}

@@ -1,0 +1,34 @@
+//! Fuzz targets, as functions of bytes: whatever these are, none may panic, abort, or take long.
+//!
+//! The fuzzer calls them from `fuzz_targets/`; the tests of this crate call them with what is in `corpus/`, so that what
+//! once fell out stays mended. `cargo xtask fuzz` runs the fuzzer; `docs/contributing.md` tells how.
+
+mod configuration;
+mod guest;
+mod hostile;
+mod lab;
+mod loader;
+mod log;
+mod payload;
+mod provider;
+
+pub use configuration::configuration;
+pub use hostile::hostile;
+pub use loader::{components, loader};
+pub use log::log;
+pub use payload::payload;
+pub use provider::provider;
+
+/// A target by its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const TARGETS: [Target; 7] = [
+    ("loader", loader),
+    ("components", components),
+    ("hostile", hostile),
+    ("configuration", configuration),
+    ("payload", payload),
+    ("provider", provider),
+    ("log", log),
+];

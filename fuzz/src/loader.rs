@@ -1,0 +1,55 @@
+//! Files that may be plugins: described, loaded, and asked about events where they can be.
+
+use crate::guest::{ALL, EVENTS};
+use crate::lab::{self, Lab};
+use arbitrary::Unstructured;
+use wasm_smith::{Component, Config, Module};
+
+/// Bytes as a plugin's file.
+pub fn loader(bytes: &[u8]) {
+    lab::with(|lab| load(lab, bytes));
+}
+
+/// Components that `wasm-smith` makes of the bytes: any, or one with all that the contract has and any code.
+pub fn components(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    let mut bytes = Unstructured::new(bytes);
+    let component = if kind % 2 == 0 {
+        Component::new(small(), &mut bytes).map(|component| component.to_bytes())
+    } else {
+        let contract = if kind % 16 == 1 { &ALL } else { &EVENTS };
+        let config = Config { module_shape: Some(contract.shape.clone()), disallow_traps: kind % 4 == 1, ..small() };
+        Module::new(config, &mut bytes).map(|module| contract.component(module.to_bytes()))
+    };
+    if let Ok(component) = component {
+        lab::with(|lab| load(lab, &component));
+    }
+}
+
+/// What wasmtime compiles for plugins, and no more of it than is quickly compiled.
+fn small() -> Config {
+    Config {
+        custom_page_sizes_enabled: false,
+        exceptions_enabled: false,
+        gc_enabled: false,
+        memory64_enabled: false,
+        max_memory32_bytes: 1 << 22,
+        reference_types_enabled: false,
+        relaxed_simd_enabled: false,
+        tail_call_enabled: false,
+        threads_enabled: false,
+        ..Config::default()
+    }
+}
+
+fn load(lab: &Lab, component: &[u8]) {
+    let described = hookhost::plugin::inspect(component);
+    let taken = lab.take_up(&[lab.entry("stranger", component)]);
+    match &taken {
+        Ok(()) => assert!(described.is_ok(), "what loads can be described"),
+        Err(why) => assert!(!why.is_empty()),
+    }
+    if taken.is_ok() {
+        lab.dispatch_all(&lab.session());
+    }
+}

@@ -1,0 +1,43 @@
+//! Audit logs: exports, and databases.
+
+use crate::guest::{EVENTS, Script};
+use crate::lab;
+use hookhost::audit::{Entry, Line, Log, LogError, verify};
+use hookhost::replay::replay;
+
+/// Bytes as an audit log: read, verified, and asked about again.
+pub fn log(bytes: &[u8]) {
+    for line in String::from_utf8_lossy(bytes).lines().take(64) {
+        let _ = Entry::from_json(line);
+        if let Ok(line) = Line::parse(line) {
+            let _ = line.entry();
+        }
+    }
+    lab::with(|lab| {
+        let file = lab.folder().join("read.jsonl");
+        std::fs::write(&file, bytes).expect("a file");
+        let log = match Log::open(&file) {
+            Ok(log) => log,
+            Err(error) => return assert!(!error.to_string().is_empty()),
+        };
+        let _ = lines(&log);
+        if let Ok(report) = verify(&log, None) {
+            assert!(report.is_sound() || report.flaws.iter().all(|flaw| !flaw.to_string().is_empty()));
+        }
+        if lab.host.plugins().is_empty() {
+            let quiet = Script::answering(16, Vec::new());
+            lab.take_up(&[lab.entry("quiet", &quiet.component(&EVENTS))]).expect("a plugin of the contract");
+        }
+        let _ = lab.runtime.block_on(replay(&lab.host, &log, |compared| {
+            assert!(serde_json::to_string(compared).expect("a comparison is JSON").len() > 2);
+        }));
+    });
+}
+
+fn lines(log: &Log) -> Result<u64, LogError> {
+    let mut read = 0;
+    for line in log.lines()? {
+        read += u64::from(line.is_ok_and(|line| line.entry().is_ok()));
+    }
+    Ok(read + log.last()?)
+}

@@ -1,0 +1,22 @@
+//! Payloads of events, as `hookhost dispatch` takes them.
+
+use crate::guest::{EVENTS, Script};
+use crate::lab;
+use hookhost::event::EventKind;
+use serde_json::Value;
+
+/// `EVENT JSON`: an event, and what it is said to carry. A plugin hears it that objects to nothing.
+pub fn payload(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Some((event, payload)) = text.split_once(' ') else { return };
+    let Some(event) = EventKind::from_name(event) else { return };
+    let Ok(payload) = serde_json::from_str::<Value>(payload) else { return };
+    lab::with(|lab| {
+        if lab.host.plugins().is_empty() {
+            // Zeros are the first case of every verdict, and an empty list.
+            let quiet = Script::answering(16, Vec::new());
+            lab.take_up(&[lab.entry("quiet", &quiet.component(&EVENTS))]).expect("a plugin of the contract");
+        }
+        lab.dispatch(&lab.session(), event, payload);
+    });
+}

@@ -1,0 +1,89 @@
+//! Answers of model servers, from a server on this machine.
+
+use crate::lab;
+use futures_util::StreamExt as _;
+use hookhost_agent::message::Message;
+use hookhost_agent::provider::anthropic::Anthropic;
+use hookhost_agent::provider::openai::OpenAi;
+use hookhost_agent::provider::{Delta, Endpoint, Provider, Request, Timeouts};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Bytes as an answer. The first says of which protocol, and whether they are the whole answer or its body.
+pub fn provider(bytes: &[u8]) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let head: &[u8] = if kind & 2 == 0 {
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+    } else {
+        b"HTTP/1.1 "
+    };
+    *SERVER.answer.lock().unwrap_or_else(PoisonError::into_inner) = [head, bytes].concat();
+    let timeouts = Timeouts { connect: Duration::from_secs(5), idle: Duration::from_secs(5) };
+    let endpoint = Endpoint::new("local", &SERVER.url, None, timeouts).expect("an endpoint");
+    let provider: Box<dyn Provider> =
+        if kind & 1 == 0 { Box::new(Anthropic::new(endpoint)) } else { Box::new(OpenAi::new(endpoint)) };
+    lab::with(|lab| lab.runtime.block_on(answer(&*provider)));
+}
+
+async fn answer(provider: &dyn Provider) {
+    let request = Request {
+        model: "m".into(),
+        system_prompt: String::new(),
+        messages: vec![Message::User { text: "Hello".into() }],
+        reminders: Vec::new(),
+        tools: Vec::new(),
+        max_output_tokens: 100,
+    };
+    let mut deltas = match provider.send(request).await {
+        Ok(deltas) => deltas,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let mut over = false;
+    while let Some(delta) = deltas.next().await {
+        assert!(!over, "{delta:?} came behind the end");
+        over = matches!(delta, Err(_) | Ok(Delta::Stop(_)));
+    }
+    assert!(over, "an answer ends with a stop or an error");
+}
+
+struct Server {
+    url: String,
+    answer: Mutex<Vec<u8>>,
+}
+
+static SERVER: LazyLock<Server> = LazyLock::new(|| {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            // Whoever asks may hang up.
+            let _ = serve(connection);
+        }
+    });
+    Server { url, answer: Mutex::default() }
+});
+
+/// Reads a request, and sends the answer.
+fn serve(mut connection: TcpStream) -> std::io::Result<()> {
+    let (mut request, mut chunk) = (Vec::new(), [0; 4096]);
+    while !is_whole(&request) {
+        match connection.read(&mut chunk)? {
+            0 => return Ok(()),
+            read => request.extend_from_slice(&chunk[..read]),
+        }
+    }
+    let answer = SERVER.answer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    connection.write_all(&answer)?;
+    connection.shutdown(std::net::Shutdown::Write)
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
+    body.len() >= length.unwrap_or(0)
+}

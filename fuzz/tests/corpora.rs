@@ -1,0 +1,32 @@
+//! What the fuzzer has found interesting, and what once fell out, on the toolchain that everything else is built with.
+
+use hookhost_fuzz::TARGETS;
+use std::path::Path;
+
+/// Gives a target all of its corpus.
+fn replay(name: &str) {
+    let (_, target) = TARGETS.iter().find(|(target, _)| *target == name).expect("a target");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut count = 0;
+    for file in files {
+        let path = file.expect("an entry").path();
+        println!("{}", path.display());
+        target(&std::fs::read(&path).expect("a file"));
+        count += 1;
+    }
+    assert!(count > 0, "{} is empty", folder.display());
+}
+
+macro_rules! targets {
+    ($($target:ident)*) => {
+        $(#[test] fn $target() { replay(stringify!($target)); })*
+
+        #[test]
+        fn every_target_is_replayed() {
+            assert_eq!(TARGETS.map(|(name, _)| name), [$(stringify!($target)),*]);
+        }
+    };
+}
+
+targets!(loader components hostile configuration payload provider log);

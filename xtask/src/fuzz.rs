@@ -1,0 +1,64 @@
+//! Fuzzing: every target for as long as it is told.
+
+use std::{fs, process::Command};
+
+use crate::{
+    Outcome,
+    workspace::{Workspace, run, say},
+};
+
+/// The toolchain that has what a fuzzer needs. The names of its packages are what its users type.
+const TOOLCHAIN: &str = "+nightly";
+
+/// Seconds for each target, where none are given.
+const SECONDS: u64 = 300;
+
+/// `[SECONDS] [TARGET…]`. What is found goes to `target/fuzz/corpus`; what breaks a target, to `fuzz/artifacts`.
+pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let (seconds, wanted) = match arguments.split_first() {
+        Some((first, wanted)) if first.parse::<u64>().is_ok() => (first.parse().unwrap_or(SECONDS), wanted),
+        _ => (SECONDS, arguments),
+    };
+    let targets = targets(workspace)?;
+    if let Some(unknown) = wanted.iter().find(|wanted| !targets.contains(wanted)) {
+        return Err(format!("there is no target `{unknown}`; there are {}", targets.join(", ")));
+    }
+    let version = Command::new("cargo").args([TOOLCHAIN, "fuzz", "--version"]).output();
+    if !version.is_ok_and(|version| version.status.success()) {
+        return Err("cargo-fuzz and a nightly toolchain are needed: \
+            `rustup toolchain install nightly && cargo install cargo-fuzz --locked`"
+            .into());
+    }
+    let mut broken = Vec::new();
+    for target in targets.iter().filter(|target| wanted.is_empty() || wanted.contains(target)) {
+        let found = workspace.target.join("fuzz/corpus").join(target);
+        fs::create_dir_all(&found).map_err(|error| format!("cannot make {}: {error}", found.display()))?;
+        let mut fuzz = Command::new("cargo");
+        // Our code has no `unsafe`, so that what an address sanitizer sees is not ours; without it there are three times
+        // as many runs, and compiled guests have the address space that they reserve.
+        fuzz.args([TOOLCHAIN, "fuzz", "run", "--sanitizer", "none", "--features", "libfuzzer", target]);
+        fuzz.arg(&found).arg(workspace.root.join("fuzz/corpus").join(target));
+        fuzz.args(["--", "-timeout=30", "-rss_limit_mb=4096", &format!("-max_total_time={seconds}")]);
+        fuzz.current_dir(&workspace.root).env("CARGO_TARGET_DIR", workspace.target.join("fuzz"));
+        // Cargo's own variables name the toolchain that this was built with.
+        fuzz.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+        if let Err(why) = run(&format!("fuzzing {target} for {seconds} s"), &mut fuzz) {
+            say(&why);
+            broken.push(target.as_str());
+        }
+    }
+    if broken.is_empty() { Ok(()) } else { Err(format!("broken, see fuzz/artifacts: {}", broken.join(", "))) }
+}
+
+/// The targets that there are.
+fn targets(workspace: &Workspace) -> Outcome<Vec<String>> {
+    let folder = workspace.root.join("fuzz/fuzz_targets");
+    let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", folder.display());
+    let mut targets = Vec::new();
+    for file in fs::read_dir(&folder).map_err(unreadable)? {
+        let path = file.map_err(unreadable)?.path();
+        targets.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
+    }
+    targets.sort();
+    Ok(targets)
+}
