@@ -151,7 +151,7 @@ fn what_cannot_be_loaded_cannot_be_allowed() {
     user.write("mute.wasm", wat::parse_str("(component)").unwrap());
     user.run(["allow", "core.wasm", "--yes"]).expect(5, &["core.wasm is a core WebAssembly module"]);
     user.run(["allow", "mute.wasm", "--yes"]).expect(5, &["mute.wasm cannot be allowed: it exports no event"]);
-    user.run(["allow", "gone.wasm", "--yes"]).expect(5, &["gone.wasm cannot be read"]);
+    user.run(["allow", "gone.wasm", "--yes"]).expect(5, &["gone.wasm does not exist; give the path"]);
     assert!(!user.config_file().exists());
 }
 

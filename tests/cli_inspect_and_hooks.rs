@@ -74,7 +74,7 @@ fn inspect_describes_what_cannot_be_loaded_and_ends_with_5() {
     assert!(ended.stdout.contains("types"), "{ended:#?}");
     user.write("text.wasm", "hello");
     user.run(["inspect", "text.wasm"]).expect(5, &["text.wasm is not WebAssembly"]);
-    user.run(["inspect", "gone.wasm"]).expect(5, &["gone.wasm cannot be read"]);
+    user.run(["inspect", "gone.wasm"]).expect(5, &["gone.wasm does not exist; give the path"]);
 }
 
 #[test]

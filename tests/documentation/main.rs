@@ -3,5 +3,8 @@
 mod embedding;
 mod guide;
 mod readme;
+mod security;
 mod using;
+#[path = "../wat_plugin/mod.rs"]
+mod wat_plugin;
 mod writing_plugins;

@@ -2,28 +2,32 @@
 
 /// The parts that tests bend. The default is what the contract says; its `handle` traps.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WatPlugin {
+pub(crate) struct WatPlugin<'a> {
+    /// What it imports beside types; nothing of it is used.
+    pub(crate) import: Option<&'a str>,
     /// The exported interface.
-    pub(crate) interface: &'static str,
+    pub(crate) interface: &'a str,
     /// Fields behind those of `session`.
-    pub(crate) more_session: &'static str,
+    pub(crate) more_session: &'a str,
     /// The case `reject` of the verdict.
-    pub(crate) reject: &'static str,
+    pub(crate) reject: &'a str,
 }
 
-impl Default for WatPlugin {
+impl Default for WatPlugin<'_> {
     fn default() -> Self {
-        Self { interface: "prompt-submit", more_session: "", reject: r#"(case "reject" $refusal)"# }
+        Self { import: None, interface: "prompt-submit", more_session: "", reject: r#"(case "reject" $refusal)"# }
     }
 }
 
-impl WatPlugin {
+impl WatPlugin<'_> {
     pub(crate) fn build(self) -> Vec<u8> {
-        let Self { interface, more_session, reject } = self;
+        let Self { import, interface, more_session, reject } = self;
+        let import = import.map(|name| format!(r#"(import "{name}" (instance))"#)).unwrap_or_default();
         // Each field more that is no text is one parameter more of the core function.
         let more_parameters = "i32 ".repeat(more_session.matches("(field").count());
         let text = format!(
             r#"(component
+                {import}
                 (import "hookhost:hooks/types@0.1.0" (instance $types
                     (type $session-record (record
                         (field "id" string) (field "agent" string) (field "turn" u32) (field "depth" u32)

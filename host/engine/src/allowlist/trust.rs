@@ -45,7 +45,9 @@ impl TrustStore {
         Self { folder: places.state.clone() }
     }
 
-    fn file(&self) -> PathBuf {
+    /// Where it is kept; the file need not exist.
+    #[must_use]
+    pub fn file(&self) -> PathBuf {
         self.folder.join("trust.json")
     }
 

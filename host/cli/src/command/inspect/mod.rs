@@ -43,8 +43,14 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Stop> {
 /// A file's bytes, and what they are.
 pub(super) fn read(wasm: &Path) -> Result<(Vec<u8>, Inspection), Stop> {
     let shown = wasm.display();
-    let bytes =
-        hookhost::plugin::read(wasm).map_err(|error| Stop::not_loaded(anyhow!("{shown} cannot be read: {error}")))?;
+    let bytes = hookhost::plugin::read(wasm).map_err(|error| {
+        Stop::not_loaded(match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                anyhow!("{shown} does not exist; give the path of a plugin's .wasm file, as its build printed it")
+            }
+            _ => anyhow!("{shown} cannot be read: {error}"),
+        })
+    })?;
     let inspection = inspect(&bytes).map_err(|problem| Stop::not_loaded(anyhow!("{shown} {problem}")))?;
     Ok((bytes, inspection))
 }

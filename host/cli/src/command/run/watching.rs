@@ -7,19 +7,19 @@ use crate::args::ConfigArgs;
 use crate::{configuration, loading};
 use anyhow::anyhow;
 use hookhost::Host;
-use hookhost::allowlist::{Config, FILE_NAME, ProjectFile};
+use hookhost::allowlist::{Config, FILE_NAME, ProjectFile, TrustStore};
 use hookhost_agent::agent::{AgentEvent, Reporter};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// How long what could not be taken up is left before it is tried again: it may count without having changed, once the user
-/// has approved it.
+/// How often the record of approvals is looked at while there is something that could not be taken up: that may count
+/// without having changed. It is not watched, since the log stands in the same folder and changes all the time.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long nothing must have changed before the files are read: an editor, or `hookhost allow`, writes more than once.
@@ -72,13 +72,23 @@ async fn follow(
     reporter: Arc<dyn Reporter>,
 ) {
     let mut last_problem: Option<String> = None;
+    // What has changed between loading and watching is not told of.
+    watched.changed.notify_one();
+    let mut approved = Approvals::now();
     loop {
         let changed = watched.changed.notified();
         match last_problem {
             None => changed.await,
-            Some(_) => drop(tokio::time::timeout(AGAIN, changed).await),
+            Some(_) => {
+                let noticed = tokio::time::timeout(AGAIN, changed).await.is_ok();
+                if !noticed && Approvals::now() == approved {
+                    continue;
+                }
+            }
         }
         while tokio::time::timeout(QUIET, watched.changed.notified()).await.is_ok() {}
+        // Before the files: what is approved from here on is looked at next.
+        approved = Approvals::now();
         let taken_up = match loading::config_again(&args, &workspace, &loaded) {
             Ok(config) => loading::reload(&host, &config).await.map(|changes| (config, changes)),
             Err(stop) => Err(stop),
@@ -100,6 +110,21 @@ async fn follow(
                 }
             }
         }
+    }
+}
+
+/// When something was last approved, or no more.
+#[derive(PartialEq, Eq)]
+struct Approvals(Option<(SystemTime, u64)>);
+
+impl Approvals {
+    fn now() -> Self {
+        let file = configuration::places().ok().map(|places| TrustStore::of(&places).file());
+        let stamp = |file: PathBuf| {
+            let metadata = std::fs::metadata(file).ok()?;
+            Some((metadata.modified().ok()?, metadata.len()))
+        };
+        Self(file.and_then(stamp))
     }
 }
 
