@@ -29,10 +29,27 @@ struct Signature {
 }
 
 /// Of one that hears every event, is set up, and brings tools.
-pub(crate) static ALL: LazyLock<Contract> = LazyLock::new(|| Contract::without(&[]));
+pub(crate) static ALL: LazyLock<Contract> = LazyLock::new(|| Contract::of(|_| true));
 
 /// Of one that hears every event, and no more: it is not asked while it is loaded.
-pub(crate) static EVENTS: LazyLock<Contract> = LazyLock::new(|| Contract::without(&["setup", "tools"]));
+pub(crate) static EVENTS: LazyLock<Contract> =
+    LazyLock::new(|| Contract::of(|export| !["setup", "tools"].contains(&export)));
+
+/// Of one that hears one event of each shape, which is compiled in a fraction of the time.
+pub(crate) static FEW: LazyLock<Contract> = LazyLock::new(|| {
+    Contract::of(|export| ["session-start", "prompt-submit", "before-tool-call", "task-complete"].contains(&export))
+});
+
+impl Contract {
+    /// Most of the time one that is quickly compiled, as the first of the bytes says.
+    pub(crate) fn by(kind: u8) -> &'static Self {
+        match kind / 2 % 16 {
+            0 => &ALL,
+            1 | 2 => &EVENTS,
+            _ => &FEW,
+        }
+    }
+}
 
 const MEMORY: &str = "memory";
 const REALLOC: &str = "cabi_realloc";
@@ -245,15 +262,13 @@ fn number(of: Option<Number>, ty: ValType, function: &mut Function) {
 
 impl Contract {
     /// Reads the contract of the repository.
-    fn without(exports: &[&str]) -> Self {
+    fn of(has: impl Fn(&str) -> bool) -> Self {
         let mut resolve = Resolve::default();
         let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
         let (package, _) = resolve.push_dir(&wit).expect("the contract");
         let world = resolve.select_world(&[package], Some("all-events")).expect("the world of all events");
         let left_out = |resolve: &Resolve, item: &WorldItem| match item {
-            WorldItem::Interface { id, .. } => {
-                resolve.interfaces[*id].name.as_deref().is_some_and(|name| exports.contains(&name))
-            }
+            WorldItem::Interface { id, .. } => resolve.interfaces[*id].name.as_deref().is_some_and(|name| !has(name)),
             _ => false,
         };
         let mut of_world = std::mem::take(&mut resolve.worlds[world].exports);

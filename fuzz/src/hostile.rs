@@ -1,19 +1,18 @@
 //! Plugins that do what the bytes say, beside one that refuses every tool call: whatever they do, it is refused.
 
-use crate::guest::{ALL, EVENTS, Script};
+use crate::guest::{Contract, FEW, Script};
 use crate::lab::{self, Lab};
 use hookhost::GateOutcome;
 use hookhost::allowlist::{Entry, OnFailure};
 use hookhost::contract::ToolOrigin;
 use hookhost::event::EventKind;
 
-/// A plugin that does what the bytes say. By the first, it is also one with a set-up and tools.
+/// A plugin that does what the bytes say. The first says which contract it has, and whether its failures count.
 pub fn hostile(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let Ok(script) = Script::read(bytes) else { return };
     lab::with(|lab| {
-        let contract = if kind % 8 == 0 { &ALL } else { &EVENTS };
-        let mut stranger = lab.entry("stranger", &script.component(contract));
+        let mut stranger = lab.entry("stranger", &script.component(Contract::by(*kind)));
         // Else its failures alone would do.
         stranger.on_failure = (kind % 2 == 0).then_some(OnFailure::Skip);
         // What refuses its configuration is not loaded.
@@ -40,7 +39,7 @@ fn witness(lab: &Lab) -> Entry {
     memory[usize::from(ADDRESS) + 4] = 64;
     memory[usize::from(ADDRESS) + 8] = 7;
     memory.extend(b"refused");
-    let mut entry = lab.entry("witness", &Script::answering(ADDRESS, memory).component(&EVENTS));
+    let mut entry = lab.entry("witness", &Script::answering(ADDRESS, memory).component(&FEW));
     entry.events = Some([EventKind::BeforeToolCall].into());
     entry
 }

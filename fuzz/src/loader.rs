@@ -1,6 +1,6 @@
 //! Files that may be plugins: described, loaded, and asked about events where they can be.
 
-use crate::guest::{ALL, EVENTS};
+use crate::guest::Contract;
 use crate::lab::{self, Lab};
 use arbitrary::Unstructured;
 use wasm_smith::{Component, Config, Module};
@@ -17,7 +17,7 @@ pub fn components(bytes: &[u8]) {
     let component = if kind % 2 == 0 {
         Component::new(small(), &mut bytes).map(|component| component.to_bytes())
     } else {
-        let contract = if kind % 16 == 1 { &ALL } else { &EVENTS };
+        let contract = Contract::by(*kind);
         let config = Config { module_shape: Some(contract.shape.clone()), disallow_traps: kind % 4 == 1, ..small() };
         Module::new(config, &mut bytes).map(|module| contract.component(module.to_bytes()))
     };

@@ -29,6 +29,8 @@ pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
             `rustup toolchain install nightly && cargo install cargo-fuzz --locked`"
             .into());
     }
+    // It has a target folder of its own.
+    workspace.unlock()?;
     let mut broken = Vec::new();
     for target in targets.iter().filter(|target| wanted.is_empty() || wanted.contains(target)) {
         let found = workspace.target.join("fuzz/corpus").join(target);

@@ -14,7 +14,7 @@ use crate::Outcome;
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Workspace {
@@ -35,7 +35,12 @@ impl Workspace {
             }
             Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", lock.display())),
         }
-        Ok(Self { root, target, _lock: file })
+        Ok(Self { root, target, lock: file })
+    }
+
+    /// Lets others use the target folder while this goes on for long without touching it.
+    pub(crate) fn unlock(&self) -> Outcome {
+        self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
     /// The cargo that runs us, in the workspace and with its target folder.
