@@ -26,7 +26,7 @@ fn inspect_tells_exports_imports_metadata_size_digest_and_what_it_needs() {
     assert_eq!(object["grants"][0], r#"state = { quota = "1MiB" }"#);
     assert_eq!((&object["configurable"], &object["tools"]), (&json!(true), &json!(true)));
     assert!(object["metadata"]["producers"]["processed-by"][0].as_str().unwrap().starts_with("wit-component "));
-    assert_eq!(object["metadata"]["stack"], 65536, "what the project template links with");
+    assert_eq!(object["metadata"]["stack"], 49152, "what the project template links with");
     assert_eq!(object["allowed"]["state"], "not-on-the-allowlist");
 
     let ended = user.run(["inspect", file.to_str().unwrap()]);
@@ -98,7 +98,7 @@ fn inspect_tells_what_a_large_stack_costs() {
             (data (i32.const 1048576) "behind the stack")))"#;
     user.write("large.wasm", wat::parse_str(text).unwrap());
     let text = user.run(["inspect", "large.wasm"]).stdout;
-    assert!(text.contains("1MiB, which is large") && text.contains("-zstack-size=65536"), "{text}");
+    assert!(text.contains("1MiB, which is large") && text.contains("-zstack-size=49152"), "{text}");
     // Data below the pointer: the stack is not first, and its size is not known.
     let text =
         r#"(component (core module (memory 17) (global (mut i32) (i32.const 1048576)) (data (i32.const 1024) "x")))"#;

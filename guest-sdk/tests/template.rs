@@ -84,7 +84,7 @@ fn check(component: &Path) {
     assert_eq!(exports, ["hookhost:hooks/before-tool-call@0.1.0", "hookhost:hooks/setup@0.1.0"]);
     let imports: Vec<_> = facts.imports.iter().filter(|name| name.starts_with("hookhost:")).collect();
     assert_eq!(imports, ["hookhost:hooks/types@0.1.0"]);
-    assert_eq!(facts.stack, Some(65536), "the stack is not 64 KiB");
+    assert_eq!(facts.stack, Some(49152), "the stack is not 48 KiB");
 }
 
 #[test]

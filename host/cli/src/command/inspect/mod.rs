@@ -129,7 +129,7 @@ fn allowed_in_words(allowed: &Allowed) -> String {
 }
 
 /// The stack that a plugin is linked with where it follows the project template, in bytes.
-const TEMPLATE_STACK: usize = 64 * 1024;
+const TEMPLATE_STACK: usize = 48 * 1024;
 
 fn stack_in_words(stack: usize) -> String {
     let size = entry::size(stack);
