@@ -22,11 +22,8 @@ pub fn provider(bytes: &[u8]) {
         b"HTTP/1.1 "
     };
     *SERVER.answer.lock().unwrap_or_else(PoisonError::into_inner) = [head, bytes].concat();
-    let timeouts = Timeouts { connect: Duration::from_secs(5), idle: Duration::from_secs(5) };
-    let endpoint = Endpoint::new("local", &SERVER.url, None, timeouts).expect("an endpoint");
-    let provider: Box<dyn Provider> =
-        if kind & 1 == 0 { Box::new(Anthropic::new(endpoint)) } else { Box::new(OpenAi::new(endpoint)) };
-    lab::with(|lab| lab.runtime.block_on(answer(&*provider)));
+    let provider: &dyn Provider = if kind & 1 == 0 { &SERVER.anthropic } else { &SERVER.openai };
+    lab::with(|lab| lab.runtime.block_on(answer(provider)));
 }
 
 async fn answer(provider: &dyn Provider) {
@@ -51,8 +48,10 @@ async fn answer(provider: &dyn Provider) {
 }
 
 struct Server {
-    url: String,
     answer: Mutex<Vec<u8>>,
+    // Made once: each reads the certificates of the machine.
+    anthropic: Anthropic,
+    openai: OpenAi,
 }
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
@@ -64,7 +63,9 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
             let _ = serve(connection);
         }
     });
-    Server { url, answer: Mutex::default() }
+    let timeouts = Timeouts { connect: Duration::from_secs(5), idle: Duration::from_secs(5) };
+    let endpoint = Endpoint::new("local", &url, None, timeouts).expect("an endpoint");
+    Server { answer: Mutex::default(), anthropic: Anthropic::new(endpoint.clone()), openai: OpenAi::new(endpoint) }
 });
 
 /// Reads a request, and sends the answer.

@@ -33,7 +33,8 @@ pub(crate) fn rows(table: &mut Table) {
         run(command);
     };
     let bash = || run(shell("bash", "-c", ":"));
-    let row = Row { what: "one-shot process: start, load, one event, exit", component: "no-force-push", log: "on" };
+    let row =
+        Row { what: "one-shot process: start, load, one event, exit", component: "no-force-push", log: "on", why: "" };
     dispatch(folder.path());
     table.compared(&row, &compare(|| dispatch(folder.path()), bash), "`bash -c :`", Some(2.0));
     table.compared(

@@ -31,7 +31,8 @@ pub(crate) fn rows(table: &mut Table) {
         took.saturating_sub(LIMIT)
     };
     let times = times_of(50, beyond);
-    let row = Row { what: "a runaway guest, stopped after its limit of 20 ms", component: "all-events", log: "off" };
+    let row =
+        Row { what: "a runaway guest, stopped after its limit of 20 ms", component: "all-events", log: "off", why: "" };
     let measured = format!("{} (to {})", spoken(times.median), spoken(times.high));
     table.plain(&row, measured, "≤ 2 ms", Some(times.high <= Duration::from_millis(2)));
 }

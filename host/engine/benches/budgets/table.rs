@@ -31,7 +31,7 @@ impl Table {
     }
 
     fn row(&mut self, row: &Row<'_>, measured: &str, reference: &str, ratio: &str, budget: &str, within: Option<bool>) {
-        let Row { what, component, log } = row;
+        let Row { what, component, log, why } = row;
         let word = match within {
             Some(true) => "met",
             Some(false) => "**beyond**",
@@ -40,7 +40,9 @@ impl Table {
         println!("| {what} | {component} | {log} | {measured} | {reference} | {ratio} | {budget} | {word} |");
         let _ = std::io::stdout().flush();
         if within == Some(false) {
-            self.beyond.push(format!("{what} (log {log}): {measured}, {ratio}, may be {budget}"));
+            let why = if why.is_empty() { String::new() } else { format!(". {why}") };
+            let ratio = if ratio.is_empty() { String::new() } else { format!(", {ratio} ×") };
+            self.beyond.push(format!("{what} (log {log}): {measured}{ratio}, may be {budget}{why}"));
         }
     }
 
@@ -62,4 +64,6 @@ pub(crate) struct Row<'a> {
     pub(crate) component: &'a str,
     /// `on`, `off`, or `–` where it has no part in it.
     pub(crate) log: &'a str,
+    /// What is known to stand between it and its budget; empty where nothing is.
+    pub(crate) why: &'a str,
 }

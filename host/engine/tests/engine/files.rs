@@ -1,6 +1,6 @@
 //! The grants `read-dirs` and `write-dirs`: what a plugin reaches, and that it reaches nothing else.
 
-use crate::support::{bash, builder, component, plugin, recording, session, spec, written};
+use crate::support::{bash, builder, component, host, plugin, recording, session, spec, written};
 use hookhost::allowlist::{Digest, Entry, Settings};
 use hookhost::audit;
 use hookhost::replay::replay;
@@ -87,6 +87,24 @@ impl House {
         assert_eq!((names(""), names("outside")), (vec!["inside".into(), "outside".into()], vec!["secret".into()]));
         assert_eq!(self.read("outside/secret").as_deref(), Some("a secret"));
     }
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_as_it_was_keeps_its_folders_when_other_rules_are_taken_up() {
+    let house = House::new();
+    let entry = reading("/data", &house.path("inside"));
+    let host = host(vec![entry.clone()]).await;
+    let session = host.open_session(spec()).unwrap();
+    let read = json!({"read-file": "/data/note"});
+    assert_eq!(does_one(&session, read.clone()).await, "a note");
+    let other = plugin("other", json!({}));
+    host.reload(&Config::from_entries(vec![entry.clone(), other], Settings::default()).unwrap()).await.unwrap();
+    assert_eq!(does_one(&session, read.clone()).await, "a note");
+    // And another folder is another plugin.
+    fs::write(house.path("outside/note"), "another note").unwrap();
+    let moved = reading("/data", &house.path("outside"));
+    host.reload(&Config::from_entries(vec![moved], Settings::default()).unwrap()).await.unwrap();
+    assert_eq!(does_one(&session, read).await, "another note");
 }
 
 #[tokio::test]

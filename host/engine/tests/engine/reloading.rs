@@ -165,6 +165,44 @@ async fn an_event_under_way_finishes_under_the_rules_that_it_began_with() {
     assert_eq!(ask(&session).await, "ls");
 }
 
+/// Takes up other marks, while a plugin asks it something.
+struct ReloadsWhenAsked(OnceLock<Host>);
+
+impl Model for ReloadsWhenAsked {
+    fn complete<'a>(&'a self, _: &'a str, _: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async {
+            let changes = self.0.get().unwrap().reload(&config(generation(1))).await.unwrap();
+            assert_eq!(changes.to_string(), "removed asks; changed first, second");
+            Ok(String::new())
+        })
+    }
+}
+
+#[tokio::test]
+async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
+    let mut asks = plugin("asks", json!({"stream-end": {"do": [{"model": ["x", "y"]}]}}));
+    asks.priority = 0;
+    asks.limits.deadline = Duration::from_secs(20);
+    let (_folder, log, builder) = recording([vec![asks], generation(0)].concat());
+    let model = Arc::new(ReloadsWhenAsked(OnceLock::new()));
+    let host = builder.model(Arc::clone(&model) as _).build().await.unwrap();
+    assert!(model.0.set(host.clone()).is_ok());
+    let session = host.open_session(spec()).unwrap();
+    for _ in 0..2 {
+        let _ = session.stream_end("text".into()).await;
+        host.drain(Duration::from_secs(20)).await.unwrap();
+    }
+    let heard = written(&log).into_iter().filter_map(|entry| match entry {
+        audit::Entry::Observed(heard) => {
+            let marks = heard.calls.into_iter().filter(|call| call.plugin != "asks");
+            let lines = marks.flat_map(|call| call.log).map(|line| line.message);
+            Some(lines.collect::<Vec<_>>())
+        }
+        _ => None,
+    });
+    assert_eq!(heard.collect::<Vec<_>>(), [["first0", "second0"], ["first1", "second1"]]);
+}
+
 #[tokio::test]
 async fn what_is_the_same_is_no_change_and_makes_no_record() {
     let (_folder, log, builder) = recording(generation(0));
