@@ -9,25 +9,28 @@ use hookhost::event::EventKind;
 
 /// A plugin that does what the bytes say. The first says which contract it has, and whether its failures count.
 pub fn hostile(bytes: &[u8]) {
-    let Some((kind, bytes)) = bytes.split_first() else { return };
-    let Ok(script) = Script::read(bytes) else { return };
+    let _ = hostile_is_refused(bytes);
+}
+
+/// The same; by whom its call was refused, where it could be loaded.
+pub fn hostile_is_refused(bytes: &[u8]) -> Option<String> {
+    let (kind, bytes) = bytes.split_first()?;
+    let script = Script::read(bytes).ok()?;
     lab::with(|lab| {
         let mut stranger = lab.entry("stranger", &script.component(Contract::by(*kind)));
         // Else its failures alone would do.
         stranger.on_failure = (kind % 2 == 0).then_some(OnFailure::Skip);
         // What refuses its configuration is not loaded.
-        if lab.take_up(&[stranger, witness(lab)]).is_err() {
-            return;
-        }
+        lab.take_up(&[stranger, witness(lab)]).ok()?;
         let session = lab.session();
         lab.dispatch_all(&session);
         let arguments = serde_json::json!({ "path": "a.txt", "content": "b" });
         let call = session.tool_call("call-1", "write_file", &arguments, ToolOrigin::Builtin);
         match lab.runtime.block_on(session.before_tool_call(call)).outcome {
-            GateOutcome::Rejected(rejection) => assert!(!rejection.to_string().is_empty()),
+            GateOutcome::Rejected(rejection) => Some(rejection.by.join(", ")),
             other => panic!("what a plugin has refused goes on: {other:?}"),
         }
-    });
+    })
 }
 
 /// Refuses every tool call.

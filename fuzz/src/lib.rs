@@ -13,8 +13,8 @@ mod payload;
 mod provider;
 
 pub use configuration::configuration;
-pub use hostile::hostile;
-pub use loader::{components, loader};
+pub use hostile::{hostile, hostile_is_refused};
+pub use loader::{components, loader, loads};
 pub use log::log;
 pub use payload::payload;
 pub use provider::provider;

@@ -7,7 +7,12 @@ use wasm_smith::{Component, Config, Module};
 
 /// Bytes as a plugin's file.
 pub fn loader(bytes: &[u8]) {
-    lab::with(|lab| load(lab, bytes));
+    let _ = loads(bytes);
+}
+
+/// The same; whether they could be loaded.
+pub fn loads(bytes: &[u8]) -> bool {
+    lab::with(|lab| load(lab, bytes))
 }
 
 /// Components that `wasm-smith` makes of the bytes: any, or one with all that the contract has and any code.
@@ -22,7 +27,7 @@ pub fn components(bytes: &[u8]) {
         Module::new(config, &mut bytes).map(|module| contract.component(module.to_bytes()))
     };
     if let Ok(component) = component {
-        lab::with(|lab| load(lab, &component));
+        let _ = loads(&component);
     }
 }
 
@@ -42,7 +47,7 @@ fn small() -> Config {
     }
 }
 
-fn load(lab: &Lab, component: &[u8]) {
+fn load(lab: &Lab, component: &[u8]) -> bool {
     let described = hookhost::plugin::inspect(component);
     let taken = lab.take_up(&[lab.entry("stranger", component)]);
     match &taken {
@@ -52,4 +57,5 @@ fn load(lab: &Lab, component: &[u8]) {
     if taken.is_ok() {
         lab.dispatch_all(&lab.session());
     }
+    taken.is_ok()
 }

@@ -20,9 +20,9 @@ pub fn log(bytes: &[u8]) {
             Ok(log) => log,
             Err(error) => return assert!(!error.to_string().is_empty()),
         };
-        let _ = lines(&log);
+        let read = lines(&log);
         if let Ok(report) = verify(&log, None) {
-            assert!(report.is_sound() || report.flaws.iter().all(|flaw| !flaw.to_string().is_empty()));
+            assert!(!report.is_sound() || report.lines == 0 || read.is_ok(), "a sound log can be read: {report:?}");
         }
         if lab.host.plugins().is_empty() {
             let quiet = Script::answering(16, Vec::new());
@@ -37,7 +37,7 @@ pub fn log(bytes: &[u8]) {
 fn lines(log: &Log) -> Result<u64, LogError> {
     let mut read = 0;
     for line in log.lines()? {
-        read += u64::from(line.is_ok_and(|line| line.entry().is_ok()));
+        read += u64::from(line?.entry().is_ok());
     }
     Ok(read + log.last()?)
 }

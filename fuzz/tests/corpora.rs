@@ -18,6 +18,14 @@ fn replay(name: &str) {
     assert!(count > 0, "{} is empty", folder.display());
 }
 
+#[test]
+fn what_the_targets_make_plugins_of_is_loaded_and_asked() {
+    let corpus = |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name));
+    assert!(hookhost_fuzz::loads(&corpus("loader/all-events-quiet").expect("a file")));
+    // A script that does nothing: beside it, the one that refuses has decided.
+    assert_eq!(hookhost_fuzz::hostile_is_refused(&[6]), Some("witness".to_owned()));
+}
+
 macro_rules! targets {
     ($($target:ident)*) => {
         $(#[test] fn $target() { replay(stringify!($target)); })*

@@ -51,7 +51,7 @@ const TASKS: [Task; 7] = [
     },
     Task {
         name: "ci",
-        help: "format, clippy, docs, then exactly `cargo xtask test`",
+        help: "format, clippy, docs, then exactly `cargo xtask test`, then `cargo xtask instructions`",
         run: |workspace, _| checks::ci(workspace),
     },
 ];

@@ -121,8 +121,10 @@ impl Cache {
         code.entry().digest.as_bytes().hash(&mut hasher);
         let config = match code {
             // Whether there are folders, since with some a plugin that looks for them too early is refused.
+            // And under which limits it took its configuration: under others it may not.
             Code::Configured(entry) => {
-                Some((serde_json::Value::Object(entry.config.clone()).to_string(), entry.grants.gives_folders()))
+                let config = serde_json::Value::Object(entry.config.clone()).to_string();
+                Some((config, entry.grants.gives_folders(), format!("{:?}", entry.limits)))
             }
             Code::Instrumented(_) => None,
         };

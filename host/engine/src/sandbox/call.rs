@@ -88,7 +88,9 @@ impl Sandbox {
                 })?;
             }
             if let Some(setup) = then {
-                store.data_mut().begin(setup);
+                // As with an image: what the event may use up is the event's alone.
+                store.data_mut().begin(setup, limits, ticks(limits));
+                let _ = store.set_fuel(limits.fuel.get());
             }
             invoke(&mut store, &instance, handle, params, limits).await
         })

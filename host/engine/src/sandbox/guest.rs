@@ -152,8 +152,9 @@ impl Guest {
         }
     }
 
-    /// From being configured to handling an event: only now it has the event and its capabilities.
-    pub(super) fn begin(&mut self, setup: GuestSetup) {
+    /// From being configured to handling an event: only now it has the event and its capabilities, and all that it may use
+    /// up.
+    pub(super) fn begin(&mut self, setup: GuestSetup, limits: &Limits, ticks: u64) {
         let GuestSetup {
             plugin,
             event,
@@ -179,6 +180,9 @@ impl Guest {
         self.model_calls = model_calls;
         self.recalled = recalled;
         self.effects = Effects::default();
+        self.log = Log::with_room(limits.log.get());
+        self.ticks = ticks;
+        self.calls_left = self.calls_allowed;
         self.wasi = None;
         self.http = None;
     }

@@ -34,7 +34,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 /// space in every slot.
 const MEMORIES: u32 = 2;
 /// Bytes of linear memory, and of stack, that a slot keeps mapped and zeroes itself rather than giving them back: a
-/// guest linked with a 64 KiB stack touches less.
+/// guest linked with a 48 KiB stack touches less.
 const KEEP_MEMORY: usize = 256 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
 /// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run on, in bytes. The same

@@ -132,6 +132,24 @@ async fn an_event_after_configure_has_what_it_has_without_and_nothing_of_configu
 }
 
 #[tokio::test]
+async fn what_configure_has_used_up_is_not_taken_from_the_event() {
+    let lines = |count| vec![json!({"log": "ten bytes!"}); count];
+    let mut fuel = Vec::new();
+    for mut entry in both(&lines(40), &json!({"prompt-submit": {"do": lines(30)}})) {
+        entry.limits.log = 450.try_into().unwrap();
+        entry.limits.capability_calls = 50.try_into().unwrap();
+        let settled = session(vec![entry]).await.prompt_submit("prompt".into()).await;
+        let call = &settled.record.calls[0];
+        let lines = call.log.iter().filter(|line| line.message == "ten bytes!").count();
+        assert_eq!((&call.failure, lines, call.log_dropped), (&None, 30, 0), "{call:?}");
+        fuel.push(call.fuel);
+    }
+    // The two have not the same memory before them, and so not quite the same way through it.
+    let (image, each) = (fuel[0], fuel[1]);
+    assert!(each.abs_diff(image) < image / 10, "{fuel:?}");
+}
+
+#[tokio::test]
 async fn an_event_sees_none_of_configures_state_and_keeps_its_own() {
     let steps = [json!({"set": ["session", "n", "5"]})];
     let behaviour = json!({"prompt-submit": {"do": [{"increment": ["session", "n", 1]}], "verdict": "replace",

@@ -18,12 +18,16 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// How often the record of approvals is looked at while there is something that could not be taken up: that may count
-/// without having changed. It is not watched, since the log stands in the same folder and changes all the time.
+/// How often the files and the record of approvals are looked at while there is something that could not be taken up. The
+/// record is not watched, since the log stands in the same folder and changes all the time; and of a folder that was taken
+/// away and made again, nothing more is told.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long nothing must have changed before the files are read: an editor, or `hookhost allow`, writes more than once.
 const QUIET: Duration = Duration::from_millis(200);
+
+/// How long that is waited for at most: whatever goes on changing one of the files keeps no new rule away.
+const AT_MOST: Duration = Duration::from_secs(2);
 
 /// As long as it is there, changes are taken up.
 #[derive(Debug)]
@@ -38,7 +42,7 @@ impl Drop for Watching {
 /// What is watched: folders, since a file that is written anew is another one, and the names in them that matter.
 struct Watched {
     watcher: RecommendedWatcher,
-    folders: BTreeSet<PathBuf>,
+    files: BTreeSet<PathBuf>,
     names: Arc<Mutex<BTreeSet<OsString>>>,
     changed: Arc<Notify>,
 }
@@ -74,22 +78,28 @@ async fn follow(
     let mut last_problem: Option<String> = None;
     // What has changed between loading and watching is not told of.
     watched.changed.notify_one();
-    let mut approved = Approvals::now();
+    let mut seen = watched.stamps();
     loop {
         let changed = watched.changed.notified();
         match last_problem {
             None => changed.await,
             Some(_) => {
                 let noticed = tokio::time::timeout(AGAIN, changed).await.is_ok();
-                if !noticed && Approvals::now() == approved {
+                if !noticed && watched.stamps() == seen {
                     continue;
                 }
             }
         }
-        while tokio::time::timeout(QUIET, watched.changed.notified()).await.is_ok() {}
-        // Before the files: what is approved from here on is looked at next.
-        approved = Approvals::now();
-        let taken_up = match loading::config_again(&args, &workspace, &loaded) {
+        let quiet = async { while tokio::time::timeout(QUIET, watched.changed.notified()).await.is_ok() {} };
+        let _ = tokio::time::timeout(AT_MOST, quiet).await;
+        // Before the files are read: what changes from here on is looked at next.
+        seen = watched.stamps();
+        let found = loading::config_again(&args, &workspace, &loaded);
+        if let Ok(config) = &found {
+            // Also where it cannot be loaded: it may be a plugin's file that is mended.
+            watched.add(&args, &workspace, config);
+        }
+        let taken_up = match found {
             Ok(config) => loading::reload(&host, &config).await.map(|changes| (config, changes)),
             Err(stop) => Err(stop),
         };
@@ -98,7 +108,6 @@ async fn follow(
                 if !changes.is_empty() {
                     say(&*reporter, format!("other rules count from now on: {changes}"));
                 }
-                watched.add(&args, &workspace, &config);
                 (loaded, last_problem) = (config, None);
             }
             Err(stop) => {
@@ -110,21 +119,6 @@ async fn follow(
                 }
             }
         }
-    }
-}
-
-/// When something was last approved, or no more.
-#[derive(PartialEq, Eq)]
-struct Approvals(Option<(SystemTime, u64)>);
-
-impl Approvals {
-    fn now() -> Self {
-        let file = configuration::places().ok().map(|places| TrustStore::of(&places).file());
-        let stamp = |file: PathBuf| {
-            let metadata = std::fs::metadata(file).ok()?;
-            Some((metadata.modified().ok()?, metadata.len()))
-        };
-        Self(file.and_then(stamp))
     }
 }
 
@@ -150,7 +144,7 @@ impl Watched {
             }
         });
         let watcher = watcher.map_err(|error| anyhow!("{error}"))?;
-        Ok(Self { watcher, folders: BTreeSet::new(), names, changed })
+        Ok(Self { watcher, files: BTreeSet::new(), names, changed })
     }
 
     /// Watches also what this configuration is read from, and where a file may come to be that would count.
@@ -169,10 +163,20 @@ impl Watched {
             for file in [file.canonicalize().ok(), Some(file)].into_iter().flatten() {
                 let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { continue };
                 self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-                if !self.folders.contains(folder) && self.watcher.watch(folder, RecursiveMode::NonRecursive).is_ok() {
-                    self.folders.insert(folder.to_owned());
-                }
+                // Each time: a folder that was made anew is another one. What is not there is looked for again.
+                let _ = self.watcher.watch(folder, RecursiveMode::NonRecursive);
+                self.files.insert(file);
             }
         }
+    }
+
+    /// When each of the files, and the record of approvals, was last written.
+    fn stamps(&self) -> Vec<Option<(SystemTime, u64)>> {
+        let approvals = configuration::places().ok().map(|places| TrustStore::of(&places).file());
+        let stamp = |file: &PathBuf| {
+            let metadata = std::fs::metadata(file).ok()?;
+            Some((metadata.modified().ok()?, metadata.len()))
+        };
+        self.files.iter().chain(&approvals).map(stamp).collect()
     }
 }
