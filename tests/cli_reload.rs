@@ -6,6 +6,7 @@ use hookhost_tests::{Entry, User};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const SCRIPT: &str = r#"
@@ -130,4 +131,47 @@ fn a_projects_file_that_a_tool_changes_takes_no_rule_away_and_counts_again_once_
     let said = run.finish(&user);
     assert!(said.contains("by other"), "{said}");
     assert!(!ran_the_second_call(&user));
+}
+
+#[test]
+fn whoever_goes_on_changing_a_file_keeps_no_new_rule_away() {
+    let user = User::new();
+    user.configure(&rule("guard", true));
+    let mut run = Running::start(&user);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                user.write("hookhost.toml", "# of a project, and never approved\n");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        user.configure(&rule("other", true));
+        run.until("other rules count from now on: added other; removed guard");
+        over.store(true, Ordering::Relaxed);
+    });
+    assert!(run.finish(&user).contains("by other"));
+}
+
+#[test]
+fn a_folder_that_was_made_anew_is_watched_again() {
+    let user = User::new();
+    let folder = user.path("plugins");
+    let copy = folder.join("guard.wasm");
+    let make = || {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(hookhost_tests::plugin("all-events"), &copy).unwrap();
+    };
+    make();
+    let entry = Entry::new("guard", &copy).grants(hookhost_tests::ALL_EVENTS_GRANTS).config(json!({}));
+    user.configure(&entry.to_toml());
+    let mut run = Running::start(&user);
+    std::fs::remove_dir_all(&folder).unwrap();
+    run.until("changed rules are not taken up, those that were loaded stay");
+    make();
+    // That all is well again is not said. Once it is, what is wrong next is.
+    std::thread::sleep(Duration::from_secs(3));
+    std::fs::write(&copy, "another").unwrap();
+    run.until("hookhost allow");
+    run.finish(&user);
 }
