@@ -31,7 +31,7 @@ fn inspect_tells_exports_imports_metadata_size_digest_and_what_it_needs() {
 
     let ended = user.run(["inspect", file.to_str().unwrap()]);
     ended.expect(0, &[]);
-    for text in ["hears", "needs", "exports", "imports", "64KiB", &digest(&file), "hookhost allow "] {
+    for text in ["hears", "needs", "exports", "imports", "48KiB", &digest(&file), "hookhost allow "] {
         assert!(ended.stdout.contains(text), "{text} is not in {ended:#?}");
     }
 }
@@ -268,4 +268,25 @@ fn a_granted_folder_that_is_gone_is_named_with_its_entry() {
     std::fs::remove_dir_all(user.project().join("out")).unwrap();
     user.run(["hooks"])
         .expect(5, &["plugin `all`: the folder ", "/out", "`write-dirs`", "make the folder", "its entry is at "]);
+}
+
+#[test]
+fn inspect_allowed_says_whether_a_plugin_is_set_up_once_or_for_each_event() {
+    let user = User::new();
+    let file = user.write("all.wasm", std::fs::read(plugin("all-events")).unwrap());
+    let says = |config: Value, once: bool, text: &str| {
+        let entry = Entry::new("all", &file).grants(hookhost_tests::ALL_EVENTS_GRANTS).config(config);
+        user.configure(&entry.to_toml());
+        let shown = user.run(["inspect", "--allowed", "all.wasm"]);
+        shown.expect(0, &[]);
+        assert!(shown.stdout.contains(text), "{shown:#?}");
+        let object = user.run(["inspect", "--allowed", "--json", "all.wasm"]).stdout;
+        assert_eq!(serde_json::from_str::<Value>(&object).unwrap()["pre-initialised"], once);
+    };
+    says(json!({}), true, "  set-up    once; what it leaves");
+    // What has printed holds a stream of its host, and no image can hold that.
+    says(json!({"configure": {"do": [{"print": "configuring"}]}}), false, "  set-up    anew for each event");
+    let refuses = Entry::new("all", &file).grants(hookhost_tests::ALL_EVENTS_GRANTS);
+    user.configure(&refuses.config(json!({"configure": {"error": "not so"}})).to_toml());
+    user.run(["inspect", "--allowed", "all.wasm"]).expect(5, &["refuses its configuration: not so"]);
 }

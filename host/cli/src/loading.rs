@@ -10,7 +10,7 @@ use hookhost::allowlist::{Config, Entry, Settings};
 use hookhost::approval::Approver;
 use hookhost::host::Changes;
 use hookhost::plugin::{Advice, LoadError};
-use hookhost::{Error, Host, HostBuilder};
+use hookhost::{Error, Host, HostBuilder, Plugin};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -81,12 +81,12 @@ pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Appr
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Loads one plugin as its entry says, whether or not it is enabled, and throws it away.
-pub(crate) async fn attempt(entry: &Entry) -> Result<(), Stop> {
+/// Loads one plugin as its entry says, whether or not it is enabled.
+pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, Stop> {
     let entry = Entry { enabled: true, ..entry.clone() };
     let config = Config::from_entries(vec![entry.clone()], Settings::default()).map_err(configuration::not_loaded)?;
     match builder(config.clone()).build().await {
-        Ok(_) => Ok(()),
+        Ok(host) => host.plugins().pop().ok_or_else(|| Stop::not_loaded(anyhow!("{} was not loaded", entry.name))),
         Err(error @ Error::Load(LoadError::Refused { .. })) if entry.origin.is_none() => {
             Err(stop(error, &config).advise(output::this_command_and("--set KEY=VALUE")))
         }

@@ -19,7 +19,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
         Command::Run(args) => wait_for(run::run(&args)),
         Command::Allow(args) => wait_for(allow::run(&args)),
         Command::Trust(args) => trust::run(&args),
-        Command::Inspect(args) => inspect::run(&args),
+        Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
         Command::Dispatch(args) => wait_for(dispatch::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),

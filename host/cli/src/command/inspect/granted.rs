@@ -3,6 +3,7 @@
 use crate::args::InspectArgs;
 use crate::configuration::{self, allow_command};
 use crate::exit::{Exit, Stop};
+use crate::loading;
 use crate::output::{
     self, entry, one_line,
     style::{DIM, ERROR, GOOD, NAME, WARNING},
@@ -14,14 +15,18 @@ use hookhost::plugin::Inspection;
 use serde_json::json;
 use std::fmt::Write as _;
 
-pub(super) fn run(args: &InspectArgs, inspection: &Inspection) -> Result<Exit, Stop> {
+pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<Exit, Stop> {
     let config = configuration::read(args.config.as_deref(), &configuration::cwd()?)?;
     let allow = |entry| allow_command(&args.wasm, entry, args.config.as_deref());
     let Some(entry) = config.entry_at(&args.wasm) else {
         let message = anyhow!("{} is not on the allowlist, so nothing is granted to it", args.wasm.display());
         return Err(Stop::not_loaded(message).advise(allow(None)));
     };
-    let given = Given { entry, inspection, missing: missing(entry, inspection) };
+    let mut given = Given { entry, inspection, missing: missing(entry, inspection), set_up_once: None };
+    if given.loads() && inspection.configurable {
+        // Only loading it tells, and what is allowed may be loaded.
+        given.set_up_once = Some(loading::attempt(entry).await?.is_preinitialised());
+    }
     if args.json {
         output::print_json(&given.as_json())?;
     } else {
@@ -35,6 +40,9 @@ struct Given<'a> {
     inspection: &'a Inspection,
     /// What it needs and is not granted, as lines of `[plugin.grants]`.
     missing: Vec<&'a str>,
+    /// Whether its memory after `configure` is what each event starts from; none where there is nothing to set up, or it
+    /// would not be loaded.
+    set_up_once: Option<bool>,
 }
 
 fn missing<'a>(entry: &Entry, inspection: &'a Inspection) -> Vec<&'a str> {
@@ -95,6 +103,14 @@ impl Given<'_> {
         );
         row("hears", &self.hears().map(EventKind::name).collect::<Vec<_>>().join(", "));
         row("only", &entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref()));
+        row(
+            "set-up",
+            match self.set_up_once {
+                None => "",
+                Some(true) => "once; what it leaves is what each event starts from",
+                Some(false) => "anew for each event, since what it leaves cannot be kept",
+            },
+        );
         row("limits", &entry::limits(&entry.limits));
         row("grants", &one_line(&entry::grants(&entry.grants)));
         text
@@ -120,6 +136,7 @@ impl Given<'_> {
             "limits": entry::limits_json(&entry.limits),
             "grants": entry::grants_json(&entry.grants),
             "not-granted": self.missing,
+            "pre-initialised": self.set_up_once,
         })
     }
 }

@@ -19,10 +19,10 @@ use std::path::Path;
 mod component_metadata;
 mod granted;
 
-pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &InspectArgs) -> Result<Exit, Stop> {
     let (bytes, inspection) = read(&args.wasm)?;
     if args.allowed {
-        return granted::run(args, &inspection);
+        return granted::run(args, &inspection).await;
     }
     let metadata = Metadata::of(&bytes);
     let allowed = allowed(args, &inspection);
