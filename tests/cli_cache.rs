@@ -88,3 +88,37 @@ fn a_folder_that_others_can_write_is_not_used() {
     assert!(said.starts_with("warning: compiled code is not kept; "), "{said}");
     run(&user, &["cache"]).expect(1, &["cannot be used: others than the user can reach it"]);
 }
+
+#[test]
+fn many_processes_that_compile_the_same_at_once_leave_one_file_that_counts() {
+    let user = user();
+    let arguments = ["dispatch", "before-tool-call", "--payload", "call.json"];
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..6).map(|_| scope.spawn(|| run(&user, &arguments))).collect();
+        for ended in runs {
+            let ended = ended.join().unwrap();
+            ended.expect(0, &[]);
+            assert_eq!(ended.stderr, "");
+        }
+    });
+    let found = cache(&user);
+    assert_eq!((&found["files"], &found["unusable"]), (&json!(1), &json!([])));
+    let left = std::fs::read_dir(user.path("cache/compiled")).unwrap().count();
+    assert_eq!(left, 2, "the code and the key, and nothing half written");
+}
+
+#[test]
+fn what_belongs_to_somebody_else_is_compiled_anew_and_that_is_said() {
+    let user = user();
+    dispatch(&user);
+    let file = compiled(&user);
+    if std::os::unix::fs::chown(&file, Some(12_345), None).is_err() {
+        println!("only root can give a file away: not tried");
+        return;
+    }
+    assert!(dispatch(&user).stderr.contains("compiled anew, since the cached code cannot be used"));
+    // It was replaced by one's own.
+    assert_eq!(dispatch(&user).stderr, "");
+    std::os::unix::fs::chown(user.path("cache/compiled"), Some(12_345), None).unwrap();
+    assert!(dispatch(&user).stderr.contains("compiled code is not kept"));
+}
