@@ -26,13 +26,16 @@ fn config(entries: Vec<Entry>) -> Config {
 
 /// Appends its mark to a command, once.
 fn marks(name: &str, mark: &str) -> Entry {
-    plugin(
+    let mut entry = plugin(
         name,
         json!({
             "before-tool-call": {"when": {"round": 1}, "verdict": "modify", "value": {"command": format!("{{command}} {mark}")}},
             "stream-end": {"do": [{"log": mark}]}
         }),
-    )
+    );
+    // While others are compiled beside it, it may have to wait for the processor.
+    (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(20), Duration::from_secs(20));
+    entry
 }
 
 /// Two plugins of one generation.
