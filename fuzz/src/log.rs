@@ -22,7 +22,8 @@ pub fn log(bytes: &[u8]) {
         };
         let read = lines(&log);
         if let Ok(report) = verify(&log, None) {
-            assert!(!report.is_sound() || report.lines == 0 || read.is_ok(), "a sound log can be read: {report:?}");
+            let may_be_unreadable = !report.is_sound() || report.cut_at.is_some() || report.lines == 0;
+            assert!(read.is_ok() || may_be_unreadable, "a whole and sound log can be read: {report:?}");
         }
         if lab.host.plugins().is_empty() {
             let quiet = Script::answering(16, Vec::new());
