@@ -33,8 +33,9 @@ pub(crate) fn rows(table: &mut Table) {
         run(command);
     };
     let bash = || run(shell("bash", "-c", ":"));
-    let row =
-        Row { what: "one-shot process: start, load, one event, exit", component: "no-force-push", log: "on", why: "" };
+    let what = "one-shot process: start, load, one event, exit";
+    let why = "It lays out a pool for as many calls as a long run may need, each with a guarded stack, and relocates a large binary.";
+    let row = Row { what, component: "no-force-push", log: "on", why };
     dispatch(folder.path());
     table.compared(&row, &compare(|| dispatch(folder.path()), bash), "`bash -c :`", Some(2.0));
     table.compared(
