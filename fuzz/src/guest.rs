@@ -37,7 +37,7 @@ pub(crate) static EVENTS: LazyLock<Contract> =
 
 /// Of one that hears one event of each shape, which is compiled in a fraction of the time.
 pub(crate) static FEW: LazyLock<Contract> = LazyLock::new(|| {
-    Contract::of(|export| ["session-start", "prompt-submit", "before-tool-call", "task-complete"].contains(&export))
+    Contract::of(|export| ["session-start", "prompt-submit", "before-tool-call", "stream-end"].contains(&export))
 });
 
 impl Contract {

@@ -1,5 +1,6 @@
 //! A host that takes up whatever plugins it is given, and the events that it is asked about.
 
+use crate::guest::{EVENTS, Script};
 use hookhost::allowlist::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::event::EventKind;
@@ -15,7 +16,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// A payload of each event, as lines of `EVENT JSON`.
-pub(crate) const EVENTS: &str = include_str!("events.txt");
+const PAYLOADS: &str = include_str!("events.txt");
 
 pub(crate) struct Lab {
     pub(crate) runtime: Runtime,
@@ -85,6 +86,14 @@ impl Lab {
         taken.map(|_| ()).map_err(|error| error.to_string())
     }
 
+    /// Sees to it that somebody hears every event, and objects to nothing.
+    pub(crate) fn have_a_quiet_plugin(&self) {
+        if self.host.plugins().is_empty() {
+            let quiet = self.entry("quiet", &Script::default().component(&EVENTS));
+            self.take_up(&[quiet]).expect("a plugin of the contract");
+        }
+    }
+
     pub(crate) fn session(&self) -> Session {
         let mut spec = SessionSpec::new("fuzz", Path::new("/work"));
         let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
@@ -103,7 +112,7 @@ impl Lab {
 
     /// Settles one event of each kind.
     pub(crate) fn dispatch_all(&self, session: &Session) {
-        for line in EVENTS.lines() {
+        for line in PAYLOADS.lines() {
             let (event, payload) = read_event(line).expect("an event and its payload");
             self.dispatch(session, event, payload);
         }

@@ -1,6 +1,5 @@
 //! Audit logs: exports, and databases.
 
-use crate::guest::{EVENTS, Script};
 use crate::lab;
 use hookhost::audit::{Entry, Line, Log, LogError, verify};
 use hookhost::replay::replay;
@@ -25,10 +24,7 @@ pub fn log(bytes: &[u8]) {
             let may_be_unreadable = !report.is_sound() || report.cut_at.is_some() || report.lines == 0;
             assert!(read.is_ok() || may_be_unreadable, "a whole and sound log can be read: {report:?}");
         }
-        if lab.host.plugins().is_empty() {
-            let quiet = Script::answering(16, Vec::new());
-            lab.take_up(&[lab.entry("quiet", &quiet.component(&EVENTS))]).expect("a plugin of the contract");
-        }
+        lab.have_a_quiet_plugin();
         let _ = lab.runtime.block_on(replay(&lab.host, &log, |compared| {
             assert!(serde_json::to_string(compared).expect("a comparison is JSON").len() > 2);
         }));

@@ -1,6 +1,5 @@
 //! Payloads of events, as `hookhost dispatch` takes them.
 
-use crate::guest::{EVENTS, Script};
 use crate::lab;
 use hookhost::event::EventKind;
 use serde_json::Value;
@@ -12,11 +11,7 @@ pub fn payload(bytes: &[u8]) {
     let Some(event) = EventKind::from_name(event) else { return };
     let Ok(payload) = serde_json::from_str::<Value>(payload) else { return };
     lab::with(|lab| {
-        if lab.host.plugins().is_empty() {
-            // Zeros are the first case of every verdict, and an empty list.
-            let quiet = Script::answering(16, Vec::new());
-            lab.take_up(&[lab.entry("quiet", &quiet.component(&EVENTS))]).expect("a plugin of the contract");
-        }
+        lab.have_a_quiet_plugin();
         lab.dispatch(&lab.session(), event, payload);
     });
 }

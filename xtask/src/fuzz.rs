@@ -36,8 +36,8 @@ pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
         let found = workspace.target.join("fuzz/corpus").join(target);
         fs::create_dir_all(&found).map_err(|error| format!("cannot make {}: {error}", found.display()))?;
         let mut fuzz = Command::new("cargo");
-        // Our code has no `unsafe`, so that what an address sanitizer sees is not ours; without it there are three times
-        // as many runs, and compiled guests have the address space that they reserve.
+        // Our code has no `unsafe`, so that what an address sanitizer sees is not ours; without it there are
+        // more runs, and compiled guests have the address space that they reserve.
         fuzz.args([TOOLCHAIN, "fuzz", "run", "--sanitizer", "none", "--features", "libfuzzer", target]);
         fuzz.arg(&found).arg(workspace.root.join("fuzz/corpus").join(target));
         fuzz.args(["--", "-timeout=30", "-rss_limit_mb=4096", &format!("-max_total_time={seconds}")]);
