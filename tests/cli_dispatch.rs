@@ -304,3 +304,17 @@ fn what_a_plugin_prints_beyond_its_limit_is_dropped_and_counted() {
     let bytes: usize = call["log"].as_array().unwrap().iter().map(|line| line["message"].as_str().unwrap().len()).sum();
     assert!(bytes <= 1_000 && call["log-dropped"].as_u64() > Some(0), "{call}");
 }
+
+#[test]
+fn arguments_as_deep_as_can_be_sent_are_read_by_a_plugin_with_the_stack_of_the_template() {
+    let user = User::new();
+    let entry = Entry::new("guard", &plugin("path-guard")).config(json!({ "protected": ["infra/**"] }));
+    user.configure(&entry.to_toml());
+    // serde_json reads 128 levels, and the payload has three around these.
+    let deep = (0..120).fold(json!("x"), |inner, _| json!([inner]));
+    let mut call = call("ls");
+    call["call"]["arguments"]["deep"] = deep;
+    let (ended, object) = user.dispatch("before-tool-call", &call);
+    ended.expect(0, &[]);
+    assert_eq!(object["outcome"], "allowed", "{object:#}");
+}
