@@ -13,6 +13,7 @@ mod trust;
 use crate::args::Command;
 use crate::exit::{Exit, Stop};
 use std::future::Future;
+use tokio::runtime::Builder;
 
 pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
     match command {
@@ -21,7 +22,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
         Command::Trust(args) => trust::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
-        Command::Dispatch(args) => wait_for(dispatch::run(&args)),
+        Command::Dispatch(args) => wait_here_for(dispatch::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),
         Command::Cache(args) => cache::run(&args),
@@ -30,7 +31,16 @@ pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
 
 /// Runs a command that asks plugins.
 fn wait_for<F: Future<Output = Result<Exit, Stop>>>(command: F) -> Result<Exit, Stop> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    wait(Builder::new_multi_thread().worker_threads(2), command)
+}
+
+/// Runs one that asks about a single event: threads of its own would take longer to start than the event takes.
+fn wait_here_for<F: Future<Output = Result<Exit, Stop>>>(command: F) -> Result<Exit, Stop> {
+    wait(&mut Builder::new_current_thread(), command)
+}
+
+fn wait<F: Future<Output = Result<Exit, Stop>>>(runtime: &mut Builder, command: F) -> Result<Exit, Stop> {
+    let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("the asynchronous runtime cannot be started: {error}"))?;
     let ended = runtime.block_on(command);
     // Whatever still waits for a terminal or a connection must not keep the process.

@@ -1,5 +1,6 @@
 //! The configuration that counts: one file, or the user's and the approved ones of a project, added up.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -127,6 +128,12 @@ impl Config {
             entry.enabled = true;
             true
         })
+    }
+
+    /// Has at most so many calls of plugins under way at once, whatever the settings allow: what is made for each of them
+    /// costs a process that asks about one event more than the event does.
+    pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
+        self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);
     }
 
     /// The engine's settings.

@@ -64,8 +64,10 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
             format!("it has {length} bytes, and {FILE} is the most that a plugin may have"),
         )),
     };
-    check(file.metadata()?.len())?;
-    let mut bytes = Vec::new();
+    let length = file.metadata()?.len();
+    check(length)?;
+    // One more, so that the end is found without making room for more.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
     // It may grow in the meantime.
     file.take(FILE + 1).read_to_end(&mut bytes)?;
     check(bytes.len() as u64)?;

@@ -15,8 +15,16 @@ use std::path::{Path, PathBuf};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Bytes of the code that vouches for a file.
+/// Which layout a file has: compiled code, then a byte that says whether it is an image, then the code that vouches for
+/// both. What is compiled comes first, so that it can be mapped where it is.
+const LAYOUT: u8 = 2;
+
+/// Bytes of the code that vouches for a file, and of all that stands behind the compiled code.
 const TAG: usize = 32;
+const TAIL: usize = 1 + TAG;
+
+/// Bytes of a file that are read and hashed at a time.
+const PIECE: usize = 64 * 1024;
 
 /// Bytes of the key: a whole block of SHA-256.
 const KEY: usize = 64;
@@ -95,8 +103,10 @@ impl Cache {
         let (path, entry) = (self.path(engine, code), code.entry());
         let kept = component.serialize().map_err(io::Error::other).and_then(|code| {
             let flag = [u8::from(is_image)];
-            let tag = self.tag(&path, &flag, &code).finalize().into_bytes();
-            write_new(&self.folder, &path, &[&tag, &flag, &code])
+            let mut tag = self.tag(&path);
+            tag.update(&code);
+            tag.update(&flag);
+            write_new(&self.folder, &path, &[&code, &flag, &tag.finalize().into_bytes()])
         });
         if let Err(error) = kept {
             tracing::warn!(plugin = entry.name, file = %path.display(), %error, "the compiled code could not be kept");
@@ -115,6 +125,7 @@ impl Cache {
             }
         }
         let mut hasher = Sha(Sha256::new());
+        LAYOUT.hash(&mut hasher);
         // Our own version stands for the pre-initialiser's: an image is only as right as what made it.
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -134,36 +145,51 @@ impl Cache {
     }
 
     fn read(&self, engine: &Engine, path: &Path) -> io::Result<Cached> {
-        let (is_image, code) = self.vouched_for(path)?;
+        let is_image = self.vouched_for(path)?;
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
-        // SAFETY: the bytes are what `Component::serialize` gave to `put`: the code over them is made with a key that only
-        // this user can read, and the file's name, which says which engine, is part of what it is made over.
-        let component = unsafe { Component::deserialize(engine, &code) };
-        Ok(Cached { component: component.map_err(io::Error::other)?, is_image })
+        // SAFETY: the file is what `Component::serialize` gave to `put`: the code over it is made with a key that only this
+        // user can read, and the file's name, which says which engine, is part of what it is made over. It is still that
+        // file when it is mapped, and stays as it is: nobody else can reach the folder, and we write a file once, under
+        // another name, and then only replace or remove it.
+        let component = unsafe { Component::deserialize_file(engine, path) };
+        let component = component.or_else(|_| {
+            // Where nothing may be executed from the file system it is on, it can be copied.
+            let mut code = fs::read(path)?;
+            code.truncate(code.len().saturating_sub(TAIL));
+            #[expect(unsafe_code, reason = "as above")]
+            // SAFETY: as above.
+            let component = unsafe { Component::deserialize(engine, &code) };
+            component.map_err(io::Error::other)
+        })?;
+        Ok(Cached { component, is_image })
     }
 
-    /// Whether it is an image, and the compiled code, which this user's key vouches for.
-    fn vouched_for(&self, path: &Path) -> io::Result<(bool, Vec<u8>)> {
-        let (tag, flag, code) = {
-            let mut file = File::open(path)?;
-            check_owner(&file.metadata()?)?;
-            let (mut tag, mut flag, mut code) = ([0; TAG], [0; 1], Vec::new());
-            file.read_exact(&mut tag)?;
-            file.read_exact(&mut flag)?;
-            file.read_to_end(&mut code)?;
-            (tag, flag, code)
-        };
-        self.tag(path, &flag, &code)
-            .verify_slice(&tag)
-            .map_err(|_| io::Error::other("its authenticity code is wrong"))?;
-        Ok((flag == [1], code))
+    /// Whether it is an image. That, and the compiled code, is what this user's key vouches for.
+    fn vouched_for(&self, path: &Path) -> io::Result<bool> {
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        check_owner(&metadata)?;
+        let mut left = metadata.len().checked_sub(TAIL as u64).ok_or_else(|| io::Error::other("it is cut off"))?;
+        let mut tag = self.tag(path);
+        let mut piece = vec![0; PIECE];
+        while left > 0 {
+            let length = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+            file.read_exact(&mut piece[..length])?;
+            tag.update(&piece[..length]);
+            left -= length as u64;
+        }
+        let mut tail = [0; TAIL];
+        file.read_exact(&mut tail)?;
+        let (flag, expected) = tail.split_at(1);
+        tag.update(flag);
+        tag.verify_slice(expected).map_err(|_| io::Error::other("its authenticity code is wrong"))?;
+        Ok(flag == [1])
     }
 
-    fn tag(&self, path: &Path, flag: &[u8], code: &[u8]) -> Hmac<Sha256> {
+    /// The code that vouches for a file, begun with its name.
+    fn tag(&self, path: &Path) -> Hmac<Sha256> {
         let mut tag = Hmac::<Sha256>::new(&self.key.into());
         tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
-        tag.update(flag);
-        tag.update(code);
         tag
     }
 }
@@ -280,7 +306,7 @@ fn check_owner(_: &Metadata) -> io::Result<()> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Cache, CacheFiles, Code, TAG, cache_files, clear_cache};
+    use super::{Cache, CacheFiles, Code, TAG, TAIL, cache_files, clear_cache};
     use crate::allowlist::{Digest, Entry};
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
@@ -370,16 +396,18 @@ mod tests {
         let place = Place::new();
         let path = place.filled();
         let whole = fs::read(&path).unwrap();
-        for at in [0, TAG, TAG + 1, whole.len() - 1] {
+        for at in [0, whole.len() / 2, whole.len() - TAIL, whole.len() - TAG, whole.len() - 1] {
             let mut changed = whole.clone();
             changed[at] ^= 1;
             fs::write(&path, changed).unwrap();
             assert!(!place.is_hit(), "byte {at}");
         }
-        for length in [0, TAG, TAG + 1, whole.len() - 1] {
+        for length in [0, TAG, TAIL, whole.len() - TAIL, whole.len() - 1] {
             fs::write(&path, &whole[..length]).unwrap();
             assert!(!place.is_hit(), "{length} bytes");
         }
+        fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
+        assert!(!place.is_hit(), "longer");
         fs::write(&path, whole).unwrap();
         assert!(place.is_hit());
     }

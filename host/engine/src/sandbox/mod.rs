@@ -24,7 +24,7 @@ pub(crate) use guest::{Guest, GuestSetup};
 
 use crate::allowlist::{Entry, Grants, Limits};
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use ticker::Ticker;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
@@ -92,6 +92,28 @@ pub(crate) struct Sandbox {
     /// Slots for plugins that only compute, and for those that may wait in a capability: the latter starve nobody.
     computing: Semaphore,
     waiting: Semaphore,
+    /// Made once for all plugins that are granted the same.
+    linkers: Mutex<Vec<(Linked, Arc<Linker<Guest>>)>>,
+}
+
+/// What of a plugin's grants makes a linker another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Linked {
+    state: bool,
+    transcript: bool,
+    model: bool,
+    http: bool,
+}
+
+impl Linked {
+    fn by(grants: &Grants) -> Self {
+        Self {
+            state: grants.state.is_some(),
+            transcript: grants.transcript,
+            model: grants.model.is_some(),
+            http: !grants.http.is_empty(),
+        }
+    }
 }
 
 /// Why there is no sandbox.
@@ -115,7 +137,8 @@ impl Sandbox {
         let engine = Engine::new(&config(room)).map_err(|error| fail(format!("{error:#}")))?;
         let ticker = Ticker::start(&engine).map_err(|error| fail(error.to_string()))?;
         let permits = |calls| Semaphore::new(calls as usize);
-        Ok(Self { room, engine, ticker, computing: permits(room.computing), waiting: permits(room.waiting) })
+        let (computing, waiting) = (permits(room.computing), permits(room.waiting));
+        Ok(Self { room, engine, ticker, computing, waiting, linkers: Mutex::default() })
     }
 
     pub(crate) fn room(&self) -> Room {
@@ -127,13 +150,20 @@ impl Sandbox {
     }
 
     /// A linker with base WASI, what every plugin has, and what `grants` gives.
-    pub(crate) fn linker(&self, grants: &Grants) -> wasmtime::Result<Linker<Guest>> {
+    pub(crate) fn linker(&self, grants: &Grants) -> wasmtime::Result<Arc<Linker<Guest>>> {
+        let linked = Linked::by(grants);
+        let mut linkers = self.linkers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, linker)) = linkers.iter().find(|(other, _)| *other == linked) {
+            return Ok(Arc::clone(linker));
+        }
         let mut linker = Linker::new(&self.engine);
         virtual_wasi::link(&mut linker)?;
-        capability::link(&mut linker, grants)?;
-        if !grants.http.is_empty() {
+        capability::link(&mut linker, linked)?;
+        if linked.http {
             http::link(&mut linker)?;
         }
+        let linker = Arc::new(linker);
+        linkers.push((linked, Arc::clone(&linker)));
         Ok(linker)
     }
 }

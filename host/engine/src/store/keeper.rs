@@ -2,6 +2,7 @@
 
 use super::{KEPT_BACK, PATIENCE, Shared, StoreError, Unit, database};
 use rusqlite::Connection;
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,6 +14,9 @@ const LARGE_WAL: u64 = 4 << 20;
 /// next process reads what is left, so it must be little.
 const WAL_TO_LEAVE: u64 = 256 << 10;
 
+/// How long a checkpoint keeps writers waiting for a reader.
+const FOR_A_READER: Duration = Duration::from_millis(10);
+
 /// How long it rests when nothing can be written.
 const REST: Duration = Duration::from_millis(500);
 
@@ -23,9 +27,9 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn start(shared: &Arc<Shared>, connection: Connection) -> std::io::Result<Self> {
+    pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
         let keeping = Arc::clone(shared);
-        let thread = thread::Builder::new().name("hookhost-log".into()).spawn(move || keep(&keeping, &connection))?;
+        let thread = thread::Builder::new().name("hookhost-log".into()).spawn(move || keep(&keeping))?;
         Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
     }
 }
@@ -40,7 +44,8 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(shared: &Shared, connection: &Connection) {
+fn keep(shared: &Shared) {
+    let mut connection = None;
     loop {
         let (closed, checkpoint) = wait(shared);
         if closed {
@@ -52,7 +57,7 @@ fn keep(shared: &Shared, connection: &Connection) {
                 }
                 thread::sleep(Duration::from_millis(1));
             }
-            make_room(shared, connection, WAL_TO_LEAVE, "PRAGMA wal_checkpoint(TRUNCATE)");
+            make_room(shared, &mut connection, WAL_TO_LEAVE);
             return;
         }
         // Others may come, to be written with it.
@@ -64,7 +69,7 @@ fn keep(shared: &Shared, connection: &Connection) {
             rest(shared, REST);
         }
         if checkpoint {
-            make_room(shared, connection, LARGE_WAL, "PRAGMA wal_checkpoint(PASSIVE)");
+            make_room(shared, &mut connection, LARGE_WAL);
         }
     }
 }
@@ -84,16 +89,32 @@ fn rest(shared: &Shared, time: Duration) {
     drop(rested);
 }
 
-/// A checkpoint, where the WAL is so large. It waits for nobody: what a reader still needs stays in the WAL.
-fn make_room(shared: &Shared, connection: &Connection, large: u64, checkpoint: &str) {
+/// A checkpoint, where the WAL is so large. Its connection is its own, opened when it is first needed: most processes end
+/// before.
+fn make_room(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
     let path = shared.path();
     let size = std::fs::metadata(database::wal(path)).map_or(0, |wal| wal.len());
     if size < large {
         return;
     }
-    let done = connection.busy_timeout(Duration::ZERO);
-    if let Err(error) = done.and_then(|()| connection.query_row(checkpoint, [], |_| Ok(()))) {
-        let error = StoreError::of(&error, path);
+    if let Err(error) = checkpoint(connection, path) {
         tracing::warn!(%error, "the audit log's WAL could not be moved into the database");
     }
+}
+
+/// Moves what the WAL holds while others write, and then, with them waiting, the little that they have written meanwhile:
+/// only a WAL that has been moved as a whole is begun anew, and under events without a pause it would grow for ever. What
+/// a reader still needs stays until the next time. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
+fn checkpoint(connection: &mut Option<Connection>, path: &Path) -> Result<(), StoreError> {
+    let connection = match connection {
+        Some(connection) => connection,
+        None => connection.insert(database::read(path)?),
+    };
+    let run = |patience, checkpoint| {
+        let ready = connection.busy_timeout(patience);
+        ready.and_then(|()| connection.query_row(checkpoint, [], |_| Ok(())))
+    };
+    let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)")
+        .and_then(|()| run(FOR_A_READER, "PRAGMA wal_checkpoint(TRUNCATE)"));
+    done.map_err(|error| StoreError::of(&error, path))
 }

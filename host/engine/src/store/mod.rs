@@ -90,14 +90,13 @@ impl Store {
     /// If it is not ours, damaged, of a later version, locked for longer than 5 s, or cannot be written.
     pub(crate) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
         let connection = database::create(path, now)?;
-        let for_checkpoints = read(path)?;
         match spaces::forget_old_sessions(&connection, now).map_err(|error| StoreError::of(&error, path)) {
             // The next one to open it will.
             Err(error) if error.is_passing() => {}
             done => done?,
         }
         let shared = Shared::new(Some(path.to_owned()), connection);
-        let keeper = Keeper::start(&shared, for_checkpoints).map_err(|error| StoreError::io(&error, path))?;
+        let keeper = Keeper::start(&shared).map_err(|error| StoreError::io(&error, path))?;
         Ok(Self { shared, _keeper: Some(keeper) })
     }
 

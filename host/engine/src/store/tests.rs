@@ -322,6 +322,21 @@ fn a_store_that_is_closed_over_and_over_leaves_a_small_wal_and_all_records() {
 }
 
 #[test]
+fn the_wal_does_not_grow_with_what_is_written_without_a_pause() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    let record = format!("{{\"event\":\"{}\"}}", "x".repeat(8 << 10));
+    let unit = Unit { records: vec![record], session: "s".into(), ..Unit::default() };
+    let (mut written, mut largest) = (0, 0);
+    while written < 128 << 20 {
+        commit(&store, &unit);
+        written += unit.records[0].len() as u64;
+        largest = largest.max(std::fs::metadata(super::database::wal(&path)).unwrap().len());
+    }
+    assert!(largest < written / 2, "{largest} of {written} bytes were in the WAL at once");
+}
+
+#[test]
 fn stores_that_are_begun_at_once_are_one() {
     for _ in 0..20 {
         let (_folder, path) = file();

@@ -16,13 +16,18 @@ use hookhost::session::{DispatchOptions, Rejection, SessionSpec};
 use hookhost::{Host, Session, Settled};
 use payload::Payload;
 use serde_json::{Map, Value, json};
+use std::num::NonZeroU32;
 use tokio_util::sync::CancellationToken;
+
+/// Calls at once: plugins are asked one after another, and beside them an observer may hear of it.
+const AT_ONCE: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let event = args.event;
     let payload = Payload::read(event, args.payload.as_deref())?;
     let cwd = configuration::cwd()?;
-    let config = loading::config(&args.configuration, &cwd)?;
+    let mut config = loading::config(&args.configuration, &cwd)?;
+    config.limit_concurrent_calls(AT_ONCE);
     let approver = terminal_approver::of(&args.approve);
     let (spec, turn) = payload.session(&cwd, approver.is_some())?;
     let host = loading::recording_host(config, approver).await?;

@@ -22,6 +22,7 @@ pub(crate) use log::Log;
 pub(crate) use recalled::Recalled;
 pub(crate) use transcript::NoTranscript;
 
+use super::Linked;
 use super::guest::Guest;
 use crate::allowlist::Grants;
 use wasmtime::component::{HasSelf, Linker};
@@ -78,21 +79,21 @@ pub(crate) fn granted(interface: &str, grants: &Grants) -> Option<bool> {
     }
 }
 
-/// Links what every plugin has and what `grants` gives.
-pub(crate) fn link(linker: &mut Linker<Guest>, grants: &Grants) -> wasmtime::Result<()> {
+/// Links what every plugin has and what the grants give.
+pub(super) fn link(linker: &mut Linker<Guest>, linked: Linked) -> wasmtime::Result<()> {
     fn itself(guest: &mut Guest) -> &mut Guest {
         guest
     }
     wit::event::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
     wit::log::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
     wit::effects::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
-    if grants.state.is_some() {
+    if linked.state {
         wit::state::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
     }
-    if grants.transcript {
+    if linked.transcript {
         wit::transcript::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
     }
-    if grants.model.is_some() {
+    if linked.model {
         wit::model::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
     }
     Ok(())
