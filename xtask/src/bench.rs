@@ -27,8 +27,10 @@ const EVENTS: [u64; 2] = [600, 100];
 /// profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let folder = plugins::build(workspace)?;
-    let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost"]);
-    run("building hookhost for the rows about processes (the first time, wasmtime is compiled too)", &mut build)?;
+    // All at once, so that the command and the benchmarks share what is compiled: alone, each would ask for other features
+    // of the libraries.
+    let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost", "--benches"]);
+    run("building hookhost and the benchmarks (the first time, wasmtime is compiled too)", &mut build)?;
     let command = workspace.target.join("release").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX));
     let mut table = workspace.cargo(&["bench", "--workspace", "--bench", "budgets", "--"]);
     with_plugins(&mut table, &folder).env("HOOKHOST_COMMAND", command).args(arguments);

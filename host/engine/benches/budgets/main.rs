@@ -10,11 +10,11 @@
 mod subject;
 
 mod events;
+mod hostile;
 mod loading;
 mod measure;
 mod plugins;
 mod processes;
-mod runaway;
 mod sessions;
 mod table;
 
@@ -27,7 +27,7 @@ fn main() {
     events::rows(&mut table);
     loading::rows(&mut table);
     processes::rows(&mut table);
-    runaway::rows(&mut table);
+    hostile::rows(&mut table);
     sessions::rows(&mut table, if quick { 20_000 } else { 1_000_000 });
     table.end();
 }

@@ -69,7 +69,7 @@ fn times(mut all: Vec<Duration>) -> Times {
     Times { median: at(50), low: at(5), high: at(95) }
 }
 
-fn median(mut all: Vec<f64>) -> f64 {
+pub(crate) fn median(mut all: Vec<f64>) -> f64 {
     all.sort_by(f64::total_cmp);
     all[all.len() / 2]
 }

@@ -34,7 +34,8 @@ pub(crate) fn rows(table: &mut Table) {
     };
     let bash = || run(shell("bash", "-c", ":"));
     let what = "one-shot process: start, load, one event, exit";
-    let why = "It lays out a pool for as many calls as a long run may need, each with a guarded stack, and relocates a large binary.";
+    let why = "A third of it is the dynamic loader: a position-independent executable of this size has 50 000 addresses to \
+               relocate before it begins, and stays one, since its place in memory is to be hard to guess.";
     let row = Row { what, component: "no-force-push", log: "on", why };
     dispatch(folder.path());
     table.compared(&row, &compare(|| dispatch(folder.path()), bash), "`bash -c :`", Some(2.0));

@@ -33,7 +33,8 @@ pub(crate) fn rows(table: &mut Table, events: usize) {
     let (first, last) = (resident[0], resident[resident.len() - 1]);
     let most = resident.iter().copied().fold(0.0, f64::max);
     let what = format!("{SESSIONS} sessions, {PLUGINS} plugins, {} events: memory", rounds * SESSIONS);
-    let row = Row { what: &what, component: "no-force-push", log: "on", why: "" };
+    let why = "What grows is the index of the log's WAL, which is shared memory: see `store`.";
+    let row = Row { what: &what, component: "no-force-push", log: "on", why };
     let grown = format!("{most:.0} MiB at most; {first:.1} MiB after a tenth, {last:.1} MiB at the end");
     table.plain(&row, grown, "flat, ≤ 200 MiB", Some(most <= 200.0 && last <= first * 1.05));
 }

@@ -25,6 +25,11 @@ impl Table {
         self.row(row, &measured, &reference, &format!("{:.2}", of.ratio), &budget, most.map(|_| within));
     }
 
+    /// A row whose budget is absolute, beside what it is to be judged by.
+    pub(crate) fn beside(&mut self, row: &Row<'_>, measured: &str, reference: &str, budget: &str, within: bool) {
+        self.row(row, measured, reference, "", budget, Some(within));
+    }
+
     /// A row whose budget is absolute.
     pub(crate) fn plain(&mut self, row: &Row<'_>, measured: impl Display, budget: &str, within: Option<bool>) {
         self.row(row, &measured.to_string(), "", "", budget, within);

@@ -14,8 +14,8 @@ use super::Grants;
 pub struct Limits {
     /// `fuel`: wasmtime's fuel, about one unit per instruction; 1 to 2⁶³ − 1, default 100 000 000.
     pub fuel: NonZeroU64,
-    /// `compute`: wall time spent computing; 1 µs to 1 h, default 100 ms or `deadline` where that is less. More than
-    /// `deadline` is an error.
+    /// `compute`: time of a processor, looked at every millisecond; 1 µs to 1 h, default 100 ms or `deadline` where that
+    /// is less. More than `deadline` is an error.
     pub compute: Duration,
     /// `deadline`: wall time of the whole call, capabilities and queueing included; 1 µs to 1 h, default 100 ms, or 30 s
     /// where `model` or `http` is granted.

@@ -3,7 +3,7 @@
 use super::capability::{Effects, LogLine};
 use super::failure::{Failure, FailureKind, Limit, classify, not_instantiated};
 use super::guest::{Guest, GuestSetup};
-use super::{Sandbox, may_wait as waits, ticks, turn};
+use super::{Sandbox, may_wait as waits, turn};
 use crate::allowlist::Limits;
 use crate::audit::Inputs;
 use crate::state::{Reads, View, Writes};
@@ -89,7 +89,7 @@ impl Sandbox {
             }
             if let Some(setup) = then {
                 // As with an image: what the event may use up is the event's alone.
-                store.data_mut().begin(setup, limits, ticks(limits));
+                store.data_mut().begin(setup, limits);
                 let _ = store.set_fuel(limits.fuel.get());
             }
             invoke(&mut store, &instance, handle, params, limits).await
@@ -139,7 +139,7 @@ impl Sandbox {
     }
 
     fn store(&self, setup: GuestSetup, limits: &Limits) -> Store<Guest> {
-        let mut store = Store::new(&self.engine, Guest::new(setup, limits, ticks(limits)));
+        let mut store = Store::new(&self.engine, Guest::new(setup, limits));
         store.limiter(|guest| &mut guest.room);
         store.set_max_component_handles(limits.handles.get() as usize);
         store.set_hostcall_fuel(limits.output.get().saturating_add(COPY_OVERHEAD));
@@ -149,8 +149,8 @@ impl Sandbox {
         let compute = limits.compute;
         store.epoch_deadline_callback(move |mut context| {
             let guest = context.data_mut();
-            guest.ticks = guest.ticks.saturating_sub(1);
-            if guest.ticks > 0 {
+            guest.computed += turn::computed();
+            if guest.computed <= compute {
                 turn::give_back();
                 return Ok(UpdateDeadline::Yield(1));
             }
@@ -209,17 +209,20 @@ pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Opti
     let deadline = tokio::time::Instant::now() + limit;
     let mut future = pin!(future);
     let mut timer: Option<Pin<Box<tokio::time::Sleep>>> = None;
+    let mut long = false;
     poll_fn(|context| {
         // The deadline first, once there was something to wait for: a guest that computes for another tick would come too
         // late. By the clock, since a runtime looks at its timers only now and then while a task keeps it busy.
         if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }
-        turn::begins();
+        turn::begins(long);
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        if timer.is_none() && !turn::was_given_back() {
+        let given_back = turn::was_given_back();
+        long |= given_back;
+        if timer.is_none() && !given_back {
             let timer = timer.insert(Box::pin(tokio::time::sleep_until(deadline)));
             return timer.as_mut().poll(context).map(|()| None);
         }

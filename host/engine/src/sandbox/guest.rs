@@ -41,8 +41,8 @@ pub(crate) struct Guest {
     pub(super) unrepeatable: BTreeSet<&'static str>,
     pub(super) log: Log,
     pub(super) room: RoomLimit,
-    /// Epochs for which it may still compute.
-    pub(super) ticks: u64,
+    /// For how long it has computed.
+    pub(super) computed: Duration,
     compute: Duration,
     calls_left: u32,
     calls_allowed: u32,
@@ -109,7 +109,7 @@ impl GuestSetup {
 }
 
 impl Guest {
-    pub(super) fn new(setup: GuestSetup, limits: &Limits, ticks: u64) -> Self {
+    pub(super) fn new(setup: GuestSetup, limits: &Limits) -> Self {
         Self {
             plugin: setup.plugin,
             event: setup.event,
@@ -135,7 +135,7 @@ impl Guest {
                 instances: limits.instances.get() as usize,
                 denied: None,
             },
-            ticks,
+            computed: Duration::ZERO,
             compute: limits.compute,
             calls_left: limits.capability_calls.get(),
             calls_allowed: limits.capability_calls.get(),
@@ -154,7 +154,7 @@ impl Guest {
 
     /// From being configured to handling an event: only now it has the event and its capabilities, and all that it may use
     /// up.
-    pub(super) fn begin(&mut self, setup: GuestSetup, limits: &Limits, ticks: u64) {
+    pub(super) fn begin(&mut self, setup: GuestSetup, limits: &Limits) {
         let GuestSetup {
             plugin,
             event,
@@ -181,7 +181,7 @@ impl Guest {
         self.recalled = recalled;
         self.effects = Effects::default();
         self.log = Log::with_room(limits.log.get());
-        self.ticks = ticks;
+        self.computed = Duration::ZERO;
         self.calls_left = self.calls_allowed;
         self.wasi = None;
         self.http = None;

@@ -22,7 +22,7 @@ pub(crate) use call::{Called, Handle, with_deadline};
 pub(crate) use folders::{Folders, Unopened};
 pub(crate) use guest::{Guest, GuestSetup};
 
-use crate::allowlist::{Entry, Grants, Limits};
+use crate::allowlist::{Entry, Grants};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use ticker::Ticker;
@@ -212,6 +212,9 @@ fn config(room: Room) -> Config {
         .relaxed_simd_deterministic(true)
         // Nobody reads them, and a plugin that traps over and over would make the host walk its stack each time.
         .wasm_backtrace_max_frames(None)
+        // So what is only there for such walks is left out of the compiled code, which is then read and hashed faster.
+        .generate_address_map(false)
+        .native_unwind_info(cfg!(windows))
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
 }
@@ -220,11 +223,6 @@ fn config(room: Room) -> Config {
 /// disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
     grants.model.is_some() || !grants.http.is_empty() || grants.gives_folders()
-}
-
-/// The epochs that `limits.compute` is worth; one more, since the first may come at once.
-fn ticks(limits: &Limits) -> u64 {
-    u64::try_from(limits.compute.as_nanos().div_ceil(ticker::TICK.as_nanos())).unwrap_or(u64::MAX).saturating_add(1)
 }
 
 /// Shared by everything that calls guests.

@@ -3,6 +3,10 @@
 //! Compiled code looks at the clock where it loops and where it calls a function, so a guest that calls the host over and
 //! over without either would keep the thread as long as its code is. What the host does for it looks at the clock, too.
 
+//!
+//! `limits.compute` is the thread's own time: a machine that is busy with other things must not make a guest fail. It costs a
+//! system call to read, so a guest is first asked for it when it has computed for a tick.
+
 use super::failure::{Failure, FailureKind, Limit};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -10,14 +14,36 @@ use std::time::{Duration, Instant};
 thread_local! {
     /// When this thread last went on with a guest.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// The same by the thread's own clock; none for a guest that has not computed for a tick yet.
+    static OWN_TIME: Cell<Option<Duration>> = const { Cell::new(None) };
     /// Whether that guest has given the thread back because of an epoch, and waits for nothing.
     static GIVEN_BACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notes that this thread goes on with a guest, now.
-pub(super) fn begins() {
+/// Notes that this thread goes on with a guest, now, which has computed for `long` or not.
+pub(super) fn begins(long: bool) {
     BEGAN.set(Some(Instant::now()));
+    OWN_TIME.set(long.then(own_time));
     GIVEN_BACK.set(false);
+}
+
+/// The thread's own time since it went on with this guest; nothing in the guest's first tick.
+pub(super) fn computed() -> Duration {
+    OWN_TIME.get().map_or(Duration::ZERO, |began| own_time().saturating_sub(began))
+}
+
+/// Time for which this thread has had a processor.
+#[cfg(unix)]
+fn own_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// Wall time, where a thread's own is not to be had.
+#[cfg(not(unix))]
+fn own_time() -> Duration {
+    static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    BEGAN.elapsed()
 }
 
 /// Notes that the guest gives the thread back, to go on at once when it is its turn again.

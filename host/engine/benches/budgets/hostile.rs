@@ -1,0 +1,171 @@
+//! What hostile plugins cost others: how long each that computes or waits for ever goes on beyond its limit, and what is left
+//! for a neighbour while one misbehaves.
+
+#[path = "../../tests/engine/hostile/component.rs"]
+#[expect(dead_code, reason = "the tests need more of it")]
+mod component;
+
+use crate::measure::{Times, median, spoken, times_of};
+use crate::table::{Row, Table};
+use component::{Shape, folder, neighbour};
+use hookhost::allowlist::Settings;
+use hookhost::{Config, FailureKind, Host, SessionSpec};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+/// `limits.compute` or `limits.deadline` of those that are timed.
+const LIMIT: Duration = Duration::from_millis(20);
+/// What may come on top.
+const BEYOND: Duration = Duration::from_millis(2);
+/// How often each is timed.
+const RUNS: usize = 20;
+/// How long a neighbour is counted, beside one of its kind and beside a shape in turns, and how often.
+const SPELL: Duration = Duration::from_millis(60);
+const SPELLS: usize = 5;
+/// The part of what a neighbour that behaves would leave that one that misbehaves must leave.
+const SHARE: f64 = 0.8;
+
+pub(crate) fn rows(table: &mut Table) {
+    stopped(table);
+    neighbours(table);
+}
+
+/// Every shape that only a clock stops.
+fn stopped(table: &mut Table) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let timed = shapes().into_iter().filter_map(|shape| {
+        let host = runtime.block_on(host(&shape, Some(LIMIT)))?;
+        beyond(&runtime, &host, &shape)?;
+        // What fuel stops first now and then is not what only a clock stops.
+        let mut by_fuel = false;
+        let times = times_of(RUNS, || {
+            let beyond = beyond(&runtime, &host, &shape);
+            by_fuel |= beyond.is_none();
+            beyond.unwrap_or_default()
+        });
+        (!by_fuel).then_some((shape.name, times))
+    });
+    let timed: Vec<(String, Times)> = timed.collect();
+    // The worst of them stands for all.
+    let (worst, times) = timed.iter().max_by_key(|(_, times)| times.high).unwrap();
+    // How late the machine itself is: a thread that only sleeps.
+    let sleeper = times_of(RUNS * 5, || {
+        let began = Instant::now();
+        std::thread::sleep(LIMIT);
+        began.elapsed().saturating_sub(LIMIT)
+    });
+    let what = format!("a runaway guest, stopped after its limit of 20 ms: the worst of {} shapes", timed.len());
+    let why = "The clock ticks each millisecond, and what is late beyond that is the machine's own scheduler: see the reference.";
+    let row = Row { what: &what, component: worst, log: "off", why };
+    let said = |times: &Times| format!("{} (to {})", spoken(times.median), spoken(times.high));
+    let reference = format!("{} a thread that sleeps 20 ms", said(&sleeper));
+    table.beside(&row, &said(times), &reference, "≤ 2 ms", times.high <= BEYOND);
+}
+
+/// What is left for a neighbour of each shape that loads.
+fn neighbours(table: &mut Table) {
+    // As the command has them.
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let mut shares: Vec<(f64, String)> = Vec::new();
+    for shape in shapes() {
+        let Some(host) = runtime.block_on(host(&shape, None)) else { continue };
+        let pairs = (0..SPELLS).map(|_| {
+            let fair = count(&runtime, &host, Beside::Neighbour);
+            let beside = count(&runtime, &host, if shape.is_about_tasks() { Beside::Tasks } else { Beside::Prompts });
+            beside / fair
+        });
+        shares.push((median(pairs.collect()), shape.name));
+    }
+    shares.sort_by(|(share, _), (other, _)| share.total_cmp(other));
+    let (least, worst) = shares.first().unwrap();
+    let middle = shares[shares.len() / 2].0;
+    let what = format!("events of a neighbour while a plugin misbehaves: the worst of {} shapes", shares.len());
+    let why = "Neighbours share the memory's bandwidth, of which a flood takes more than an event that behaves.";
+    let row = Row { what: &what, component: worst, log: "off", why };
+    let measured = format!("{:.0} % ({:.0} % beside the median shape)", least * 100.0, middle * 100.0);
+    table.beside(&row, &measured, "100 % beside a second neighbour that is as busy", "≥ 80 %", *least >= SHARE);
+}
+
+/// All that stand in files.
+fn shapes() -> Vec<Shape> {
+    let files = std::fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
+    let mut names: Vec<String> = files
+        .filter(|path| path.extension().is_some_and(|end| end == "wat"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names.iter().map(|name| Shape::read(name)).collect()
+}
+
+/// A host of this plugin and a neighbour; none where it does not load, as some must not.
+async fn host(shape: &Shape, limit: Option<Duration>) -> Option<Host> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut entry = shape.entry(folder.path());
+    if let Some(limit) = limit {
+        (entry.limits.compute, entry.limits.deadline) = (limit, limit);
+    }
+    let entries = vec![entry, neighbour().entry(folder.path())];
+    Host::builder(Config::from_entries(entries, Settings::default()).unwrap()).build().await.ok()
+}
+
+fn spec() -> SessionSpec {
+    SessionSpec::new("bench", Path::new("/work"))
+}
+
+/// How long it goes on beyond its limit; none where something else stops it.
+fn beyond(runtime: &Runtime, host: &Host, shape: &Shape) -> Option<Duration> {
+    // A new session each time: after three failures a plugin is not asked again.
+    let session = host.open_session(spec()).unwrap();
+    let began = Instant::now();
+    let record = runtime.block_on(async {
+        if shape.is_about_tasks() {
+            session.session_start().await.record
+        } else {
+            session.prompt_submit("bad".into()).await.record
+        }
+    });
+    let took = began.elapsed();
+    let failure = record.calls[0].failure.as_ref()?;
+    matches!(failure.kind, FailureKind::Compute | FailureKind::Deadline).then(|| took.saturating_sub(LIMIT))
+}
+
+/// What a neighbour is beside.
+#[derive(Clone, Copy)]
+enum Beside {
+    Neighbour,
+    Prompts,
+    Tasks,
+}
+
+/// Events a second of a neighbour, while another session asks without a pause.
+fn count(runtime: &Runtime, host: &Host, beside: Beside) -> f64 {
+    let over = Arc::new(AtomicBool::new(false));
+    let other = runtime.spawn({
+        let (host, over) = (host.clone(), Arc::clone(&over));
+        async move {
+            while !over.load(Ordering::Relaxed) {
+                let session = host.open_session(spec()).unwrap();
+                match beside {
+                    Beside::Neighbour => drop(session.finalize_content("content".into()).await),
+                    Beside::Prompts => drop(session.prompt_submit("bad".into()).await),
+                    Beside::Tasks => drop(session.session_start().await),
+                }
+            }
+        }
+    });
+    let session = host.open_session(spec()).unwrap();
+    let counted = runtime.block_on(runtime.spawn(async move {
+        let (began, mut events) = (Instant::now(), 0.0);
+        while began.elapsed() < SPELL {
+            drop(session.finalize_content("content".into()).await);
+            events += 1.0;
+        }
+        events / began.elapsed().as_secs_f64()
+    }));
+    over.store(true, Ordering::Relaxed);
+    runtime.block_on(other).unwrap();
+    counted.unwrap()
+}
