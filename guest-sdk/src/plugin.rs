@@ -1,9 +1,11 @@
 //! The trait that a plugin implements: one method per event, and nothing else to register.
 
 use crate::types::{
-    BatchVerdict, Completion, CompletionVerdict, Custom, CustomVerdict, Inference, InferenceVerdict, Plan, PlanVerdict,
-    Response, ResultSource, Session, Task, TextVerdict, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict,
-    Usage, UsageVerdict,
+    BatchVerdict, Compaction, CompactionVerdict, Completion, CompletionVerdict, Custom, CustomVerdict, Inference,
+    InferenceVerdict, Plan, PlanSummary, PlanVerdict, Progress, RawRequest, RawResponse, RequestVerdict, Resolution,
+    ResolutionVerdict, Response, ResponseVerdict, ResultSource, Session, Subagent, SubagentSummary, SubagentVerdict,
+    Task, TaskVerdict, TextVerdict, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict, Turn, TurnSummary,
+    TurnVerdict, Usage, UsageVerdict,
 };
 use crate::{Tool, Verdict};
 
@@ -50,11 +52,38 @@ pub trait Plugin {
         Verdict::keep()
     }
 
+    // ------------------------------------------------------------ turns
+
+    /// Gate. A turn begins; its request is not put together yet. A refusal ends the task.
+    fn turn_start(session: &Session, turn: &Turn) -> TurnVerdict {
+        Verdict::allow()
+    }
+
+    /// Observe. A turn has ended: its calls have their results, or its text is final.
+    fn turn_end(session: &Session, turn: &TurnSummary) {}
+
     // ------------------------------------------------------------ inference
+
+    /// Gate. It is settled which model a session uses, before its first task. A refusal ends the session.
+    fn provider_resolve(session: &Session, resolution: &Resolution) -> ResolutionVerdict {
+        Verdict::allow()
+    }
 
     /// Gate. Before each request to a model. A refusal ends the task.
     fn before_inference(session: &Session, request: &Inference) -> InferenceVerdict {
         Verdict::allow()
+    }
+
+    /// Gate. Behind [`before_inference`](Plugin::before_inference), about the body that is sent, in the provider's own
+    /// protocol. A refusal ends the task.
+    fn request_send(session: &Session, request: &RawRequest) -> RequestVerdict {
+        Verdict::allow()
+    }
+
+    /// Transform. An answer, whole, before anything of it is used: where a plugin writes this, nothing is shown while an
+    /// answer streams in, and no tool starts before it is complete.
+    fn response_receive(session: &Session, response: &RawResponse) -> ResponseVerdict {
+        Verdict::keep()
     }
 
     /// Transform. While an answer streams in: whole lines, or 4 KiB where a line is longer. What the user is shown.
@@ -65,7 +94,8 @@ pub trait Plugin {
     /// Observe. The stream of one answer has ended; `text` is all of its text.
     fn stream_end(session: &Session, text: &str) {}
 
-    /// Observe. One answer of the model is complete; its tool calls have not been asked about.
+    /// Observe. One answer of the model is complete. Its tool calls are asked about as each of them is complete, which may
+    /// be before.
     fn after_inference(session: &Session, response: &Response) {}
 
     /// Gate. After each answer of the model, with what it used. A refusal means no further model call in this task.
@@ -101,7 +131,35 @@ pub trait Plugin {
         Verdict::keep()
     }
 
+    // ------------------------------------------------------------ sub-agents
+
+    /// Gate. A sub-agent is about to be started; `session` is that of the agent that starts it. A refusal is the result of
+    /// the call.
+    fn subagent_start(session: &Session, subagent: &Subagent) -> SubagentVerdict {
+        Verdict::allow()
+    }
+
+    /// Observe. A sub-agent has ended; `session` is that of the agent that started it.
+    fn subagent_end(session: &Session, subagent: &SubagentSummary) {}
+
+    // ------------------------------------------------------------ compaction
+
+    /// Gate. The conversation nears the model's context window; its older part is about to be summarised.
+    fn before_compaction(session: &Session, compaction: &Compaction) -> CompactionVerdict {
+        Verdict::allow()
+    }
+
+    /// Transform. The summary that takes the place of the older part of the conversation.
+    fn after_compaction(session: &Session, summary: &str) -> TextVerdict {
+        Verdict::keep()
+    }
+
     // ------------------------------------------------------------ tasks, errors, everything
+
+    /// Gate. A task of the queue is about to begin, the user's own prompt included.
+    fn task_start(session: &Session, task: &Task) -> TaskVerdict {
+        Verdict::allow()
+    }
 
     /// Gate. The agent proposes a plan; its tasks are not queued yet.
     fn plan_submit(session: &Session, plan: &Plan) -> PlanVerdict {
@@ -110,6 +168,14 @@ pub trait Plugin {
 
     /// When a task has ended. What it goes on with joins the agent's queue.
     fn task_complete(session: &Session, completion: &Completion) -> CompletionVerdict {
+        Verdict::allow()
+    }
+
+    /// Observe. All tasks of a plan have ended, or were taken out of the queue.
+    fn plan_complete(session: &Session, plan: &PlanSummary) {}
+
+    /// When all tasks have ended and none is queued. What it goes on with joins the agent's queue.
+    fn queue_empty(session: &Session, progress: &Progress) -> CompletionVerdict {
         Verdict::allow()
     }
 

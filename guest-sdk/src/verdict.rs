@@ -1,8 +1,9 @@
 //! Short ways to write an answer: the same words for every event, as far as the event permits them.
 
 use crate::types::{
-    Action, CompletionVerdict, CustomVerdict, Escalation, InferenceChanges, InferenceVerdict, Refusal, Task,
-    TextVerdict, ToolCallVerdict, ToolResult, ToolResultVerdict,
+    Action, CompactionVerdict, CompletionVerdict, CustomVerdict, Escalation, InferenceChanges, InferenceVerdict,
+    Refusal, RequestVerdict, ResponseVerdict, SubagentVerdict, Task, TextVerdict, ToolCallVerdict, ToolResult,
+    ToolResultVerdict,
 };
 use serde::Serialize;
 
@@ -153,6 +154,38 @@ impl CustomVerdict {
     }
 }
 
+impl RequestVerdict {
+    /// Another body, asked about again. What cannot be written as JSON becomes a refusal that says so.
+    #[must_use]
+    pub fn modify(body: &impl Serialize) -> Self {
+        json(body).map_or_else(Self::Reject, Self::Modify)
+    }
+}
+
+impl ResponseVerdict {
+    /// The answer goes on as this. What cannot be written as JSON becomes a refusal that says so.
+    #[must_use]
+    pub fn replace(body: &impl Serialize) -> Self {
+        json(body).map_or_else(Self::Reject, Self::Replace)
+    }
+}
+
+impl SubagentVerdict {
+    /// The sub-agent gets this prompt.
+    #[must_use]
+    pub fn modify(prompt: impl Into<String>) -> Self {
+        Self::Modify(prompt.into())
+    }
+}
+
+impl CompactionVerdict {
+    /// The model is not asked: this text is the summary.
+    #[must_use]
+    pub fn respond(summary: impl Into<String>) -> Self {
+        Self::Respond(summary.into())
+    }
+}
+
 impl CompletionVerdict {
     /// These tasks join the queue, up to the host's cap.
     #[must_use]
@@ -177,6 +210,8 @@ mod tests {
         let no_json = BTreeMap::from([((1, 2), 3)]);
         assert!(matches!(ToolCallVerdict::modify(&no_json), ToolCallVerdict::Reject(_)));
         assert!(matches!(CustomVerdict::modify(&no_json), CustomVerdict::Reject(_)));
+        assert!(matches!(RequestVerdict::modify(&no_json), RequestVerdict::Reject(_)));
+        assert!(matches!(ResponseVerdict::replace(&no_json), ResponseVerdict::Reject(_)));
     }
 
     #[test]

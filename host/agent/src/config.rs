@@ -9,9 +9,10 @@ use crate::provider::scripted::{Script, Scripted};
 use crate::provider::{Endpoint, Provider, ProviderError, RetryPolicy, Timeouts};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The model of [`Kind::Anthropic`] where none is named.
 const ANTHROPIC_MODEL: &str = "claude-sonnet-4-5";
@@ -56,6 +57,20 @@ pub struct AgentSection {
     pub max_output_tokens: Option<NonZeroU32>,
     /// What the model is told first, in place of what is built in.
     pub system_prompt: Option<String>,
+    /// Longest time of a run, such as `"90s"`, `"30m"` or `"2h"`; then it is stopped. Default: none.
+    #[serde(deserialize_with = "time")]
+    pub max_time: Option<Duration>,
+    /// Most tokens of a run, read and written, sub-agents included. Default: none.
+    pub max_tokens: Option<NonZeroU64>,
+    /// What the model can read at once, in tokens: near it, the older part of the conversation is summarised. Default: not
+    /// known, so never.
+    pub context_window: Option<NonZeroU64>,
+    /// How deep sub-agents go. Default: 3; 0: there are none.
+    pub max_depth: Option<u8>,
+    /// Most sub-agents that one session starts. Default: 16.
+    pub max_subagents: Option<NonZeroU32>,
+    /// Most sub-agents of one depth at a time; more wait. Default: 4.
+    pub max_concurrent_subagents: Option<NonZeroU32>,
     /// How often a failed request is sent again (rate limits, failures of the server, no connection). Default: 3; 0: never.
     pub retries: Option<u32>,
 }
@@ -239,12 +254,37 @@ impl AgentSection {
         let mut config = AgentConfig::new(workspace, model);
         config.max_turns = self.max_turns.unwrap_or(config.max_turns);
         config.max_output_tokens = self.max_output_tokens.unwrap_or(config.max_output_tokens);
+        config.max_time = self.max_time;
+        config.max_tokens = self.max_tokens;
+        config.context_window = self.context_window;
+        config.max_depth = self.max_depth.unwrap_or(config.max_depth);
+        config.max_subagents = self.max_subagents.unwrap_or(config.max_subagents);
+        config.max_concurrent_subagents = self.max_concurrent_subagents.unwrap_or(config.max_concurrent_subagents);
         if let Some(prompt) = &self.system_prompt {
             config.system_prompt.clone_from(prompt);
         }
         config.retry = RetryPolicy { retries: self.retries.unwrap_or(config.retry.retries), ..config.retry };
         config.hidden_variables = self.key_variables();
         config
+    }
+}
+
+/// A time with its unit, never zero.
+fn time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim() {
+        "ms" => Some(1),
+        "s" => Some(1_000),
+        "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        _ => None,
+    };
+    let milliseconds = unit.and_then(|unit: u64| number.parse::<u64>().ok()?.checked_mul(unit));
+    match milliseconds.filter(|milliseconds| *milliseconds > 0) {
+        Some(milliseconds) => Ok(Some(Duration::from_millis(milliseconds))),
+        None => Err(serde::de::Error::custom(format!("`{text}` is no time: give one with its unit, such as \"30m\""))),
     }
 }
 
@@ -333,9 +373,28 @@ mod tests {
 
     #[test]
     fn zero_is_never_unlimited_and_unknown_keys_are_errors() {
-        for text in ["max-turns = 0", "max-output-tokens = 0", "max_turns = 3", "[providers.x]\nkind = 'openia'"] {
+        for text in [
+            "max-turns = 0",
+            "max-output-tokens = 0",
+            "max-tokens = 0",
+            "context-window = 0",
+            "max-subagents = 0",
+            "max-time = '0s'",
+            "max-time = '5'",
+            "max-time = '5 weeks'",
+            "max-time = '99999999999999999999h'",
+            "max_turns = 3",
+            "[providers.x]\nkind = 'openia'",
+        ] {
             assert!(toml::from_str::<AgentSection>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_time_has_its_unit() {
+        let config = section("max-time = '30m'").agent_config(Path::new("/"), "m");
+        assert_eq!(config.max_time, Some(Duration::from_secs(1800)));
+        assert_eq!(section("").agent_config(Path::new("/"), "m").max_time, None);
     }
 
     #[test]

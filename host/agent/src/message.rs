@@ -47,6 +47,16 @@ impl Message {
         }
     }
 
+    /// Bytes of what it says and calls.
+    pub(crate) fn size(&self) -> usize {
+        let calls = match self {
+            Self::Assistant { tool_calls, .. } => tool_calls.as_slice(),
+            Self::User { .. } | Self::Tool { .. } => &[],
+        };
+        let calls = calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
+        self.text().len() + calls.sum::<usize>()
+    }
+
     /// The message's text, without its tool calls.
     #[must_use]
     pub fn text(&self) -> &str {

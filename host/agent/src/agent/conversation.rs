@@ -10,8 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(super) struct Conversation {
     messages: Arc<Messages>,
+    compacted: Option<Compacted>,
     transcript: Option<TranscriptWriter>,
     path: Option<PathBuf>,
+}
+
+/// What takes the place of the older part in requests.
+#[derive(Debug)]
+struct Compacted {
+    head: Vec<Message>,
+    /// Where what follows it begins.
+    from: usize,
 }
 
 /// The part that plugins may read.
@@ -21,7 +30,7 @@ struct Messages(Mutex<Vec<Message>>);
 impl Conversation {
     pub(super) fn new(transcript: Option<TranscriptWriter>) -> Self {
         let path = transcript.as_ref().map(|transcript| transcript.path().to_owned());
-        Self { messages: Arc::default(), transcript, path }
+        Self { messages: Arc::default(), compacted: None, transcript, path }
     }
 
     /// The file, where there is one.
@@ -43,8 +52,46 @@ impl Conversation {
         Arc::clone(&self.messages) as _
     }
 
+    /// The conversation as it goes into a request.
     pub(super) fn messages(&self) -> Vec<Message> {
-        self.messages.lock().clone()
+        let messages = self.messages.lock();
+        match &self.compacted {
+            Some(Compacted { head, from }) => head.iter().chain(&messages[*from..]).cloned().collect(),
+            None => messages.clone(),
+        }
+    }
+
+    /// Where to cut so that no more than about `kept` bytes follow, and no call is parted from its results: behind more than
+    /// what is cut off by now, if there is such a place.
+    pub(super) fn cut(&self, kept: usize) -> Option<usize> {
+        let messages = self.messages.lock();
+        let from = self.compacted.as_ref().map_or(0, |compacted| compacted.from);
+        let parts: Vec<usize> =
+            (from + 1..messages.len()).filter(|place| !matches!(messages[*place], Message::Tool { .. })).collect();
+        let fits = |place: &usize| messages[*place..].iter().map(Message::size).sum::<usize>() <= kept;
+        parts.iter().copied().find(fits).or(parts.last().copied())
+    }
+
+    /// What a cut there takes out of requests.
+    pub(super) fn older(&self, cut: usize) -> Vec<Message> {
+        let messages = self.messages.lock();
+        let (head, from) = match &self.compacted {
+            Some(Compacted { head, from }) => (head.as_slice(), *from),
+            None => (&[][..], 0),
+        };
+        head.iter().chain(&messages[from..cut]).cloned().collect()
+    }
+
+    /// Puts a summary in the place of what stands before the cut. The task at hand stays as it was given.
+    pub(super) fn compact(&mut self, cut: usize, summary: &str) {
+        let messages = self.messages.lock();
+        let is_prompt = |message: &&Message| matches!(message, Message::User { .. });
+        let mut head = vec![Message::User { text: format!("What happened before, in summary:\n\n{summary}") }];
+        if !messages[cut..].iter().any(|message| is_prompt(&message)) {
+            head.extend(messages[..cut].iter().rfind(is_prompt).cloned());
+        }
+        drop(messages);
+        self.compacted = Some(Compacted { head, from: cut });
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), TranscriptError> {

@@ -1,12 +1,12 @@
-//! Asking the model: the request with what plugins make of it, the answer as it streams in, what it used.
+//! Asking the model: the request with what plugins make of it, how it is sent, what its answer used. How the answer comes
+//! in is in `receive`.
 
-use super::lines::Lines;
 use super::state::{Ended, Run, State, Step};
+use super::tool_calls::Calls;
 use super::{AgentEvent, Status};
 use crate::message::{Message, TokenUsage, ToolUse};
-use crate::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
-use futures_util::StreamExt as _;
-use hookhost::contract::{Inference, Response, Usage};
+use crate::provider::{DeltaStream, Provider, ProviderError, Request};
+use hookhost::contract::{Inference, Response, Turn, Usage};
 use hookhost::event::EventKind;
 use hookhost::session::{GateOutcome, ModelRef};
 use serde_json::{Value, json};
@@ -14,58 +14,142 @@ use std::sync::Arc;
 
 /// A request on its way.
 pub(super) struct Outgoing {
-    provider: Arc<dyn Provider>,
-    request: Request,
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) request: Request,
+    /// The body that plugins have seen, where one looked.
+    pub(super) body: Option<Value>,
     /// Tries that have failed.
-    failures: u32,
+    pub(super) failures: u32,
 }
 
 impl Outgoing {
-    fn model(&self) -> ModelRef {
+    pub(super) fn model(&self) -> ModelRef {
         ModelRef { provider: self.provider.name().to_owned(), model: self.request.model.clone() }
+    }
+
+    /// Sends it, in the form that plugins have seen.
+    pub(super) async fn submit(&self) -> Result<DeltaStream, ProviderError> {
+        match &self.body {
+            Some(body) => self.provider.send_body(self.request.clone(), body.clone()).await,
+            None => self.provider.send(self.request.clone()).await,
+        }
+    }
+
+    /// For servers that do not count.
+    pub(super) fn estimate(&self, text: &str, calls: &[ToolUse]) -> TokenUsage {
+        let calls = calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
+        let bytes = text.len() + calls.sum::<usize>();
+        TokenUsage {
+            input_tokens: self.request.estimated_tokens(),
+            cached_input_tokens: 0,
+            output_tokens: u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX),
+        }
+    }
+
+    pub(super) fn broken(&self) -> ProviderError {
+        let reason = "its stream ended without saying why".into();
+        ProviderError::BrokenStream { provider: self.provider.name().to_owned(), reason }
     }
 }
 
-/// A complete answer.
+/// What has come of asking plugins about a request.
+pub(super) enum Gated {
+    /// It may be sent, in this form.
+    Send(Outgoing),
+    /// A plugin answered in the model's place.
+    Responded { text: String, by: String },
+    /// It is not sent.
+    Ended(Ended),
+}
+
+/// An answer, whole or cut off.
 pub(super) struct Answer {
     pub(super) text: String,
     /// As much of it as has been shown, as it was shown.
     pub(super) shown: String,
-    calls: Vec<ToolUse>,
-    /// The tools that the model was offered.
-    offered: Vec<String>,
-    stop_reason: String,
+    pub(super) calls: Calls,
+    pub(super) stop_reason: String,
     /// What the model call used; none where a plugin answered.
-    used: Option<(ModelRef, TokenUsage)>,
+    pub(super) used: Option<(ModelRef, TokenUsage)>,
+    /// Why it is not whole.
+    pub(super) cut: Option<Cut>,
+}
+
+/// Why an answer is not whole, though tool calls of it are under way.
+pub(super) enum Cut {
+    /// The stream broke off. The model is asked anew, with the results of these calls.
+    Broken(ProviderError),
+    /// The task ends.
+    Ended(Ended),
 }
 
 impl Run<'_> {
-    /// The next request, as plugins leave it: they change this one only, not the conversation.
+    /// The next request as the conversation stands.
+    pub(super) fn request(&self) -> Request {
+        let config = &self.agent.config;
+        Request {
+            model: self.own.model.clone(),
+            system_prompt: config.system_prompt.clone(),
+            messages: self.conversation.messages(),
+            reminders: self.reminders(),
+            tools: self.tools.definitions().collect(),
+            max_output_tokens: config.max_output_tokens.get(),
+        }
+    }
+
+    /// Begins a turn: its request, as plugins leave it. They change this one only, not the conversation.
     pub(super) async fn assemble(&mut self) -> State {
+        self.end_turn().await;
         let config = &self.agent.config;
         if self.task.turns >= config.max_turns.get() {
             let reason = format!("the task has used all of its {} model calls", config.max_turns);
             return State::Ended(Ended { status: Status::MaxTurns, ..Ended::error(reason) });
         }
-        let own = self.agent.models.own();
-        let mut request = Request {
-            model: own.model.clone(),
-            system_prompt: config.system_prompt.clone(),
-            messages: self.conversation.messages(),
-            reminders: self.reminders(),
-            tools: self.agent.tools.definitions().collect(),
-            max_output_tokens: config.max_output_tokens.get(),
+        if let Some(most) = self.limits.used_up() {
+            let reason = format!("the run has used all of its {most} tokens");
+            return State::Ended(Ended { status: Status::MaxTokens, stop: true, ..Ended::error(reason) });
+        }
+        let number = |begun: u32| begun.saturating_add(1);
+        let turn = Turn { number: number(self.turns_begun), number_in_task: number(self.task.turns_begun) };
+        let Some(settled) = self.unless_cancelled(self.session.turn_start(turn)).await else {
+            return State::Ended(self.interrupted());
         };
+        if let GateOutcome::Rejected(rejection) = settled.outcome {
+            self.report_refusal(EventKind::TurnStart, &rejection);
+            return State::Ended(Ended::rejected(rejection));
+        }
+        self.begin_turn();
+        if let Err(ended) = self.compact().await {
+            return State::Ended(ended);
+        }
+        match self.gate_request(self.request()).await {
+            Gated::Send(mut outgoing) => {
+                // What plugins said about this very request counts, too.
+                outgoing.request.reminders = self.reminders();
+                State::Send(outgoing)
+            }
+            Gated::Responded { text, by } => {
+                self.report(&AgentEvent::Answered { by });
+                let shown = if self.holds_text() { String::new() } else { self.show(&text).await };
+                let (calls, stop_reason) = (Calls::default(), "plugin".into());
+                State::Answered(Answer { text, shown, calls, stop_reason, used: None, cut: None })
+            }
+            Gated::Ended(ended) => State::Ended(ended),
+        }
+    }
+
+    /// Asks plugins about a request.
+    pub(super) async fn gate_request(&self, mut request: Request) -> Gated {
         let asked = Inference {
-            provider: own.provider,
-            model: own.model,
+            provider: self.own.provider.clone(),
+            model: request.model.clone(),
             system_prompt: request.system_prompt.clone(),
             prompt: last_prompt(&mut request.messages).cloned().unwrap_or_default(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
             input_tokens: request.estimated_tokens(),
         };
         let Some(settled) = self.unless_cancelled(self.session.before_inference(asked.clone())).await else {
-            return State::Ended(Ended::cancelled());
+            return Gated::Ended(self.interrupted());
         };
         match settled.outcome {
             GateOutcome::Allowed { value } => {
@@ -76,7 +160,7 @@ impl Run<'_> {
                     self.report(&AgentEvent::Changed { event, by, before, after });
                 }
                 let Some(provider) = self.agent.models.provider(&value.provider).cloned() else {
-                    return State::Ended(Ended::error(format!("there is no provider named {}", value.provider)));
+                    return Gated::Ended(Ended::error(format!("there is no provider named {}", value.provider)));
                 };
                 if let Some(prompt) = last_prompt(&mut request.messages) {
                     prompt.clone_from(&value.prompt);
@@ -84,146 +168,135 @@ impl Run<'_> {
                 request.tools.retain(|tool| value.tools.contains(&tool.name));
                 request.model = value.model;
                 request.system_prompt = value.system_prompt;
-                // What plugins said about this very request counts, too.
-                request.reminders = self.reminders();
-                State::Send(Outgoing { provider, request, failures: 0 })
+                Gated::Send(Outgoing { provider, request, body: None, failures: 0 })
             }
-            GateOutcome::Responded { response, by, .. } => {
-                self.report(&AgentEvent::Answered { by });
-                let shown = if self.holds_text() { String::new() } else { self.show(&response).await };
-                State::Answered(Answer {
-                    text: response,
-                    shown,
-                    calls: Vec::new(),
-                    offered: Vec::new(),
-                    stop_reason: "plugin".into(),
-                    used: None,
-                })
-            }
+            GateOutcome::Responded { response, by, .. } => Gated::Responded { text: response, by },
             GateOutcome::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeInference, &rejection);
-                State::Ended(Ended::rejected(rejection))
+                Gated::Ended(Ended::rejected(rejection))
             }
         }
     }
 
     /// Sends the request. A failure that may pass is waited out.
-    pub(super) async fn send(&mut self, outgoing: Outgoing) -> State {
+    pub(super) async fn send(&mut self, mut outgoing: Outgoing) -> State {
         if outgoing.failures == 0 {
+            if let Err(ended) = self.gate_body(&mut outgoing).await {
+                return State::Ended(ended);
+            }
             self.turns += 1;
             self.task.turns += 1;
             self.session.set_turn(self.turns);
             let ModelRef { provider, model } = outgoing.model();
             self.report(&AgentEvent::TurnStarted { turn: self.turns, provider, model });
         }
-        match self.unless_cancelled(outgoing.provider.send(outgoing.request.clone())).await {
-            None => State::Ended(Ended::cancelled()),
+        match self.unless_cancelled(outgoing.submit()).await {
+            None => State::Ended(self.interrupted()),
             Some(Ok(stream)) => State::Receive(outgoing, stream),
             Some(Err(error)) => self.failed(outgoing, &error).await,
         }
     }
 
-    async fn failed(&self, mut outgoing: Outgoing, error: &ProviderError) -> State {
+    pub(super) async fn failed(&self, mut outgoing: Outgoing, error: &ProviderError) -> State {
         outgoing.failures = outgoing.failures.saturating_add(1);
-        let Some(wait) = self.agent.config.retry.wait(outgoing.failures, error) else {
-            return State::Ended(Ended::error(error.to_string()));
-        };
-        self.report(&AgentEvent::Retrying { error: error.to_string(), wait });
-        match self.unless_cancelled(tokio::time::sleep(wait)).await {
-            None => State::Ended(Ended::cancelled()),
-            Some(()) => State::Send(outgoing),
+        match self.wait_out(outgoing.failures, error).await {
+            Ok(()) => State::Send(outgoing),
+            Err(ended) => State::Ended(ended),
         }
     }
 
-    /// Reads the answer, and shows it line by line where nobody wants to see it whole first.
-    pub(super) async fn receive(&mut self, outgoing: Outgoing, mut stream: DeltaStream) -> State {
-        let holds = self.holds_text();
-        let (mut text, mut shown, mut lines) = (String::new(), String::new(), Lines::default());
-        let mut calls: Vec<ToolUse> = Vec::new();
-        let mut used = None;
-        let stop = loop {
-            let Some(delta) = self.unless_cancelled(stream.next()).await else {
-                self.count(used.unwrap_or_default());
-                return State::Ended(Ended::cancelled());
-            };
-            match delta {
-                Some(Ok(Delta::Text(more))) => {
-                    text.push_str(&more);
-                    if !holds {
-                        for line in lines.push(&more) {
-                            shown.push_str(&self.show_piece(line).await);
-                        }
-                    }
-                }
-                Some(Ok(Delta::ToolCall(call))) => calls.push(distinct(call, &calls)),
-                Some(Ok(Delta::Usage(usage))) => used = Some(usage),
-                Some(Ok(Delta::Stop(reason))) => break reason,
-                Some(Err(error)) if text.is_empty() && calls.is_empty() => return self.failed(outgoing, &error).await,
-                Some(Err(error)) => {
-                    self.count(used.unwrap_or_default());
-                    return State::Ended(Ended::error(error.to_string()));
-                }
-                None => {
-                    let reason = "its stream ended without saying why".into();
-                    let error = ProviderError::BrokenStream { provider: outgoing.model().provider, reason };
-                    return State::Ended(Ended::error(error.to_string()));
-                }
-            }
+    /// Waits before the next try.
+    ///
+    /// # Errors
+    /// How the task ends, where there is none.
+    async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), Ended> {
+        let Some(wait) = self.agent.config.retry.wait(failures, error) else {
+            return Err(Ended::error(error.to_string()));
         };
-        drop(stream);
-        if let Some(rest) = lines.finish() {
-            shown.push_str(&self.show_piece(rest).await);
-        }
-        let _ = self.session.stream_end(text.clone()).await;
-        let used = used.unwrap_or_else(|| estimate(&outgoing.request, &text, &calls));
-        self.count(used);
-        let model = outgoing.model();
-        State::Answered(Answer {
-            text,
-            shown,
-            calls,
-            offered: outgoing.request.tools.into_iter().map(|tool| tool.name).collect(),
-            stop_reason: stop.name().to_owned(),
-            used: Some((model, used)),
-        })
+        self.report(&AgentEvent::Retrying { error: error.to_string(), wait });
+        self.unless_cancelled(tokio::time::sleep(wait)).await.ok_or_else(|| self.interrupted())
     }
 
     /// Tells plugins of the answer and of what it used, and goes on to its tool calls or its end.
-    pub(super) async fn answered(&mut self, answer: Answer) -> Step {
-        let tool_calls = answer.calls.iter().map(|call| self.contract_call(call)).collect();
-        let response = Response { text: answer.text.clone(), tool_calls, stop_reason: answer.stop_reason.clone() };
-        let _ = self.session.after_inference(response).await;
-        // Before anything can refuse: the calls are part of the conversation, whatever becomes of them. A final text is
-        // stored as plugins leave it.
-        if !answer.calls.is_empty() {
-            let (text, tool_calls) = (answer.text.clone(), answer.calls.clone());
+    pub(super) async fn answered(&mut self, mut answer: Answer) -> Step {
+        if answer.cut.is_none() {
+            let tool_calls = answer.calls.uses.iter().map(|call| self.contract_call(call)).collect();
+            let response = Response { text: answer.text.clone(), tool_calls, stop_reason: answer.stop_reason.clone() };
+            let _ = self.session.after_inference(response).await;
+        }
+        // Before anything can end the task: the calls are part of the conversation, whatever becomes of them. A final text
+        // is stored as plugins leave it.
+        if !answer.calls.uses.is_empty() {
+            if let Some(turn) = &mut self.turn {
+                turn.tool_calls = answer.calls.uses.len();
+            }
+            let (text, tool_calls) = (answer.text.clone(), answer.calls.uses.clone());
             self.conversation.push(Message::Assistant { text, tool_calls })?;
             if self.holds_text() && !answer.text.is_empty() {
                 self.report(&AgentEvent::TextHeld { bytes: answer.text.len() });
             }
         }
-        if let Some((model, used)) = &answer.used {
-            let ModelRef { provider, model: name } = model.clone();
-            self.report(&AgentEvent::Usage { provider, model: name, call: *used, session: self.usage });
-            let usage = self.contract_usage(model, *used);
-            let Some(settled) = self.unless_cancelled(self.session.token_usage(usage)).await else {
-                return Ok(State::Ended(Ended::cancelled()));
-            };
-            if let GateOutcome::Rejected(rejection) = settled.outcome {
-                self.report_refusal(EventKind::TokenUsage, &rejection);
-                // An answer without calls needs no further model call: it is not lost, unless all is to stop.
-                if !answer.calls.is_empty() || rejection.refusal.stop {
-                    return Ok(State::Ended(Ended::rejected(rejection)));
-                }
-            }
+        let mut broken = None;
+        match answer.cut.take() {
+            Some(Cut::Ended(ended)) => return self.stop(answer.calls, ended).await,
+            Some(Cut::Broken(error)) => broken = Some(error),
+            None => {}
         }
-        if answer.calls.is_empty() {
+        if let Some((model, used)) = answer.used.take()
+            && let Some(ended) = self.gate_usage(model, used).await
+            // An answer without calls needs no further model call: it is not lost, unless all is to stop.
+            && (!answer.calls.uses.is_empty() || ended.stop)
+        {
+            return self.stop(answer.calls, ended).await;
+        }
+        if answer.calls.uses.is_empty() {
             return Ok(State::Finalize(answer));
         }
-        Ok(State::ToolCalls { calls: answer.calls, offered: answer.offered })
+        let next = self.tool_calls(answer.calls).await?;
+        match (next, broken) {
+            (State::Assemble, Some(error)) => {
+                self.task.broken = self.task.broken.saturating_add(1);
+                Ok(match self.wait_out(self.task.broken, &error).await {
+                    Ok(()) => State::Assemble,
+                    Err(ended) => State::Ended(ended),
+                })
+            }
+            (next, _) => Ok(next),
+        }
     }
 
-    fn count(&mut self, used: TokenUsage) {
+    /// Tells of what a model call used; how the task ends, where plugins say that it is enough.
+    pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<Ended> {
+        let ModelRef { provider, model: name } = model.clone();
+        self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.usage });
+        let usage = self.contract_usage(&model, used);
+        let Some(settled) = self.unless_cancelled(self.session.token_usage(usage)).await else {
+            return Some(self.interrupted());
+        };
+        let GateOutcome::Rejected(rejection) = settled.outcome else { return None };
+        self.report_refusal(EventKind::TokenUsage, &rejection);
+        Some(Ended::rejected(rejection))
+    }
+
+    /// Counts what a model call used.
+    pub(super) fn count(&mut self, used: TokenUsage) {
+        self.usage.add(used);
+        self.task.usage.add(used);
+        self.limits.spend(used);
+    }
+
+    /// Counts what the model call of the turn used: so large is the conversation by now.
+    pub(super) fn count_turn(&mut self, used: TokenUsage) {
+        self.count(used);
+        self.context_tokens = used.input_tokens.saturating_add(used.output_tokens);
+        if let Some(turn) = &mut self.turn {
+            turn.usage.add(used);
+        }
+    }
+
+    /// What sub-agents used is part of what this one used. Against the budget it was counted when it was used.
+    pub(super) fn take_over_usage(&mut self) {
+        let used = self.desk.take_usage();
         self.usage.add(used);
         self.task.usage.add(used);
     }
@@ -258,33 +331,6 @@ fn last_prompt(messages: &mut [Message]) -> Option<&mut String> {
     })
 }
 
-/// Providers promise unique ids; where one breaks the promise, each call must still have its own result.
-fn distinct(mut call: ToolUse, earlier: &[ToolUse]) -> ToolUse {
-    let taken = |id: &str| earlier.iter().any(|other| other.id == id);
-    if call.id.is_empty() || taken(&call.id) {
-        let base = std::mem::take(&mut call.id);
-        let mut number = earlier.len() + 1;
-        call.id = loop {
-            let id = format!("{base}_{number}");
-            if !taken(&id) {
-                break id;
-            }
-            number += 1;
-        };
-    }
-    call
-}
-
-/// For servers that do not count.
-fn estimate(request: &Request, text: &str, calls: &[ToolUse]) -> TokenUsage {
-    let bytes = text.len() + calls.iter().map(|call| call.name.len() + call.arguments.to_string().len()).sum::<usize>();
-    TokenUsage {
-        input_tokens: request.estimated_tokens(),
-        cached_input_tokens: 0,
-        output_tokens: u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX),
-    }
-}
-
 /// The fields that differ, before and after.
 fn differences(before: &Inference, after: &Inference) -> (Value, Value) {
     let (mut old, mut new) = (serde_json::Map::new(), serde_json::Map::new());
@@ -300,21 +346,4 @@ fn differences(before: &Inference, after: &Inference) -> (Value, Value) {
     compare("prompt", json!(before.prompt), json!(after.prompt));
     compare("tools", json!(before.tools), json!(after.tools));
     (Value::Object(old), Value::Object(new))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_call_of_an_answer_gets_an_id_of_its_own() {
-        let mut calls: Vec<ToolUse> = Vec::new();
-        for id in ["a", "a", "", "a_2", ""] {
-            let call = ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
-            calls.push(distinct(call, &calls));
-        }
-        let ids: std::collections::HashSet<_> = calls.iter().map(|call| call.id.clone()).collect();
-        assert_eq!(ids.len(), calls.len(), "{ids:?}");
-        assert!(!ids.contains(""));
-    }
 }

@@ -1,16 +1,26 @@
 //! The agent loop, the reference embedder of the engine: every transition is an event of the contract, and every
 //! verdict takes effect.
 //!
-//! [`Agent::run`] steps a plain state machine (`state`) until it is done; `infer` asks the model, `tool_calls` runs
-//! what it asks for, `task` begins and ends tasks, `output` shows what may be shown.
+//! [`Agent::run`] steps a plain state machine (`state`) until it is done; `infer` asks the model, `receive` reads its
+//! answer, `tool_calls` hands what it calls to the `dispatcher`, `task` begins and ends tasks, `output` shows what may be
+//! shown. `submit_plan` and `subagent` are tools of the loop itself, which reach it by way of its `desk`.
 
+mod compaction;
 mod conversation;
+mod desk;
+mod dispatcher;
 mod infer;
+mod limits;
 mod lines;
 mod models;
 mod output;
+mod queue;
+mod raw;
+mod receive;
 mod report;
 mod state;
+mod subagent;
+mod submit_plan;
 mod task;
 mod tool_calls;
 
@@ -18,15 +28,17 @@ pub use report::{AgentEvent, Recorded, Refused, Reporter};
 
 use crate::message::TokenUsage;
 use crate::provider::{Provider, RetryPolicy, anthropic, openai};
-use crate::tool::{Toolbox, Workspace, WorkspaceError};
+use crate::tool::{Toolbox, ToolboxError, Workspace, WorkspaceError};
 use crate::transcript::TranscriptError;
 use hookhost::Host;
 use hookhost::session::{Rejection, SessionError};
+use limits::Limits;
 use models::Models;
 use serde::Serialize;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What the model is told first, unless the configuration says otherwise.
@@ -36,7 +48,8 @@ the smallest change that does what is asked, and check the result. Policies watc
 call, read its reason, do not repeat the same call, and find another way or say why there is none. When you are done, \
 answer with a short summary of what you did.";
 
-/// Most tasks of one run, the user's prompt included. Plugins can add tasks whenever one ends: this ends it.
+/// Most tasks of one session, the user's prompt included. The model and plugins can add tasks whenever one ends: this ends
+/// it.
 pub const MAX_TASKS: usize = 64;
 
 /// How often the model may repeat a refused call, all arguments the same, before the run ends.
@@ -56,6 +69,19 @@ pub struct AgentConfig {
     pub max_turns: NonZeroU32,
     /// Longest answer of the model, in tokens. Default: 8192.
     pub max_output_tokens: NonZeroU32,
+    /// Longest time of a run; then it is stopped. Default: none.
+    pub max_time: Option<Duration>,
+    /// Most tokens of a run, read and written, sub-agents included: no request is sent once they are used. Default: none.
+    pub max_tokens: Option<NonZeroU64>,
+    /// What the model can read at once, in tokens. Near it, the older part of the conversation is summarised. Default: not
+    /// known, so never.
+    pub context_window: Option<NonZeroU64>,
+    /// How deep sub-agents go: 0 for none at all. Default: 3.
+    pub max_depth: u8,
+    /// Most sub-agents that one session starts. Default: 16.
+    pub max_subagents: NonZeroU32,
+    /// Most sub-agents of one depth at a time; more wait. Default: 4.
+    pub max_concurrent_subagents: NonZeroU32,
     /// Whether text is shown while it streams in although a plugin wants to see the final text first. Default: no.
     pub stream_unfinalised: bool,
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
@@ -84,6 +110,12 @@ impl AgentConfig {
             system_prompt: SYSTEM_PROMPT.into(),
             max_turns: NonZeroU32::new(50).unwrap_or(NonZeroU32::MIN),
             max_output_tokens: NonZeroU32::new(8192).unwrap_or(NonZeroU32::MIN),
+            max_time: None,
+            max_tokens: None,
+            context_window: None,
+            max_depth: 3,
+            max_subagents: NonZeroU32::new(16).unwrap_or(NonZeroU32::MIN),
+            max_concurrent_subagents: NonZeroU32::new(4).unwrap_or(NonZeroU32::MIN),
             stream_unfinalised: false,
             depth: 0,
             parent: None,
@@ -109,6 +141,9 @@ pub enum AgentError {
     /// The workspace is none.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    /// The loop's own tools cannot be offered.
+    #[error(transparent)]
+    Tools(#[from] ToolboxError),
     /// The engine does not open the session.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -154,7 +189,8 @@ impl Agent {
         reporter: &dyn Reporter,
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, AgentError> {
-        Ok(state::Run::open(self, reporter, cancel.clone())?.finish(prompt).await)
+        let limits = Arc::new(Limits::new(&self.config));
+        Ok(state::Run::open(self, reporter, cancel.clone(), limits)?.finish(prompt).await)
     }
 }
 
@@ -189,6 +225,10 @@ pub enum Status {
     Rejected,
     /// The model was called as often as it may be.
     MaxTurns,
+    /// The run has used as many tokens as it may.
+    MaxTokens,
+    /// The run has lasted as long as it may.
+    MaxTime,
     /// A provider failed for good, or the transcript could not be written.
     Error,
     /// The run was cancelled.
@@ -203,6 +243,8 @@ impl Status {
             Self::Success => "success",
             Self::Rejected => "rejected",
             Self::MaxTurns => "max-turns",
+            Self::MaxTokens => "max-tokens",
+            Self::MaxTime => "max-time",
             Self::Error => "error",
             Self::Cancelled => "cancelled",
         }

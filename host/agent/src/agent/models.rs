@@ -43,8 +43,8 @@ impl Models {
         refs.collect()
     }
 
-    /// What people should be told of the agent's own provider.
-    pub(super) fn notice(&self) -> Option<String> {
-        self.providers[0].0.notice()
+    /// What people should be told of the provider that a session uses.
+    pub(super) fn notice(&self, own: &ModelRef) -> Option<String> {
+        self.provider(&own.provider)?.notice()
     }
 }

@@ -44,7 +44,7 @@ impl Run<'_> {
     /// Makes an answer's text final, stores it, and shows what has not been shown yet.
     pub(super) async fn finalize(&mut self, answer: Answer) -> Step {
         let Some(settled) = self.unless_cancelled(self.session.finalize_content(answer.text.clone())).await else {
-            return Ok(State::Ended(Ended::cancelled()));
+            return Ok(State::Ended(self.interrupted()));
         };
         let (text, stop) = match settled.outcome {
             TransformOutcome::Passed { value } => {

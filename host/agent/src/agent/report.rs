@@ -69,7 +69,48 @@ pub enum AgentEvent {
         /// A short name, where a plugin gave one.
         title: Option<String>,
     },
-    /// Plugins changed a prompt, a request or a final text.
+    /// How far the queue is. It is told before each task, and when a plan joins it.
+    Queue {
+        /// Tasks that have ended.
+        ended: u32,
+        /// Tasks that wait.
+        waiting: usize,
+    },
+    /// The model's plan joins the queue.
+    PlanSubmitted {
+        /// What it is about.
+        title: String,
+        /// The prompts of its tasks.
+        tasks: Vec<String>,
+    },
+    /// No task of a plan is left.
+    PlanEnded {
+        /// What it is about.
+        title: String,
+        /// How many tasks it had.
+        tasks: u32,
+        /// How many of them were a success.
+        completed: u32,
+    },
+    /// Something happened in a sub-agent.
+    Subagent {
+        /// The tool call that started it, or, further down, the one that started that.
+        call: String,
+        /// How deep it is: 1 for one that the user's own agent has started.
+        depth: u32,
+        /// What happened.
+        event: Box<AgentEvent>,
+    },
+    /// A summary has taken the place of the conversation's older part.
+    Compacted {
+        /// How many messages were summarised.
+        messages: u32,
+        /// Estimated size of the next request before, in tokens.
+        before: u64,
+        /// The same behind.
+        after: u64,
+    },
+    /// Plugins changed a prompt, a request, a task, a plan, a summary or a final text.
     Changed {
         /// Which event they changed it on.
         event: EventKind,

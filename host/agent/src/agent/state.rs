@@ -2,40 +2,49 @@
 //! read off [`Run::step`].
 
 use super::conversation::Conversation;
+use super::desk::{Desk, Told};
+use super::dispatcher::Refusals;
 use super::infer::{Answer, Outgoing};
-use super::{Agent, AgentError, AgentEvent, MAX_TASKS, Reporter, RunOutcome, Status};
-use crate::message::{TokenUsage, ToolUse};
+use super::limits::Limits;
+use super::queue::Queued;
+use super::subagent::SpawnAgent;
+use super::submit_plan::SubmitPlan;
+use super::{Agent, AgentError, AgentEvent, Reporter, RunOutcome, Status};
+use crate::message::TokenUsage;
 use crate::provider::DeltaStream;
-use crate::tool::ToolContext;
+use crate::tool::{ToolContext, Toolbox, ToolboxError};
 use crate::transcript::{Ending, Header, TranscriptError, TranscriptWriter};
-use hookhost::contract::Task;
+use hookhost::contract::{Turn, TurnSummary};
 use hookhost::event::EventKind;
-use hookhost::session::{Rejection, Session, SessionSpec, ToolSpec};
-use std::collections::{HashMap, VecDeque};
+use hookhost::session::{ModelRef, Rejection, Session, SessionSpec, ToolSpec};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Where a run is.
 pub(super) enum State {
-    /// Nothing has happened. `session-start` comes, then the first task.
+    /// Nothing has happened. `session-start` and `provider-resolve` come, then the first task.
     Start { prompt: String },
-    /// Between tasks.
+    /// Between tasks; where none is left: `queue-empty`.
     NextTask,
-    /// A task's prompt, for `prompt-submit`.
-    Submit(Task),
-    /// The next request is put together, for `before-inference`.
+    /// A task: `task-start`, and `prompt-submit` about its prompt.
+    Submit(Queued),
+    /// A turn begins: `turn-start`. Its request is put together, for `before-inference`, after `before-compaction` and
+    /// `after-compaction` where it would be too large.
     Assemble,
-    /// The request goes out, perhaps not for the first time.
+    /// The request goes out, perhaps not for the first time: `request-send`.
     Send(Outgoing),
-    /// The answer streams in: `stream-delta`, `stream-end`.
+    /// The answer streams in: `stream-delta`, `stream-end`, and of each of its tool calls `before-tool-call`; or, all of
+    /// it, `response-receive`.
     Receive(Outgoing, DeltaStream),
-    /// The answer is complete: `after-inference`, `token-usage`.
+    /// The answer is complete: `after-inference`, `token-usage`. Then its tool calls: `before-tools`, `after-tool-call`,
+    /// `turn-end`.
     Answered(Answer),
-    /// Its tool calls: `before-tool-call`, `before-tools`, `after-tool-call`.
-    ToolCalls { calls: Vec<ToolUse>, offered: Vec<String> },
     /// It has none, so its text is final: `finalize-content`.
     Finalize(Answer),
-    /// The task has ended, well or not: `agent-error`, `task-complete`.
+    /// The task has ended, well or not: `turn-end`, `agent-error`, `task-complete`, `plan-complete`.
     Ended(Ended),
     /// `session-end`.
     Finish,
@@ -58,11 +67,6 @@ impl Ended {
         Self { status: Status::Success, reason: None, rejection: None, stop: false }
     }
 
-    pub(super) fn cancelled() -> Self {
-        let reason = Some("the run was cancelled".into());
-        Self { status: Status::Cancelled, reason, rejection: None, stop: true }
-    }
-
     pub(super) fn rejected(rejection: Rejection) -> Self {
         let stop = rejection.refusal.stop;
         Self { status: Status::Rejected, reason: Some(rejection.to_string()), rejection: Some(rejection), stop }
@@ -79,30 +83,57 @@ pub(super) type Step = Result<State, TranscriptError>;
 /// One run of an agent.
 pub(super) struct Run<'a> {
     pub(super) agent: &'a Agent,
-    pub(super) session: Session,
+    pub(super) session: Arc<Session>,
     pub(super) reporter: &'a dyn Reporter,
+    /// Cancelled from outside, or when the run's time is over.
     pub(super) cancel: CancellationToken,
+    /// Whether the run's time is over; the task that looks at the clock.
+    time_is_over: Arc<AtomicBool>,
+    _clock: JoinSet<()>,
+    pub(super) limits: Arc<Limits>,
+    /// The agent's tools and the run's own.
+    pub(super) tools: Toolbox,
     pub(super) context: ToolContext,
+    pub(super) desk: Arc<Desk>,
+    /// What the run's own tools and its tool calls tell.
+    pub(super) told: UnboundedReceiver<Told>,
+    /// The model that the session uses.
+    pub(super) own: ModelRef,
     pub(super) conversation: Conversation,
-    pub(super) queue: VecDeque<Task>,
-    /// Tasks that joined the queue so far.
-    pub(super) queued: usize,
+    /// Size of the conversation as the provider last counted it, in tokens; 0 where it has not.
+    pub(super) context_tokens: u64,
     pub(super) task: TaskSoFar,
+    /// The turn that has begun and not ended.
+    pub(super) turn: Option<TurnSoFar>,
     pub(super) turns: u32,
+    pub(super) turns_begun: u32,
     pub(super) usage: TokenUsage,
     /// The last final text, as it may be shown.
     pub(super) text: String,
     /// The first end of a task that is no success.
     pub(super) standing: Option<Ended>,
+    /// No further task begins.
+    pub(super) stopped: bool,
 }
 
 /// What has happened in the task at hand.
 #[derive(Default)]
 pub(super) struct TaskSoFar {
+    /// The plan that it came from.
+    pub(super) plan: Option<usize>,
     pub(super) turns: u32,
+    pub(super) turns_begun: u32,
     pub(super) usage: TokenUsage,
-    /// How often each call was refused, by tool and arguments.
-    pub(super) refusals: HashMap<(String, String), u32>,
+    pub(super) refusals: Refusals,
+    /// Answers in a row that broke off while calls of theirs were under way.
+    pub(super) broken: u32,
+}
+
+/// What has happened in the turn at hand.
+pub(super) struct TurnSoFar {
+    turn: Turn,
+    pub(super) usage: TokenUsage,
+    pub(super) tool_calls: usize,
 }
 
 impl<'a> Run<'a> {
@@ -110,8 +141,12 @@ impl<'a> Run<'a> {
         agent: &'a Agent,
         reporter: &'a dyn Reporter,
         cancel: CancellationToken,
+        limits: Arc<Limits>,
     ) -> Result<Self, AgentError> {
-        let Agent { host, models, tools, config, workspace } = agent;
+        let Agent { host, models, config, workspace, .. } = agent;
+        let (tell, told) = unbounded_channel();
+        let desk = Arc::new(Desk::new(tell));
+        let tools = tools(agent, &desk, &limits)?;
         let mut spec = SessionSpec::new("hookhost", workspace.root());
         spec.id.clone_from(&config.session);
         spec.depth = config.depth;
@@ -120,37 +155,59 @@ impl<'a> Run<'a> {
         spec.tools =
             tools.definitions().map(|tool| ToolSpec { name: tool.name, input_schema: tool.input_schema }).collect();
         spec.models = models.refs();
-        let session = host.open_session(spec)?;
+        let session = Arc::new(host.open_session(spec)?);
+        desk.open(Arc::clone(&session));
         let own = models.own();
         let header = Header {
             id: session.id().to_owned(),
-            provider: own.provider,
-            model: own.model,
+            provider: own.provider.clone(),
+            model: own.model.clone(),
             workspace: workspace.root().to_owned(),
         };
         let folder = config.transcript_dir.as_deref();
         let transcript = folder.map(|folder| TranscriptWriter::create(folder, header)).transpose()?;
         let conversation = Conversation::new(transcript);
         session.set_transcript(conversation.readable());
+        let cancel = cancel.child_token();
         let context = ToolContext {
             workspace: Arc::new(workspace.clone()),
             hidden_variables: config.hidden_variables.clone().into(),
             cancel: cancel.clone(),
+            call: String::new(),
         };
+        let time_is_over = Arc::new(AtomicBool::new(false));
+        let mut clock = JoinSet::new();
+        if let Some(most) = config.max_time {
+            let (cancel, is_over) = (cancel.clone(), Arc::clone(&time_is_over));
+            clock.spawn(async move {
+                tokio::time::sleep(most).await;
+                is_over.store(true, Ordering::Relaxed);
+                cancel.cancel();
+            });
+        }
         Ok(Self {
             agent,
             session,
             reporter,
             cancel,
+            time_is_over,
+            _clock: clock,
+            limits,
+            tools,
             context,
+            desk,
+            told,
+            own,
             conversation,
-            queue: VecDeque::new(),
-            queued: 0,
+            context_tokens: 0,
             task: TaskSoFar::default(),
+            turn: None,
             turns: 0,
+            turns_begun: 0,
             usage: TokenUsage::default(),
             text: String::new(),
             standing: None,
+            stopped: false,
         })
     }
 
@@ -172,13 +229,12 @@ impl<'a> Run<'a> {
     async fn step(&mut self, state: State) -> Step {
         Ok(match state {
             State::Start { prompt } => self.start(prompt).await,
-            State::NextTask => self.next_task(),
+            State::NextTask => self.next_task().await,
             State::Submit(task) => return self.submit(task).await,
             State::Assemble => self.assemble().await,
             State::Send(outgoing) => self.send(outgoing).await,
             State::Receive(outgoing, stream) => self.receive(outgoing, stream).await,
             State::Answered(answer) => return self.answered(answer).await,
-            State::ToolCalls { calls, offered } => return self.tool_calls(calls, &offered).await,
             State::Finalize(answer) => return self.finalize(answer).await,
             State::Ended(ended) => return self.ended(ended).await,
             State::Finish => self.end_session().await,
@@ -211,20 +267,41 @@ impl<'a> Run<'a> {
         self.report(&AgentEvent::Refused { event, refusal: rejection.into() });
     }
 
-    /// Tasks of plugins join the queue, up to the cap.
-    pub(super) fn enqueue(&mut self, tasks: Vec<Task>) {
-        let room = MAX_TASKS.saturating_sub(self.queued);
-        let left_out = tasks.len().saturating_sub(room);
-        self.queued += tasks.len() - left_out;
-        self.queue.extend(tasks.into_iter().take(room));
-        if left_out > 0 {
-            let text = format!("a run has at most {MAX_TASKS} tasks: {left_out} that plugins added were left out");
-            self.report(&AgentEvent::Notice { text });
+    /// How a run ends that is cancelled, or whose time is over.
+    pub(super) fn interrupted(&self) -> Ended {
+        match self.agent.config.max_time {
+            Some(most) if self.time_is_over.load(Ordering::Relaxed) => {
+                let reason = format!("the run has used all of its {most:?}");
+                Ended { status: Status::MaxTime, stop: true, ..Ended::error(reason) }
+            }
+            _ => Ended { status: Status::Cancelled, stop: true, ..Ended::error("the run was cancelled".into()) },
         }
     }
 
+    /// Notes that a turn has begun.
+    pub(super) fn begin_turn(&mut self) {
+        self.turns_begun = self.turns_begun.saturating_add(1);
+        self.task.turns_begun = self.task.turns_begun.saturating_add(1);
+        let turn = Turn { number: self.turns_begun, number_in_task: self.task.turns_begun };
+        self.turn = Some(TurnSoFar { turn, usage: TokenUsage::default(), tool_calls: 0 });
+    }
+
+    /// Tells that the turn has ended, where one has begun.
+    pub(super) async fn end_turn(&mut self) {
+        let Some(TurnSoFar { turn, usage, tool_calls }) = self.turn.take() else { return };
+        let summary = TurnSummary {
+            number: turn.number,
+            number_in_task: turn.number_in_task,
+            tool_calls: u32::try_from(tool_calls).unwrap_or(u32::MAX),
+            input_tokens: usage.input_tokens,
+            cached_input_tokens: usage.cached_input_tokens,
+            output_tokens: usage.output_tokens,
+        };
+        let _ = self.session.turn_end(summary).await;
+    }
+
     async fn end_session(&mut self) -> State {
-        let usage = self.contract_usage(&self.agent.models.own(), TokenUsage::default());
+        let usage = self.contract_usage(&self.own, TokenUsage::default());
         let _ = self.session.session_end(usage).await;
         let (status, reason) = match &self.standing {
             Some(ended) => (ended.status, ended.reason.clone()),
@@ -243,7 +320,6 @@ impl<'a> Run<'a> {
     /// Without a transcript the run ends as it can: nothing more is written, the plugins still hear of the end.
     fn transcript_failed(&mut self, error: &TranscriptError) -> State {
         self.conversation.abandon();
-        self.queue.clear();
         State::Ended(Ended { stop: true, ..Ended::error(error.to_string()) })
     }
 
@@ -260,4 +336,18 @@ impl<'a> Run<'a> {
             transcript: self.conversation.path(),
         }
     }
+}
+
+/// The agent's tools and the run's own, as far as the agent brings none of that name.
+fn tools(agent: &Agent, desk: &Arc<Desk>, limits: &Arc<Limits>) -> Result<Toolbox, ToolboxError> {
+    let mut tools = agent.tools.clone();
+    if tools.get(super::submit_plan::NAME).is_none() {
+        tools = tools.with(Arc::new(SubmitPlan(Arc::clone(desk))))?;
+    }
+    // An agent as deep as they go has no such tool.
+    if agent.config.depth < u32::from(agent.config.max_depth) && tools.get(super::subagent::NAME).is_none() {
+        let (agent, desk, limits) = (agent.clone(), Arc::clone(desk), Arc::clone(limits));
+        tools = tools.with(Arc::new(SpawnAgent { agent, desk, limits }))?;
+    }
+    Ok(tools)
 }

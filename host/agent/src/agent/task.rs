@@ -1,50 +1,132 @@
 //! How tasks begin and end.
 
+use super::queue::Queued;
 use super::state::{Ended, Run, State, Step, TaskSoFar};
-use super::{AgentEvent, Status};
+use super::{AgentEvent, MAX_TASKS, Status};
 use crate::message::{Message, ToolUse};
-use hookhost::contract::{Completion, Task};
+use hookhost::contract::{Completion, ModelChoice, PlanSummary, Progress, Resolution, Task};
 use hookhost::event::EventKind;
-use hookhost::session::TransformOutcome;
+use hookhost::session::{GateOutcome, ModelRef, TransformOutcome};
+use serde_json::json;
 
 impl Run<'_> {
     /// Opens the session. The user's prompt is the first task; what plugins add comes behind it.
     pub(super) async fn start(&mut self, prompt: String) -> State {
-        let own = self.agent.models.own();
+        self.enqueue(vec![Task { prompt, title: None }]);
+        let added = self.unless_cancelled(self.session.session_start()).await;
+        if let Err(ended) = self.resolve().await {
+            self.standing.get_or_insert(ended);
+            return State::Finish;
+        }
         self.report(&AgentEvent::SessionStarted {
             session: self.session.id().to_owned(),
-            provider: own.provider,
-            model: own.model,
+            provider: self.own.provider.clone(),
+            model: self.own.model.clone(),
             transcript: self.conversation.path(),
         });
-        if let Some(text) = self.agent.models.notice() {
+        if let Some(text) = self.agent.models.notice(&self.own) {
             self.report(&AgentEvent::Notice { text });
         }
-        self.enqueue(vec![Task { prompt, title: None }]);
-        if let Some(settled) = self.unless_cancelled(self.session.session_start()).await {
+        if let Some(settled) = added {
             self.enqueue(settled.outcome);
         }
         State::NextTask
     }
 
-    pub(super) fn next_task(&mut self) -> State {
-        if self.cancel.is_cancelled() {
-            self.standing.get_or_insert_with(Ended::cancelled);
-            return State::Finish;
-        }
-        match self.queue.pop_front() {
-            Some(task) => {
-                self.task = TaskSoFar::default();
-                State::Submit(task)
+    /// Settles which model the session uses.
+    async fn resolve(&mut self) -> Result<(), Ended> {
+        let choice = |ModelRef { provider, model }: ModelRef| ModelChoice { provider, model };
+        let chosen = choice(self.own.clone());
+        let candidates = self.agent.models.refs().into_iter().map(choice).collect();
+        let asked = Resolution { chosen: chosen.clone(), candidates };
+        let Some(settled) = self.unless_cancelled(self.session.provider_resolve(asked)).await else {
+            return Err(self.interrupted());
+        };
+        match settled.outcome {
+            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+                let by = settled.record.changed_by;
+                if !by.is_empty() {
+                    let (before, after) = (json!(chosen), json!(value.chosen));
+                    self.report(&AgentEvent::Changed { event: EventKind::ProviderResolve, by, before, after });
+                }
+                let ModelChoice { provider, model } = value.chosen;
+                self.own = ModelRef { provider, model };
+                Ok(())
             }
-            None => State::Finish,
+            GateOutcome::Rejected(rejection) => {
+                self.report_refusal(EventKind::ProviderResolve, &rejection);
+                Err(Ended::rejected(rejection))
+            }
         }
     }
 
-    /// Submits a task's prompt. What plugins withhold never reaches the model, nor the transcript.
-    pub(super) async fn submit(&mut self, task: Task) -> Step {
+    pub(super) async fn next_task(&mut self) -> State {
+        if self.cancel.is_cancelled() {
+            let ended = self.interrupted();
+            self.standing.get_or_insert(ended);
+            return State::Finish;
+        }
+        let next = self.desk.queue().next();
+        if let Some(task) = next {
+            return State::Submit(task);
+        }
+        if self.stopped {
+            return State::Finish;
+        }
+        let progress = Progress {
+            tasks: self.desk.queue().tasks_ended(),
+            turns: self.turns,
+            input_tokens: self.usage.input_tokens,
+            output_tokens: self.usage.output_tokens,
+        };
+        let Some(settled) = self.unless_cancelled(self.session.queue_empty(progress)).await else {
+            return State::NextTask;
+        };
+        if self.enqueue(settled.outcome) == 0 { State::Finish } else { State::NextTask }
+    }
+
+    /// Tasks of plugins join the queue, up to the cap; how many did.
+    fn enqueue(&self, tasks: Vec<Task>) -> usize {
+        let count = tasks.len();
+        let left_out = self.desk.queue().add(tasks);
+        if left_out > 0 {
+            let text = format!("a run has at most {MAX_TASKS} tasks: {left_out} that plugins added were left out");
+            self.report(&AgentEvent::Notice { text });
+        }
+        count - left_out
+    }
+
+    fn report_queue(&self) {
+        let (ended, waiting) = {
+            let queue = self.desk.queue();
+            (queue.tasks_ended(), queue.waiting())
+        };
+        self.report(&AgentEvent::Queue { ended, waiting });
+    }
+
+    /// Begins a task and submits its prompt. What plugins withhold never reaches the model, nor the transcript.
+    pub(super) async fn submit(&mut self, Queued { task, plan }: Queued) -> Step {
+        self.task = TaskSoFar { plan, ..TaskSoFar::default() };
+        self.report_queue();
+        let Some(settled) = self.unless_cancelled(self.session.task_start(task.clone())).await else {
+            return Ok(State::Ended(self.interrupted()));
+        };
+        let task = match settled.outcome {
+            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+                let by = settled.record.changed_by;
+                if !by.is_empty() {
+                    let (before, after) = (json!(task), json!(value));
+                    self.report(&AgentEvent::Changed { event: EventKind::TaskStart, by, before, after });
+                }
+                value
+            }
+            GateOutcome::Rejected(rejection) => {
+                self.report_refusal(EventKind::TaskStart, &rejection);
+                return Ok(State::Ended(Ended::rejected(rejection)));
+            }
+        };
         let Some(settled) = self.unless_cancelled(self.session.prompt_submit(task.prompt.clone())).await else {
-            return Ok(State::Ended(Ended::cancelled()));
+            return Ok(State::Ended(self.interrupted()));
         };
         match settled.outcome {
             TransformOutcome::Passed { value } => {
@@ -60,23 +142,32 @@ impl Run<'_> {
         }
     }
 
+    async fn plan_ended(&self, plan: PlanSummary) {
+        let PlanSummary { title, tasks, completed } = plan.clone();
+        self.report(&AgentEvent::PlanEnded { title, tasks, completed });
+        let _ = self.session.plan_complete(plan).await;
+    }
+
     /// Ends a task. Every call has a result then, plugins have heard how it went, and what they add is queued.
     pub(super) async fn ended(&mut self, ended: Ended) -> Step {
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");
         let text = match ended.status {
-            Status::Cancelled => format!("aborted: {reason}"),
+            Status::Cancelled | Status::MaxTime => format!("aborted: {reason}"),
             _ => format!("not run: {reason}"),
         };
         for ToolUse { id, name, .. } in self.conversation.close_calls(&text)? {
             self.report(&AgentEvent::ToolFinished { id, name, text: text.clone(), is_error: true });
         }
+        self.end_turn().await;
+        self.take_over_usage();
+        let closed = self.desk.queue().ended(self.task.plan, ended.status == Status::Success);
         self.report(&AgentEvent::TaskEnded {
             status: ended.status,
             reason: ended.reason.clone(),
             turns: self.task.turns,
         });
         let mut recovery = Vec::new();
-        if matches!(ended.status, Status::Error | Status::MaxTurns) {
+        if matches!(ended.status, Status::Error | Status::MaxTurns | Status::MaxTokens | Status::MaxTime) {
             recovery = self.session.agent_error(reason.to_owned()).await.outcome;
         }
         let completion = Completion {
@@ -87,8 +178,15 @@ impl Run<'_> {
         };
         let more = self.session.task_complete(completion).await.outcome;
         let goes_on = !ended.stop && !recovery.is_empty();
+        if let Some(plan) = closed {
+            self.plan_ended(plan).await;
+        }
+        self.stopped |= ended.stop;
         if ended.stop {
-            self.queue.clear();
+            let closed = self.desk.queue().clear();
+            for plan in closed {
+                self.plan_ended(plan).await;
+            }
         } else {
             self.enqueue(recovery);
             self.enqueue(more);

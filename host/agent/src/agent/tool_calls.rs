@@ -1,212 +1,193 @@
-//! The tool calls of one answer: each is settled by `before-tool-call` in call order, all of them by `before-tools`,
-//! then they run, and each result passes `after-tool-call` in call order.
+//! The tool calls of one answer as the loop sees them: handed to the [`Dispatcher`] one by one, and their results given to
+//! the model in call order, each past `after-tool-call`, exactly one for each call, however the answer ends.
 
+use super::AgentEvent;
+use super::desk::{Became, Told};
+use super::dispatcher::Dispatcher;
 use super::state::{Ended, Run, State, Step};
-use super::{AgentEvent, MAX_REPEATED_REFUSALS, Status};
 use crate::message::{Message, ToolUse};
-use crate::tool::{Tool, ToolError, ToolOutput};
-use futures_util::FutureExt as _;
-use futures_util::future::join_all;
+use crate::tool::{ToolContext, ToolError};
+use crate::transcript::TranscriptError;
 use hookhost::contract::{ResultSource, ToolCall, ToolOrigin, ToolResult};
-use hookhost::session::{GateOutcome, Rejection, TransformOutcome};
-use serde_json::Value;
-use std::panic::AssertUnwindSafe;
+use hookhost::event::EventKind;
+use hookhost::session::TransformOutcome;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
-/// What becomes of a call.
-enum Settled {
-    /// It runs, in this form.
-    Runs(ToolCall),
-    /// A plugin gave its result.
-    Responded(ToolCall, ToolResult),
-    /// It does not run.
-    Refused(Rejection),
-    /// It cannot even be asked about.
-    Malformed,
+/// How long tools that are stopped are waited for, so that they can end in order.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The calls of one answer, in call order.
+#[derive(Default)]
+pub(super) struct Calls {
+    pub(super) uses: Vec<ToolUse>,
+    became: Vec<Became>,
+    dispatching: Option<Dispatching>,
+}
+
+/// The task in which they are settled and run; it ends when this is dropped.
+struct Dispatching {
+    /// Until the answer is complete.
+    feed: Option<UnboundedSender<ToolUse>>,
+    task: JoinSet<()>,
+    cancel: CancellationToken,
 }
 
 impl Run<'_> {
-    /// Settles the calls of one answer and runs what is allowed.
-    pub(super) async fn tool_calls(&mut self, calls: Vec<ToolUse>, offered: &[String]) -> Step {
-        let mut settled = Vec::with_capacity(calls.len());
-        for call in calls {
-            let Some(outcome) = self.settle(&call).await else { return Ok(State::Ended(Ended::cancelled())) };
-            if let Settled::Refused(rejection) = &outcome
-                && let Some(ended) = self.refused(&call, rejection)
-            {
-                self.write_refusals(&settled)?;
-                self.write(&call, rejection.to_string(), true)?;
-                return Ok(State::Ended(ended));
-            }
-            settled.push((call, outcome));
+    /// Hands a call on: it is asked about now, and starts as soon as it is allowed.
+    pub(super) fn dispatch(&mut self, calls: &mut Calls, call: ToolUse, offered: &Arc<[String]>) {
+        let dispatching = calls.dispatching.get_or_insert_with(|| self.dispatching(Arc::clone(offered)));
+        if let Some(feed) = &dispatching.feed {
+            let _ = feed.send(call.clone());
         }
-        match self.settle_together(&mut settled).await {
-            Some(None) => {}
-            Some(Some(ended)) => {
-                self.write_refusals(&settled)?;
-                return Ok(State::Ended(ended));
-            }
-            None => return Ok(State::Ended(Ended::cancelled())),
-        }
-        self.run_settled(settled, offered).await
+        calls.uses.push(call);
+        calls.became.push(Became::Open);
     }
 
-    /// Asks plugins about one call. `None` where the run was cancelled.
-    async fn settle(&self, call: &ToolUse) -> Option<Settled> {
-        if !call.arguments.is_object() {
-            return Some(Settled::Malformed);
-        }
-        let asked = self.contract_call(call);
-        let (id, name) = (call.id.clone(), call.name.clone());
-        let answer = self.unless_cancelled(self.session.before_tool_call(asked)).await?;
-        let by = answer.record.changed_by;
-        if let GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } = &answer.outcome
-            && !by.is_empty()
-        {
-            let (before, after) = (call.arguments.clone(), json(&value.arguments));
-            self.report(&AgentEvent::ToolChanged { id: id.clone(), name: name.clone(), by, before, after });
-        }
-        Some(match answer.outcome {
-            GateOutcome::Allowed { value } => Settled::Runs(value),
-            GateOutcome::Responded { value, response, by } => {
-                self.report(&AgentEvent::ToolAnswered { id, name, by });
-                Settled::Responded(value, response)
-            }
-            GateOutcome::Rejected(rejection) => Settled::Refused(rejection),
-        })
+    fn dispatching(&self, offered: Arc<[String]>) -> Dispatching {
+        let cancel = self.cancel.child_token();
+        let dispatcher = Dispatcher {
+            session: Arc::clone(&self.session),
+            desk: Arc::clone(&self.desk),
+            tools: self.tools.clone(),
+            context: ToolContext { cancel: cancel.clone(), ..self.context.clone() },
+            offered,
+            together: self.agent.host.subscribed(EventKind::BeforeTools),
+            refusals: Arc::clone(&self.task.refusals),
+        };
+        let (feed, calls) = unbounded_channel();
+        let mut task = JoinSet::new();
+        task.spawn(dispatcher.run(calls));
+        Dispatching { feed: Some(feed), task, cancel }
     }
 
-    /// Asks plugins about the calls that are to run, together. `None` where the run was cancelled; a way in which the
-    /// task ends, where it does.
-    async fn settle_together(&mut self, settled: &mut [(ToolUse, Settled)]) -> Option<Option<Ended>> {
-        let batch: Vec<ToolCall> = settled
-            .iter()
-            .filter_map(|(_, outcome)| if let Settled::Runs(call) = outcome { Some(call.clone()) } else { None })
-            .collect();
-        if batch.is_empty() {
-            return Some(None);
-        }
-        let answer = self.unless_cancelled(self.session.before_tools(batch)).await?;
-        let GateOutcome::Rejected(rejection) = answer.outcome else { return Some(None) };
-        let mut ended = None;
-        for (call, outcome) in settled.iter_mut().filter(|(_, outcome)| matches!(outcome, Settled::Runs(_))) {
-            ended = ended.or(self.refused(call, &rejection));
-            *outcome = Settled::Refused(rejection.clone());
-        }
-        Some(ended)
-    }
-
-    /// Tells of a refusal; how the task ends, if that is the end of it.
-    fn refused(&mut self, call: &ToolUse, rejection: &Rejection) -> Option<Ended> {
-        self.report(&AgentEvent::ToolRefused {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            arguments: call.arguments.clone(),
-            refusal: rejection.into(),
-        });
-        if rejection.refusal.stop {
-            return Some(Ended::rejected(rejection.clone()));
-        }
-        let times = self.task.refusals.entry((call.name.clone(), call.arguments.to_string())).or_default();
-        *times += 1;
-        (*times >= MAX_REPEATED_REFUSALS).then(|| Ended {
-            status: Status::Rejected,
-            reason: Some(format!("the model repeated a refused call of {} {times} times: {rejection}", call.name)),
-            rejection: Some(rejection.clone()),
-            stop: true,
-        })
-    }
-
-    /// Before the task ends early: each refused call gets its own reason, not that of the end.
-    fn write_refusals(&mut self, settled: &[(ToolUse, Settled)]) -> Result<(), crate::transcript::TranscriptError> {
-        for (call, outcome) in settled {
-            if let Settled::Refused(rejection) = outcome {
-                self.write(call, rejection.to_string(), true)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs what is allowed, in call order; neighbours that only read run together. Each result is on disk before the
-    /// next call starts.
-    async fn run_settled(&mut self, settled: Vec<(ToolUse, Settled)>, offered: &[String]) -> Step {
-        let mut rest = settled.into_iter().peekable();
-        while let Some((call, outcome)) = rest.next() {
-            let first = match outcome {
-                Settled::Malformed => {
-                    let text = "the call was not run: its arguments are no JSON object, perhaps cut by the limit on output tokens";
-                    self.write(&call, text.into(), true)?;
-                    continue;
+    /// Notes what has become of a call, or tells what has happened; how the task ends, if that is the end of it.
+    pub(super) fn heed(&mut self, calls: &mut Calls, told: Told) -> Option<Ended> {
+        match told {
+            Told::Happened(event) => self.report(&event),
+            Told::Call(place, mut became) => {
+                let ended = if let Became::Refused(_, ended) = &mut became { ended.take() } else { None };
+                if matches!(became, Became::Finished(..)) {
+                    self.take_over_usage();
                 }
-                Settled::Refused(rejection) => {
-                    self.write(&call, rejection.to_string(), true)?;
-                    continue;
+                if let Some(known) = calls.became.get_mut(place) {
+                    *known = became;
                 }
-                Settled::Responded(asked, response) => {
-                    if let Some(ended) = self.pass_on(&call, &asked, response, ResultSource::Plugin).await? {
-                        return Ok(State::Ended(ended));
-                    }
-                    continue;
-                }
-                Settled::Runs(asked) => asked,
-            };
-            let mut together = vec![(call, first)];
-            while self.only_reads(&together[0].1)
-                && let Some((call, Settled::Runs(asked))) =
-                    rest.next_if(|(_, next)| matches!(next, Settled::Runs(next) if self.only_reads(next)))
-            {
-                together.push((call, asked));
+                return ended.map(|ended| *ended);
             }
-            let running = join_all(together.iter().map(|(_, asked)| self.execute(asked, offered)));
-            let Some(results) = self.unless_cancelled(running).await else {
-                return Ok(State::Ended(Ended::cancelled()));
-            };
-            for ((call, asked), result) in together.iter().zip(results) {
-                if let Some(ended) = self.pass_on(call, asked, result, ResultSource::Tool).await? {
-                    return Ok(State::Ended(ended));
-                }
+        }
+        None
+    }
+
+    /// Gives the model the results of an answer's calls, each as soon as it and those before it are there.
+    pub(super) async fn tool_calls(&mut self, mut calls: Calls) -> Step {
+        if let Some(dispatching) = &mut calls.dispatching {
+            dispatching.feed = None;
+        }
+        for place in 0..calls.uses.len() {
+            if let Some(ended) = self.settled(&mut calls, place).await {
+                return self.stop(calls, ended).await;
+            }
+            if let Some(ended) = self.answer(&mut calls, place).await? {
+                return self.stop(calls, ended).await;
+            }
+            if let Some(rejection) = self.desk.take_stop() {
+                return self.stop(calls, Ended::rejected(rejection)).await;
             }
         }
         Ok(State::Assemble)
     }
 
-    fn only_reads(&self, call: &ToolCall) -> bool {
-        self.agent.tools.get(&call.name).is_some_and(|tool| tool.only_reads())
+    /// Waits until a call has something like a result; how the task ends, if it does before.
+    async fn settled(&mut self, calls: &mut Calls, place: usize) -> Option<Ended> {
+        while matches!(calls.became.get(place), Some(Became::Open | Became::Started)) {
+            let told = match &mut calls.dispatching {
+                Some(Dispatching { task, .. }) => tokio::select! {
+                    biased;
+                    () = self.cancel.cancelled() => return Some(self.interrupted()),
+                    told = self.told.recv() => told,
+                    _ = task.join_next(), if !task.is_empty() => continue,
+                    // It has ended, and all that it said was heard: it owes this call its result.
+                    () = std::future::ready(()), if task.is_empty() => None,
+                },
+                None => None,
+            };
+            match told {
+                Some(told) => {
+                    if let Some(ended) = self.heed(calls, told) {
+                        return Some(ended);
+                    }
+                }
+                None => calls.became[place] = lost(self.contract_call(&calls.uses[place])),
+            }
+        }
+        None
     }
 
-    /// Runs one call, as settled.
-    async fn execute(&self, call: &ToolCall, offered: &[String]) -> ToolResult {
-        let arguments = json(&call.arguments);
-        let tool = if offered.contains(&call.name) {
-            self.agent.tools.check(&call.name, &arguments)
-        } else {
-            Err(ToolError::Unknown { name: call.name.clone(), known: offered.join(", ") })
-        };
-        let output = match tool {
-            Ok(tool) => self.start_tool(&tool, call, arguments).await,
-            Err(error) => Err(error),
-        };
-        match output {
-            Ok(ToolOutput { text, is_error }) => ToolResult { text, is_error, raw: None },
-            Err(error) => ToolResult::error(error.to_string()),
+    /// Gives the model the result of a call, where there is one; how the task ends, if that is the end of it.
+    async fn answer(&mut self, calls: &mut Calls, place: usize) -> Result<Option<Ended>, TranscriptError> {
+        let call = calls.uses[place].clone();
+        match std::mem::replace(&mut calls.became[place], Became::Answered) {
+            Became::Malformed => {
+                let text =
+                    "the call was not run: its arguments are no JSON object, perhaps cut by the limit on output tokens";
+                self.write(&call, text.into(), true)?;
+                Ok(None)
+            }
+            Became::Refused(rejection, _) => {
+                self.write(&call, rejection.to_string(), true)?;
+                Ok(None)
+            }
+            Became::Responded(asked, result) => self.pass_on(&call, &asked, result, ResultSource::Plugin).await,
+            Became::Finished(asked, result) => self.pass_on(&call, &asked, result, ResultSource::Tool).await,
+            open @ (Became::Open | Became::Started) => {
+                calls.became[place] = open;
+                Ok(None)
+            }
+            Became::Answered => Ok(None),
         }
     }
 
-    async fn start_tool(
-        &self,
-        tool: &Arc<dyn Tool>,
-        call: &ToolCall,
-        arguments: Value,
-    ) -> Result<ToolOutput, ToolError> {
-        self.report(&AgentEvent::ToolStarted {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            origin: call.origin.clone(),
-            arguments: arguments.clone(),
-        });
-        // A tool may be anybody's: its panic is its own failure.
-        let called = AssertUnwindSafe(async { tool.call(arguments, &self.context).await }).catch_unwind().await;
-        called.unwrap_or_else(|_| Err(ToolError::Panicked { tool: call.name.clone() }))
+    /// Stops what runs. Each call then has its result: its own, where it was there before, else the reason of the end.
+    pub(super) async fn stop(&mut self, mut calls: Calls, ended: Ended) -> Step {
+        // What was there before the end is still given to the model.
+        while let Ok(told) = self.told.try_recv() {
+            let _ = self.heed(&mut calls, told);
+        }
+        let reason = ended.reason.clone().unwrap_or_else(|| "the task has ended".into());
+        let started: Vec<bool> = calls.became.iter().map(|became| matches!(became, Became::Started)).collect();
+        let settled: Vec<bool> =
+            calls.became.iter().map(|became| !matches!(became, Became::Open | Became::Started)).collect();
+        if let Some(Dispatching { feed, mut task, cancel }) = calls.dispatching.take() {
+            drop(feed);
+            cancel.cancel();
+            let _ = tokio::time::timeout(GRACE, async { while task.join_next().await.is_some() {} }).await;
+            task.shutdown().await;
+        }
+        while let Ok(told) = self.told.try_recv() {
+            if let Told::Happened(event) = told {
+                self.report(&event);
+            }
+        }
+        self.take_over_usage();
+        for place in 0..calls.uses.len() {
+            // Once the run is cancelled nobody is asked any more, and nothing unseen is written.
+            if settled[place] && (!self.cancel.is_cancelled() || !needs_asking(&calls.became[place])) {
+                let _ = self.answer(&mut calls, place).await?;
+                continue;
+            }
+            let text = if started[place] || self.cancel.is_cancelled() {
+                format!("aborted: {reason}")
+            } else {
+                format!("not run: {reason}")
+            };
+            let call = calls.uses[place].clone();
+            self.write(&call, text, true)?;
+        }
+        Ok(State::Ended(ended))
     }
 
     /// Lets plugins look at a result, then gives it to the model; how the task ends, if that is the end of it.
@@ -216,9 +197,11 @@ impl Run<'_> {
         asked: &ToolCall,
         result: ToolResult,
         source: ResultSource,
-    ) -> Result<Option<Ended>, crate::transcript::TranscriptError> {
+    ) -> Result<Option<Ended>, TranscriptError> {
         let Some(settled) = self.unless_cancelled(self.session.after_tool_call(asked, result, source)).await else {
-            return Ok(Some(Ended::cancelled()));
+            let ended = self.interrupted();
+            self.write(call, format!("aborted: {}", ended.reason.as_deref().unwrap_or_default()), true)?;
+            return Ok(Some(ended));
         };
         let (id, name) = (call.id.clone(), call.name.clone());
         match settled.outcome {
@@ -239,12 +222,7 @@ impl Run<'_> {
     }
 
     /// The result of a call, for the model.
-    fn write(
-        &mut self,
-        call: &ToolUse,
-        text: String,
-        is_error: bool,
-    ) -> Result<(), crate::transcript::TranscriptError> {
+    fn write(&mut self, call: &ToolUse, text: String, is_error: bool) -> Result<(), TranscriptError> {
         let (id, name) = (call.id.clone(), call.name.clone());
         self.conversation.push(Message::Tool {
             call_id: id.clone(),
@@ -258,12 +236,17 @@ impl Run<'_> {
 
     /// The call as plugins are told of it.
     pub(super) fn contract_call(&self, call: &ToolUse) -> ToolCall {
-        let origin = self.agent.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
+        let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
         self.session.tool_call(&call.id, &call.name, &call.arguments, origin)
     }
 }
 
-/// Arguments that the engine settled: JSON always.
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_default()
+fn needs_asking(became: &Became) -> bool {
+    matches!(became, Became::Responded(..) | Became::Finished(..))
+}
+
+/// For a call whose result never came.
+fn lost(call: ToolCall) -> Became {
+    let error = ToolError::Panicked { tool: call.name.clone() };
+    Became::Finished(call, ToolResult::error(error.to_string()))
 }

@@ -46,11 +46,20 @@ impl Provider for Anthropic {
     }
 
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
+        let body = self.body(&request);
+        self.send_body(request, body).await
+    }
+
+    fn body(&self, request: &Request) -> Value {
+        body(request)
+    }
+
+    async fn send_body(&self, _: Request, body: Value) -> Result<DeltaStream, ProviderError> {
         let mut headers = vec![(HeaderName::from_static("anthropic-version"), VERSION)];
         if let Some(key) = self.endpoint.key() {
             headers.push((HeaderName::from_static("x-api-key"), key));
         }
-        self.endpoint.post("messages", &headers, &body(&request), Events::new(self.endpoint.clone())).await
+        self.endpoint.post("messages", &headers, &body, Events::new(self.endpoint.clone())).await
     }
 }
 

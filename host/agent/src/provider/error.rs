@@ -82,6 +82,18 @@ pub enum ProviderError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A plugin has changed the body of a request into something that is none.
+    #[error(
+        "the request to {model} of {provider} is none any more as plugins changed it ({reason}): mend the plugin that changes it on request-send"
+    )]
+    ChangedRequest {
+        /// The provider's name.
+        provider: String,
+        /// The model's name.
+        model: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A `scripted` provider cannot play its script.
     #[error(transparent)]
     Script(#[from] ScriptError),

@@ -16,6 +16,7 @@ pub use retry::RetryPolicy;
 use crate::message::{Message, StopReason, TokenUsage, ToolUse};
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt::Debug;
 
@@ -36,6 +37,25 @@ pub trait Provider: Send + Sync + Debug {
     /// # Errors
     /// Here, where there is no answer; in the stream, where it breaks off. Nothing follows an error.
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError>;
+
+    /// The body of a request as the provider's protocol has it, without headers and keys: what plugins see of it. Default:
+    /// the request itself as JSON.
+    fn body(&self, request: &Request) -> Value {
+        serde_json::to_value(request).unwrap_or_default()
+    }
+
+    /// Sends a request whose [`Self::body`] plugins have seen, and may have changed: what is sent is `body`.
+    ///
+    /// # Errors
+    /// As [`Self::send`], and where `body` is no request any more.
+    async fn send_body(&self, request: Request, body: Value) -> Result<DeltaStream, ProviderError> {
+        let changed = serde_json::from_value(body).map_err(|error| ProviderError::ChangedRequest {
+            provider: self.name().to_owned(),
+            model: request.model,
+            reason: error.to_string(),
+        })?;
+        self.send(changed).await
+    }
 }
 
 /// The pieces of one answer.
@@ -46,7 +66,7 @@ pub type DeltaStream = BoxStream<'static, Result<Delta, ProviderError>>;
 pub enum Delta {
     /// More text.
     Text(String),
-    /// A tool call, complete.
+    /// A tool call, complete: it comes as soon as nothing can be added to it, which may be long before the answer ends.
     ToolCall(ToolUse),
     /// What the call has used so far; a later one replaces it.
     Usage(TokenUsage),
@@ -55,7 +75,8 @@ pub enum Delta {
 }
 
 /// One request to a model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Request {
     /// The model's name, passed on as it is.
     pub model: String,
@@ -76,13 +97,7 @@ impl Request {
     /// A rough size in tokens: a quarter of the bytes.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
-        let messages = self.messages.iter().map(|message| match message {
-            Message::Assistant { text, tool_calls } => {
-                text.len()
-                    + tool_calls.iter().map(|call| call.name.len() + call.arguments.to_string().len()).sum::<usize>()
-            }
-            Message::User { text } | Message::Tool { text, .. } => text.len(),
-        });
+        let messages = self.messages.iter().map(Message::size);
         let tools = self.tools.iter().map(|tool| tool.description.len() + tool.input_schema.to_string().len());
         let reminders = self.reminders.iter().map(String::len);
         let bytes = self.system_prompt.len() + messages.chain(tools).chain(reminders).sum::<usize>();
@@ -91,7 +106,8 @@ impl Request {
 }
 
 /// A tool as the model is told of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct ToolDefinition {
     /// What the model calls it.
     pub name: String,

@@ -45,13 +45,21 @@ impl Provider for OpenAi {
     }
 
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
-        let bearer = self.endpoint.key().map(|key| format!("Bearer {key}"));
-        let headers: Vec<_> = bearer.iter().map(|value| (AUTHORIZATION, value.as_str())).collect();
+        let body = self.body(&request);
+        self.send_body(request, body).await
+    }
+
+    fn body(&self, request: &Request) -> Value {
         // OpenAI's newer models refuse the older name, and other servers often know no newer one.
         let official = self.endpoint.host() == Some("api.openai.com");
-        let limit = if official { "max_completion_tokens" } else { "max_tokens" };
+        body(request, if official { "max_completion_tokens" } else { "max_tokens" })
+    }
+
+    async fn send_body(&self, request: Request, body: Value) -> Result<DeltaStream, ProviderError> {
+        let bearer = self.endpoint.key().map(|key| format!("Bearer {key}"));
+        let headers: Vec<_> = bearer.iter().map(|value| (AUTHORIZATION, value.as_str())).collect();
         let chunks = Chunks::new(self.endpoint.clone(), request.messages.len());
-        self.endpoint.post("chat/completions", &headers, &body(&request, limit), chunks).await
+        self.endpoint.post("chat/completions", &headers, &body, chunks).await
     }
 }
 
@@ -163,6 +171,18 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
+    /// It was handed on: another call had begun behind it, and its arguments were whole.
+    is_out: bool,
+}
+
+impl OpenCall {
+    fn is_whole(&self) -> bool {
+        self.arguments.ends_with('}') && serde_json::from_str::<serde_json::Map<String, Value>>(&self.arguments).is_ok()
+    }
+
+    fn finish(self) -> Delta {
+        Delta::ToolCall(ToolUse::parse(self.id, self.name, self.arguments))
+    }
 }
 
 struct Chunks {
@@ -179,7 +199,7 @@ impl Chunks {
     }
 
     /// A piece continues the last call of its index, unless it brings another id.
-    fn call(&mut self, piece: CallPiece) {
+    fn call(&mut self, piece: CallPiece) -> Result<(), ProviderError> {
         let id = piece.id.filter(|id| !id.is_empty());
         let continues = |call: &OpenCall| match (&id, piece.index) {
             (Some(id), index) => call.id == *id && (index.is_none() || call.index == index),
@@ -193,16 +213,42 @@ impl Chunks {
         });
         let call = &mut self.calls[place];
         if let Some(function) = piece.function {
+            let arguments = function.arguments.unwrap_or_default();
+            if call.is_out {
+                // It may be running by now.
+                return if arguments.trim().is_empty() { Ok(()) } else { Err(self.continued_too_late()) };
+            }
             if let Some(name) = function.name.filter(|name| !name.is_empty()) {
                 call.name = name;
             }
-            call.arguments.push_str(&function.arguments.unwrap_or_default());
+            call.arguments.push_str(&arguments);
         }
+        Ok(())
+    }
+
+    /// The calls that nothing can be added to: another one has begun, and their arguments are whole. In call order.
+    fn complete(&mut self) -> Vec<Delta> {
+        let Some((_, earlier)) = self.calls.split_last_mut() else { return Vec::new() };
+        let mut complete = Vec::new();
+        for call in earlier.iter_mut().skip_while(|call| call.is_out) {
+            if !call.is_whole() {
+                break;
+            }
+            call.is_out = true;
+            let whole = OpenCall { id: call.id.clone(), name: call.name.clone(), ..OpenCall::default() };
+            complete.push(OpenCall { arguments: std::mem::take(&mut call.arguments), ..whole }.finish());
+        }
+        complete
+    }
+
+    fn continued_too_late(&self) -> ProviderError {
+        let reason = "a tool call goes on behind its end".into();
+        ProviderError::BadAnswer { provider: self.endpoint.provider().to_owned(), reason }
     }
 
     fn stop(&mut self, reason: StopReason) -> Vec<Delta> {
         let calls = std::mem::take(&mut self.calls).into_iter();
-        let calls = calls.map(|call| Delta::ToolCall(ToolUse::parse(call.id, call.name, call.arguments)));
+        let calls = calls.filter(|call| !call.is_out).map(OpenCall::finish);
         calls.chain([Delta::Stop(reason)]).collect()
     }
 
@@ -235,8 +281,9 @@ impl Decoder for Chunks {
             let texts = [piece.content, piece.refusal].into_iter().flatten();
             deltas.extend(texts.filter(|text| !text.is_empty()).map(Delta::Text));
             for call in piece.tool_calls.into_iter().flatten() {
-                self.call(call);
+                self.call(call)?;
             }
+            deltas.extend(self.complete());
             if let Some(word) = choice.finish_reason {
                 self.finish = Some(stop_reason(word));
             }

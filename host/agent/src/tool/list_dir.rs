@@ -40,10 +40,6 @@ impl Tool for ListDir {
         })
     }
 
-    fn only_reads(&self) -> bool {
-        true
-    }
-
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Arguments { path } = super::parsed(self.name(), arguments)?;
         super::blocking(context, move |workspace| {

@@ -47,11 +47,6 @@ pub trait Tool: Send + Sync + Debug {
         ToolOrigin::Builtin
     }
 
-    /// Whether a call only reads, so that neighbouring calls of one answer may run at the same time.
-    fn only_reads(&self) -> bool {
-        false
-    }
-
     /// Does it. `arguments` fit [`Self::input_schema`]. Dropping the future stops what the call started; so does the
     /// context's cancellation.
     ///
@@ -67,15 +62,22 @@ pub struct ToolContext {
     pub workspace: Arc<Workspace>,
     /// Environment variables that commands must not inherit, such as the provider's API key.
     pub hidden_variables: Arc<[String]>,
-    /// Cancelled when the run is to end now.
+    /// Cancelled when the call is to end now.
     pub cancel: CancellationToken,
+    /// Identifier of the call.
+    pub call: String,
 }
 
 impl ToolContext {
     /// A context in `workspace`, with nothing hidden, that nobody cancels.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        Self { workspace: Arc::new(workspace), hidden_variables: Arc::new([]), cancel: CancellationToken::new() }
+        Self {
+            workspace: Arc::new(workspace),
+            hidden_variables: Arc::new([]),
+            cancel: CancellationToken::new(),
+            call: String::new(),
+        }
     }
 }
 
@@ -158,7 +160,7 @@ pub enum ToolError {
 }
 
 /// The arguments as the tool's own type.
-fn parsed<T: serde::de::DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, ToolError> {
+pub(crate) fn parsed<T: serde::de::DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments)
         .map_err(|error| ToolError::Arguments { tool: tool.to_owned(), problems: error.to_string() })
 }

@@ -51,10 +51,6 @@ impl Tool for ReadFile {
         })
     }
 
-    fn only_reads(&self) -> bool {
-        true
-    }
-
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Arguments { path, offset, limit } = super::parsed(self.name(), arguments)?;
         super::blocking(context, move |workspace| {

@@ -44,7 +44,7 @@ async fn in_the_middle_of_a_tool_its_processes_die_and_every_call_has_a_result()
     let harness = Harness::bare([calls([
         ("bash", json!({ "command": "echo first" })),
         ("bash", json!({ "command": sleeper })),
-        ("bash", json!({ "command": "touch later" })),
+        ("write_file", json!({ "path": "later", "content": "" })),
     ])])
     .await;
     let pid_file = harness.path("pid");

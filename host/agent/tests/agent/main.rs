@@ -7,11 +7,16 @@ mod loopback;
 mod support;
 
 mod cancelling;
+mod events_table;
 mod failing;
 mod inference;
+mod limits;
+mod plans;
 mod providers;
 mod running;
 mod served;
+mod streaming;
+mod subagents;
 mod tasks;
 mod text;
 mod tools;

@@ -65,7 +65,6 @@ struct Meeting {
     name: &'static str,
     /// How many calls are under way.
     running: Arc<watch::Sender<usize>>,
-    only_reads: bool,
 }
 
 #[async_trait]
@@ -82,10 +81,6 @@ impl Tool for Meeting {
         json!({ "type": "object" })
     }
 
-    fn only_reads(&self) -> bool {
-        self.only_reads
-    }
-
     async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         self.running.send_modify(|running| *running += 1);
         let mut running = self.running.subscribe();
@@ -99,16 +94,21 @@ impl Tool for Meeting {
 }
 
 #[tokio::test]
-async fn neighbours_that_only_read_run_together_and_others_one_by_one() {
-    for (reads, expected) in
-        [([true, true], "met"), ([false, true], "alone"), ([true, false], "alone"), ([false, false], "alone")]
-    {
+async fn calls_run_together_but_for_those_that_write_files() {
+    // What a call does is what its action says, whatever the tool is called.
+    for (names, expected) in [
+        (["one", "two"], "met"),
+        (["create_file", "two"], "alone"),
+        (["one", "create_file"], "alone"),
+        (["create_file", "append_file"], "alone"),
+    ] {
         let running = Arc::new(watch::Sender::new(0));
-        let meeting = |name, only_reads| Meeting { name, running: Arc::clone(&running), only_reads };
-        let harness = Harness::bare([calls([("one", json!({})), ("two", json!({}))]), says("Done.")]).await;
-        let harness = harness.with_tool(meeting("one", reads[0])).with_tool(meeting("two", reads[1]));
+        let meeting = |name| Meeting { name, running: Arc::clone(&running) };
+        let of = |name| (name, json!({ "path": "a" }));
+        let harness = Harness::bare([calls([of(names[0]), of(names[1])]), says("Done.")]).await;
+        let harness = harness.with_tool(meeting(names[0])).with_tool(meeting(names[1]));
         let outcome = harness.run().await;
-        assert_eq!(results(&stored(&outcome)), [(expected, false), (expected, false)], "{reads:?}");
+        assert_eq!(results(&stored(&outcome)), [(expected, false), (expected, false)], "{names:?}");
     }
 }
 

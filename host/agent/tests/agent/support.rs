@@ -55,15 +55,39 @@ pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
 }
 
 /// What a plugin does in the session of this name, which is that of the test.
-pub(crate) fn on(session: &'static str, plugin: &'static str, behaviour: Value) -> Scenario {
-    Scenario { session, plugin, behaviour }
+pub(crate) fn on(session: &str, plugin: &'static str, behaviour: Value) -> Scenario {
+    Scenario::new(session.to_owned(), plugin, behaviour)
 }
 
 /// See [`on`].
 pub(crate) struct Scenario {
-    session: &'static str,
+    session: String,
     plugin: &'static str,
     behaviour: Value,
+}
+
+impl Scenario {
+    pub(crate) fn new(session: String, plugin: &'static str, behaviour: Value) -> Self {
+        Self { session, plugin, behaviour }
+    }
+}
+
+/// The plugins of scenarios: each behaves by the session's name.
+pub(crate) fn plugins_of(scenarios: impl IntoIterator<Item = Scenario>) -> Vec<Entry> {
+    let mut plugins = BTreeMap::<&str, Map<String, Value>>::new();
+    for Scenario { session, plugin, behaviour } in scenarios {
+        let Value::Object(events) = behaviour else { panic!("a behaviour is an object") };
+        let merged = plugins.entry(plugin).or_default();
+        for (event, behaviour) in events {
+            let behaviours = if let Value::Array(many) = behaviour { many } else { vec![behaviour] };
+            let list = merged.entry(event).or_insert_with(|| json!([])).as_array_mut().unwrap();
+            list.extend(behaviours.into_iter().map(|mut behaviour| {
+                behaviour["when"]["session"] = json!(session);
+                behaviour
+            }));
+        }
+    }
+    plugins.into_iter().map(|(name, behaviour)| plugin(name, Value::Object(behaviour))).collect()
 }
 
 /// A host that tests share, since it takes a second to make one: each plugin behaves by the session's name.
@@ -79,21 +103,8 @@ impl Shared {
 
     async fn host(&self) -> Host {
         let host = self.host.get_or_init(async || {
-            let mut plugins = BTreeMap::<&str, Map<String, Value>>::new();
-            for Scenario { session, plugin, behaviour } in (self.scenarios)() {
-                let Value::Object(events) = behaviour else { panic!("a behaviour is an object") };
-                let merged = plugins.entry(plugin).or_default();
-                for (event, behaviour) in events {
-                    let behaviours = if let Value::Array(many) = behaviour { many } else { vec![behaviour] };
-                    let list = merged.entry(event).or_insert_with(|| json!([])).as_array_mut().unwrap();
-                    list.extend(behaviours.into_iter().map(|mut behaviour| {
-                        behaviour["when"]["session"] = json!(session);
-                        behaviour
-                    }));
-                }
-            }
-            let plugins = plugins.into_iter().map(|(name, behaviour)| plugin(name, Value::Object(behaviour)));
-            let config = Config::from_entries(plugins.collect(), Settings::default()).unwrap();
+            let plugins = plugins_of((self.scenarios)());
+            let config = Config::from_entries(plugins, Settings::default()).unwrap();
             Host::builder(config).build().await.unwrap()
         });
         host.await.clone()
@@ -193,7 +204,7 @@ impl Harness {
         harness
     }
 
-    pub(crate) fn with_host<const N: usize>(host: Host, answers: [Prepared; N]) -> Self {
+    pub(crate) fn with_host(host: Host, answers: impl IntoIterator<Item = Prepared>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let mut config = AgentConfig::new(folder.path().join("work"), "model-1");

@@ -140,12 +140,12 @@ async fn a_refusal_with_stop_ends_the_run_and_no_other_call_runs() {
     assert_eq!(outcome.status, Status::Rejected);
     assert_eq!(outcome.reason.as_deref(), Some("Rejected by guard: enough"));
     assert_eq!(outcome.rejection.as_ref().unwrap().by, ["guard"]);
-    // Settled before anything ran.
+    // On this host a plugin hears calls together: settled before anything ran.
     assert!(!harness.path("first").exists() && !harness.path("third").exists());
     let messages = stored(&outcome);
     let texts: Vec<_> = results(&messages).into_iter().map(|(text, _)| text).collect();
     let not_run = "not run: Rejected by guard: enough";
-    assert_eq!(texts, ["Rejected by guard: enough", not_run, not_run]);
+    assert_eq!(texts, [not_run, "Rejected by guard: enough", not_run]);
     assert_eq!(harness.fake.requests().len(), 1);
 }
 
@@ -284,10 +284,11 @@ async fn a_masked_result_reaches_nobody_in_its_first_form() {
 }
 
 #[tokio::test]
-async fn a_rejected_result_is_withheld_and_stop_keeps_later_calls_from_running() {
+async fn a_rejected_result_is_withheld_and_stop_stops_the_calls_beside_it() {
     let bash = |command: &str| ("bash", json!({ "command": command }));
     for (name, stop) in [("withheld", false), ("withheld.stop", true)] {
-        let answers = [calls([bash("echo secret"), bash("touch later")]), says("Done.")];
+        let beside = if stop { "sleep 60; touch later" } else { "touch later" };
+        let answers = [calls([bash("echo secret"), bash(beside)]), says("Done.")];
         let harness = Harness::on(&HOST, name, answers).await;
         let outcome = harness.run().await;
         assert_eq!(outcome.status, if stop { Status::Rejected } else { Status::Success });

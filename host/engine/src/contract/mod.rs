@@ -5,9 +5,15 @@
 //! holds JSON *text*; in serialised form it is the JSON value itself.
 
 pub(crate) mod json;
+mod provider;
+mod subagent;
+mod task;
 mod tool;
 
 pub use json::canonical;
+pub use provider::*;
+pub use subagent::*;
+pub use task::*;
 pub use tool::*;
 
 use serde::{Deserialize, Serialize};
@@ -201,80 +207,6 @@ pub enum TextVerdict {
     /// It is withheld.
     #[component(name = "reject")]
     Reject(Refusal),
-}
-
-/// Work for the agent's queue.
-#[derive(ComponentType, Lift, Lower, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[component(record)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Task {
-    /// What the agent is told to do.
-    pub prompt: String,
-    /// A short name for people.
-    pub title: Option<String>,
-}
-
-/// Tasks that the agent proposes.
-#[derive(ComponentType, Lift, Lower, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[component(record)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Plan {
-    /// A short name for people.
-    pub title: String,
-    /// The tasks, in order.
-    pub tasks: Vec<Task>,
-    /// Whether the agent's queue is emptied first.
-    #[component(name = "clear-existing")]
-    pub clear_existing: bool,
-}
-
-/// What a plugin answers to `plan-submit`.
-#[derive(ComponentType, Lift, Lower, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[component(variant)]
-#[serde(rename_all = "kebab-case")]
-pub enum PlanVerdict {
-    /// No objection.
-    #[component(name = "allow")]
-    Allow,
-    /// This plan instead.
-    #[component(name = "modify")]
-    Modify(Plan),
-    /// A person must decide.
-    #[component(name = "escalate")]
-    Escalate(Escalation),
-    /// Nothing is queued.
-    #[component(name = "reject")]
-    Reject(Refusal),
-}
-
-/// How a task ended.
-#[derive(ComponentType, Lift, Lower, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[component(record)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Completion {
-    /// `success`, `rejected`, `max-turns`, `error` or `cancelled`.
-    pub status: String,
-    /// Model calls of the task.
-    pub turns: u32,
-    /// Tokens read in the task.
-    #[component(name = "input-tokens")]
-    pub input_tokens: u64,
-    /// Tokens written in the task.
-    #[component(name = "output-tokens")]
-    pub output_tokens: u64,
-}
-
-/// What a plugin answers to `task-complete` and `agent-error`.
-#[derive(ComponentType, Lift, Lower, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[component(variant)]
-#[serde(rename_all = "kebab-case")]
-pub enum CompletionVerdict {
-    /// Nothing to add.
-    #[component(name = "finish")]
-    Finish,
-    /// These tasks join the queue.
-    #[component(name = "go-on")]
-    GoOn(Vec<Task>),
 }
 
 /// An event that an embedding program defines for itself.

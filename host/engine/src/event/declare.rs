@@ -40,7 +40,7 @@ macro_rules! text_event {
             fn replace(text: &mut String, new: String) {
                 *text = new;
             }
-            fn passage(verdict: Self::Verdict) -> Result<$crate::chain::Passage<String>, String> {
+            fn passage(verdict: Self::Verdict, _: &String) -> Result<$crate::chain::Passage<String>, String> {
                 Ok(verdict.into())
             }
         }

@@ -4,12 +4,16 @@
 //! (subscription, the call, composition, the record, `hookhost dispatch`) is the same for all of them. Adding an event
 //! is: its interface in `wit/events.wit`, its file and row here, its method in the guest SDK.
 
+mod compaction;
 mod custom;
 mod declare;
 mod inference;
+mod provider;
 mod session;
+mod subagent;
 mod task;
 mod tools;
+mod turn;
 
 pub(crate) use custom::{AuditRecord, Entry};
 pub use tools::ToolOutcome;
@@ -98,8 +102,18 @@ events! {
     observe SessionEnd = "session-end" in session;
     /// The user has sent a prompt.
     transform PromptSubmit = "prompt-submit" in session;
+    /// A turn begins.
+    gate TurnStart = "turn-start" in turn;
+    /// A turn has ended.
+    observe TurnEnd = "turn-end" in turn;
+    /// It is settled which model a session uses.
+    gate ProviderResolve = "provider-resolve" in provider;
     /// A request is about to be sent to a model.
     gate BeforeInference = "before-inference" in inference;
+    /// The body of a request is about to be sent.
+    gate RequestSend = "request-send" in provider;
+    /// An answer has come, whole.
+    transform ResponseReceive = "response-receive" in provider;
     /// A piece of an answer has come.
     transform StreamDelta = "stream-delta" in inference;
     /// The stream of an answer has ended.
@@ -116,10 +130,24 @@ events! {
     gate BeforeToolCall = "before-tool-call" in tools;
     /// A tool has answered.
     transform AfterToolCall = "after-tool-call" in tools;
+    /// A sub-agent is about to be started.
+    gate SubagentStart = "subagent-start" in subagent;
+    /// A sub-agent has ended.
+    observe SubagentEnd = "subagent-end" in subagent;
+    /// A conversation nears its limit.
+    gate BeforeCompaction = "before-compaction" in compaction;
+    /// A conversation has been summarised.
+    transform AfterCompaction = "after-compaction" in compaction;
+    /// A task is about to begin.
+    gate TaskStart = "task-start" in task;
     /// The agent proposes a plan.
     gate PlanSubmit = "plan-submit" in task;
     /// A task has ended.
     collect TaskComplete = "task-complete" in task;
+    /// All tasks of a plan have ended.
+    observe PlanComplete = "plan-complete" in task;
+    /// No task is left.
+    collect QueueEmpty = "queue-empty" in task;
     /// The agent could not go on.
     collect AgentError = "agent-error" in task;
     /// An event of the embedding program.
@@ -228,7 +256,7 @@ pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
     fn replace(payload: &mut Self::Payload, value: Self::Value);
     /// # Errors
     /// As [`GateEvent::answer`].
-    fn passage(verdict: Self::Verdict) -> Result<Passage<Self::Value>, String>;
+    fn passage(verdict: Self::Verdict, payload: &Self::Payload) -> Result<Passage<Self::Value>, String>;
 }
 
 /// Which tasks its verdict adds.

@@ -3,8 +3,27 @@
 use super::declare::event;
 use super::{CollectEvent, GateEvent};
 use crate::chain::Answer;
-use crate::contract::{Completion, CompletionVerdict, Plan, PlanVerdict, Task};
+use crate::contract::{Completion, CompletionVerdict, Plan, PlanSummary, PlanVerdict, Progress, Task, TaskVerdict};
 use crate::session::{self, GateOutcome, Never, Rules, Settled};
+
+event! {
+    /// A task is about to begin.
+    TaskStart("task": Task) -> (TaskVerdict,)
+}
+
+impl GateEvent for TaskStart {
+    type Verdict = TaskVerdict;
+    type Response = Never;
+
+    fn answer(verdict: TaskVerdict, _: &Task, _: &Rules<'_>) -> Result<Answer<Task, Never>, String> {
+        Ok(match verdict {
+            TaskVerdict::Allow => Answer::Allow,
+            TaskVerdict::Modify(task) => Answer::Change(task),
+            TaskVerdict::Escalate(question) => Answer::Escalate(question),
+            TaskVerdict::Reject(refusal) => Answer::Reject(refusal),
+        })
+    }
+}
 
 event! {
     /// The agent proposes a plan.
@@ -38,6 +57,23 @@ impl CollectEvent for TaskComplete {
 }
 
 event! {
+    /// All tasks of a plan have ended.
+    PlanComplete("plan": PlanSummary) -> ()
+}
+
+event! {
+    /// No task is left.
+    QueueEmpty("progress": Progress) -> (CompletionVerdict,)
+}
+
+impl CollectEvent for QueueEmpty {
+    type Verdict = CompletionVerdict;
+    fn tasks(verdict: CompletionVerdict) -> Vec<Task> {
+        verdict.into()
+    }
+}
+
+event! {
     /// The agent could not go on.
     AgentError("message": String) -> (CompletionVerdict,)
 }
@@ -59,6 +95,11 @@ impl From<CompletionVerdict> for Vec<Task> {
 }
 
 impl session::Session {
+    /// Asks `task-start` about a task of the queue. What is allowed is the task: use it, not what was passed in.
+    pub async fn task_start(&self, task: Task) -> Settled<GateOutcome<Task>> {
+        self.dispatch::<TaskStart>(task).await
+    }
+
     /// Asks `plan-submit` about a plan. What is allowed is what is queued: use it, not what was passed in.
     pub async fn plan_submit(&self, plan: Plan) -> Settled<GateOutcome<Plan>> {
         self.dispatch::<PlanSubmit>(plan).await
@@ -67,6 +108,16 @@ impl session::Session {
     /// Asks `task-complete`; the tasks join the agent's queue.
     pub async fn task_complete(&self, completion: Completion) -> Settled<Vec<Task>> {
         self.dispatch::<TaskComplete>(completion).await
+    }
+
+    /// Tells `plan-complete`, when all tasks of a plan have ended.
+    pub async fn plan_complete(&self, plan: PlanSummary) -> Settled<()> {
+        self.dispatch::<PlanComplete>(plan).await
+    }
+
+    /// Asks `queue-empty`, when no task is left; the tasks join the agent's queue.
+    pub async fn queue_empty(&self, progress: Progress) -> Settled<Vec<Task>> {
+        self.dispatch::<QueueEmpty>(progress).await
     }
 
     /// Asks `agent-error`; the tasks join the agent's queue.

@@ -109,7 +109,7 @@ impl TransformEvent for AfterToolCall {
     fn replace(outcome: &mut ToolOutcome, result: ToolResult) {
         outcome.tool_result = result;
     }
-    fn passage(verdict: ToolResultVerdict) -> Result<Passage<ToolResult>, String> {
+    fn passage(verdict: ToolResultVerdict, _: &ToolOutcome) -> Result<Passage<ToolResult>, String> {
         Ok(match verdict {
             ToolResultVerdict::Keep => Passage::Keep,
             ToolResultVerdict::Replace(result) => Passage::Replace(checked(result)?),

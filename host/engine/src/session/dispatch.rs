@@ -190,7 +190,7 @@ impl<'a> Dispatch<'a> {
                 let called = self.call::<E>(member, 1, &payload).await;
                 let checked = called.and_then(|(verdict,)| {
                     self.verdict(&verdict);
-                    E::passage(verdict).map_err(Failure::invalid)
+                    E::passage(verdict, &payload).map_err(Failure::invalid)
                 });
                 self.outcome_of(member, checked).unwrap_or_else(Passage::Failed)
             } else {

@@ -28,6 +28,15 @@ fn completion() -> Value {
     json!({"status": "success", "turns": 1, "input-tokens": 1, "output-tokens": 1})
 }
 
+fn resolution(chosen: &str) -> Value {
+    let choice = |model: &str| json!({"provider": "p", "model": model});
+    json!({"chosen": choice(chosen), "candidates": [choice("m"), choice("n")]})
+}
+
+fn raw_body(body: Value) -> Value {
+    json!({"provider": "p", "model": "m", "body": body})
+}
+
 /// What `handle` of each event takes, `session` left out.
 pub(crate) fn payload(event: EventKind) -> Value {
     match event {
@@ -35,6 +44,26 @@ pub(crate) fn payload(event: EventKind) -> Value {
         EventKind::SessionEnd | EventKind::TokenUsage => json!({ "usage": usage() }),
         EventKind::PromptSubmit => json!({"prompt": "text"}),
         EventKind::BeforeInference => json!({ "request": inference() }),
+        EventKind::TurnStart => json!({"turn": {"number": 2, "number-in-task": 1}}),
+        EventKind::TurnEnd => {
+            json!({"turn": {"number": 2, "number-in-task": 1, "tool-calls": 0, "input-tokens": 1,
+                            "cached-input-tokens": 0, "output-tokens": 2}})
+        }
+        EventKind::ProviderResolve => json!({ "resolution": resolution("m") }),
+        EventKind::RequestSend => json!({ "request": raw_body(json!({"model": "m"})) }),
+        EventKind::ResponseReceive => json!({ "response": raw_body(json!({"text": "t"})) }),
+        EventKind::SubagentStart => json!({"subagent": {"call-id": "1", "depth": 1, "prompt": "look"}}),
+        EventKind::SubagentEnd => {
+            json!({"subagent": {"session": "s", "call-id": "1", "status": "success", "text": "t", "turns": 1,
+                                "input-tokens": 1, "output-tokens": 1}})
+        }
+        EventKind::BeforeCompaction => {
+            json!({"compaction": {"messages": 3, "input-tokens": 90, "context-window": 100}})
+        }
+        EventKind::AfterCompaction => json!({"summary": "text"}),
+        EventKind::TaskStart => json!({"task": {"prompt": "one", "title": null}}),
+        EventKind::PlanComplete => json!({"plan": {"title": "t", "tasks": 1, "completed": 1}}),
+        EventKind::QueueEmpty => json!({"progress": {"tasks": 1, "turns": 1, "input-tokens": 1, "output-tokens": 1}}),
         EventKind::StreamDelta => json!({"delta": "text"}),
         EventKind::StreamEnd => json!({"text": "text"}),
         EventKind::AfterInference => {
@@ -86,9 +115,13 @@ fn reject() -> Value {
 async fn every_event_reaches_a_plugin_that_has_no_objection() {
     for &event in EventKind::ALL {
         let expected = match event.name() {
-            "session-start" | "task-complete" | "agent-error" => json!([]),
-            "session-end" | "stream-end" | "after-inference" | "audit-record" => json!(null),
-            "prompt-submit" | "stream-delta" | "finalize-content" => json!({"kind": "passed", "value": "text"}),
+            "session-start" | "task-complete" | "queue-empty" | "agent-error" => json!([]),
+            "session-end" | "turn-end" | "stream-end" | "after-inference" | "subagent-end" | "plan-complete"
+            | "audit-record" => json!(null),
+            "prompt-submit" | "stream-delta" | "finalize-content" | "after-compaction" => {
+                json!({"kind": "passed", "value": "text"})
+            }
+            "response-receive" => json!({"kind": "passed", "value": payload(event)["response"]}),
             "after-tool-call" => json!({"kind": "passed", "value": {"text": "out", "is-error": false}}),
             _ => {
                 let payload = payload(event);
@@ -103,7 +136,20 @@ async fn every_event_reaches_a_plugin_that_has_no_objection() {
 #[tokio::test]
 async fn a_gate_rejects_with_the_whole_refusal() {
     use EventKind::*;
-    for event in [BeforeInference, TokenUsage, BeforeTools, BeforeToolCall, PlanSubmit, CustomEvent] {
+    for event in [
+        TurnStart,
+        ProviderResolve,
+        BeforeInference,
+        RequestSend,
+        TokenUsage,
+        BeforeTools,
+        BeforeToolCall,
+        SubagentStart,
+        BeforeCompaction,
+        TaskStart,
+        PlanSubmit,
+        CustomEvent,
+    ] {
         assert_eq!(outcome(event, &reject()).await, rejected("rejected"), "{event}");
     }
 }
@@ -111,7 +157,7 @@ async fn a_gate_rejects_with_the_whole_refusal() {
 #[tokio::test]
 async fn a_transform_withholds_with_the_whole_refusal() {
     use EventKind::*;
-    for event in [PromptSubmit, StreamDelta, FinalizeContent, AfterToolCall] {
+    for event in [PromptSubmit, ResponseReceive, StreamDelta, FinalizeContent, AfterToolCall, AfterCompaction] {
         assert_eq!(outcome(event, &reject()).await, rejected("withheld"), "{event}");
     }
 }
@@ -119,7 +165,17 @@ async fn a_transform_withholds_with_the_whole_refusal() {
 #[tokio::test]
 async fn an_escalation_that_nobody_can_answer_is_rejected() {
     use EventKind::*;
-    for event in [BeforeInference, BeforeTools, BeforeToolCall, PlanSubmit, CustomEvent] {
+    for event in [
+        TurnStart,
+        BeforeInference,
+        RequestSend,
+        BeforeTools,
+        BeforeToolCall,
+        SubagentStart,
+        TaskStart,
+        PlanSubmit,
+        CustomEvent,
+    ] {
         let outcome = outcome(event, &json!({"verdict": "escalate", "question": "sure?"})).await;
         assert_eq!((&outcome["kind"], &outcome["cause"]), (&json!("rejected"), &json!("not-approved")), "{event}");
         assert_eq!(outcome["refusal"]["reason"], "sure? (nobody is there to answer)", "{event}");
@@ -129,7 +185,7 @@ async fn an_escalation_that_nobody_can_answer_is_rejected() {
 #[tokio::test]
 async fn a_text_is_replaced() {
     use EventKind::*;
-    for event in [PromptSubmit, StreamDelta, FinalizeContent] {
+    for event in [PromptSubmit, StreamDelta, FinalizeContent, AfterCompaction] {
         let replaced = outcome(event, &json!({"verdict": "replace", "value": "{value}!"})).await;
         assert_eq!(replaced, json!({"kind": "passed", "value": "text!"}), "{event}");
     }
@@ -204,6 +260,53 @@ async fn a_plan_and_a_custom_payload_are_modified() {
     assert_eq!(modified, json!({"kind": "allowed", "value": new}));
     let modified = outcome(EventKind::CustomEvent, &json!({"verdict": "modify", "value": {"b": 2}})).await;
     assert_eq!(modified, json!({"kind": "allowed", "value": {"name": "n", "payload": {"b": 2}}}));
+}
+
+#[tokio::test]
+async fn a_task_a_sub_agents_prompt_and_the_model_are_modified() {
+    let modify = |value: Value| json!({"verdict": "modify", "value": value});
+    let modified = outcome(EventKind::TaskStart, &modify(json!({"prompt": "two", "title": "T"}))).await;
+    assert_eq!(modified, json!({"kind": "allowed", "value": {"prompt": "two", "title": "T"}}));
+    let modified = outcome(EventKind::SubagentStart, &modify(json!("less"))).await;
+    assert_eq!(modified, json!({"kind": "allowed", "value": {"call-id": "1", "depth": 1, "prompt": "less"}}));
+    let modified = outcome(EventKind::ProviderResolve, &modify(json!({"provider": "p", "model": "n"}))).await;
+    assert_eq!(modified, json!({"kind": "allowed", "value": resolution("n")}));
+}
+
+#[tokio::test]
+async fn the_body_of_a_request_and_an_answer_are_changed() {
+    let modified =
+        outcome(EventKind::RequestSend, &json!({"verdict": "modify", "value": {"model": "m", "x": 1}})).await;
+    assert_eq!(modified, json!({"kind": "allowed", "value": raw_body(json!({"model": "m", "x": 1}))}));
+    let replaced = outcome(EventKind::ResponseReceive, &json!({"verdict": "replace", "value": {"text": "u"}})).await;
+    assert_eq!(replaced, json!({"kind": "passed", "value": raw_body(json!({"text": "u"}))}));
+}
+
+#[tokio::test]
+async fn a_summary_is_given_by_a_plugin() {
+    let event = EventKind::BeforeCompaction;
+    let answered = outcome(event, &json!({"verdict": "respond", "value": "short"})).await;
+    let value = payload(event)["compaction"].clone();
+    assert_eq!(answered, json!({"kind": "responded", "value": value, "response": "short", "by": "p"}));
+}
+
+#[tokio::test]
+async fn a_change_that_leads_out_of_what_is_configured_is_a_failure() {
+    let change = |verdict: &str, value: Value| json!({"verdict": verdict, "value": value});
+    for (event, behaviour, why) in [
+        (EventKind::ProviderResolve, change("modify", json!({"provider": "p", "model": "x"})), "is no candidate"),
+        (EventKind::RequestSend, change("modify", json!({"model": "x"})), "not a configured model"),
+        (EventKind::RequestSend, change("modify", json!({})), "not a configured model"),
+        (EventKind::RequestSend, change("modify", json!([1])), "not a JSON object"),
+        (EventKind::RequestSend, json!({"misbehave": "invalid-json"}), "not JSON"),
+        (EventKind::ResponseReceive, change("replace", json!("text")), "not a JSON object"),
+        (EventKind::ResponseReceive, json!({"misbehave": "invalid-json"}), "not JSON"),
+    ] {
+        let session = session(vec![plugin("p", json!({ event.name(): behaviour }))]).await;
+        let settled = session.dispatch_event(event, payload(event), DispatchOptions::default()).await.unwrap();
+        assert_eq!(settled.outcome["cause"], json!({"failed": "invalid-answer"}), "{event}: {}", settled.outcome);
+        assert!(settled.outcome["refusal"]["reason"].as_str().unwrap().contains(why), "{event}: {}", settled.outcome);
+    }
 }
 
 #[tokio::test]

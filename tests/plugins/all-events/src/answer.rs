@@ -25,6 +25,16 @@ pub(crate) enum Shape {
     Inference,
     /// `modify` carries JSON text.
     Custom,
+    /// `replace` carries JSON text.
+    RawResponse,
+    /// `modify` carries a model of a provider.
+    Resolution,
+    /// `modify` carries a task.
+    Task,
+    /// `modify` carries a text.
+    Subagent,
+    /// `respond` carries a text.
+    Compaction,
     /// `go-on` carries tasks.
     Completion,
     /// What each case carries is spelt as it is.
@@ -49,7 +59,14 @@ verdicts!(
     ToolResultVerdict,
     PlanVerdict,
     CompletionVerdict,
-    CustomVerdict
+    CustomVerdict,
+    TurnVerdict,
+    ResolutionVerdict,
+    RequestVerdict,
+    ResponseVerdict,
+    SubagentVerdict,
+    CompactionVerdict,
+    TaskVerdict
 );
 
 impl Answer for () {
@@ -102,7 +119,7 @@ fn payload(case: &str, behaviour: &Behaviour, facts: &Facts, shape: Shape, value
         }),
         ("escalate", _) => json!({ "question": facts.fill(&behaviour.question), "code": behaviour.code }),
         ("approve", _) => json!(facts.fill(&behaviour.reason)),
-        ("modify", Shape::ToolCall | Shape::Custom) => json!(value().to_string()),
+        ("modify", Shape::ToolCall | Shape::Custom) | ("replace", Shape::RawResponse) => json!(value().to_string()),
         ("respond", Shape::ToolCall) | ("replace", Shape::ToolResult) => tool_result(value()),
         _ => value(),
     })

@@ -77,12 +77,17 @@ pub(crate) enum Misbehaviour {
 }
 
 /// The keys that a configuration may have, with what each is answered with.
-const EVENTS: [(&str, Shape); 19] = [
+const EVENTS: [(&str, Shape); 31] = [
     ("configure", Shape::Nothing),
     ("session-start", Shape::Tasks),
     ("session-end", Shape::Nothing),
     ("prompt-submit", Shape::Text),
+    ("turn-start", Shape::Plain),
+    ("turn-end", Shape::Nothing),
+    ("provider-resolve", Shape::Resolution),
     ("before-inference", Shape::Inference),
+    ("request-send", Shape::Custom),
+    ("response-receive", Shape::RawResponse),
     ("stream-delta", Shape::Text),
     ("stream-end", Shape::Nothing),
     ("after-inference", Shape::Nothing),
@@ -91,8 +96,15 @@ const EVENTS: [(&str, Shape); 19] = [
     ("before-tools", Shape::Plain),
     ("before-tool-call", Shape::ToolCall),
     ("after-tool-call", Shape::ToolResult),
+    ("subagent-start", Shape::Subagent),
+    ("subagent-end", Shape::Nothing),
+    ("before-compaction", Shape::Compaction),
+    ("after-compaction", Shape::Text),
+    ("task-start", Shape::Task),
     ("plan-submit", Shape::Plain),
     ("task-complete", Shape::Completion),
+    ("plan-complete", Shape::Nothing),
+    ("queue-empty", Shape::Completion),
     ("agent-error", Shape::Completion),
     ("custom-event", Shape::Custom),
     ("audit-record", Shape::Nothing),
@@ -148,8 +160,13 @@ fn check(behaviour: &Behaviour, shape: Shape) -> Result<(), String> {
         Shape::ToolResult => answer::build::<ToolResultVerdict>(behaviour, facts, shape).map(drop),
         Shape::Completion => answer::build::<CompletionVerdict>(behaviour, facts, shape).map(drop),
         Shape::Custom => answer::build::<CustomVerdict>(behaviour, facts, shape).map(drop),
+        Shape::RawResponse => answer::build::<ResponseVerdict>(behaviour, facts, shape).map(drop),
+        Shape::Resolution => answer::build::<ResolutionVerdict>(behaviour, facts, shape).map(drop),
+        Shape::Task => answer::build::<TaskVerdict>(behaviour, facts, shape).map(drop),
+        Shape::Subagent => answer::build::<SubagentVerdict>(behaviour, facts, shape).map(drop),
+        Shape::Compaction => answer::build::<CompactionVerdict>(behaviour, facts, shape).map(drop),
         Shape::CallTool => answer::build::<ToolResult>(behaviour, facts, shape).map(drop),
-        // Plans, batches and usage: what one of them can say, the plan's verdict can.
+        // Plans, turns, batches and usage: what one of them can say, the plan's verdict can.
         Shape::Plain => answer::build::<PlanVerdict>(behaviour, facts, shape).map(drop),
     }
 }

@@ -118,8 +118,28 @@ impl Plugin for AllEvents {
         answer("prompt-submit", Facts::of(session).value(prompt), Shape::Text)
     }
 
+    fn turn_start(session: &Session, turn: &Turn) -> TurnVerdict {
+        answer("turn-start", Facts::of(session).record(turn), Shape::Plain)
+    }
+
+    fn turn_end(session: &Session, turn: &TurnSummary) {
+        observe("turn-end", Facts::of(session).record(turn));
+    }
+
+    fn provider_resolve(session: &Session, resolution: &Resolution) -> ResolutionVerdict {
+        answer("provider-resolve", Facts::of(session).record(resolution), Shape::Resolution)
+    }
+
     fn before_inference(session: &Session, request: &Inference) -> InferenceVerdict {
         answer("before-inference", Facts::of(session).record(request), Shape::Inference)
+    }
+
+    fn request_send(session: &Session, request: &RawRequest) -> RequestVerdict {
+        answer("request-send", Facts::of(session).value(&request.body), Shape::Custom)
+    }
+
+    fn response_receive(session: &Session, response: &RawResponse) -> ResponseVerdict {
+        answer("response-receive", Facts::of(session).value(&response.body), Shape::RawResponse)
     }
 
     fn stream_delta(session: &Session, delta: &str) -> TextVerdict {
@@ -160,12 +180,40 @@ impl Plugin for AllEvents {
         answer("after-tool-call", facts, Shape::ToolResult)
     }
 
+    fn subagent_start(session: &Session, subagent: &Subagent) -> SubagentVerdict {
+        answer("subagent-start", Facts::of(session).record(subagent), Shape::Subagent)
+    }
+
+    fn subagent_end(session: &Session, subagent: &SubagentSummary) {
+        observe("subagent-end", Facts::of(session).record(subagent));
+    }
+
+    fn before_compaction(session: &Session, compaction: &Compaction) -> CompactionVerdict {
+        answer("before-compaction", Facts::of(session).record(compaction), Shape::Compaction)
+    }
+
+    fn after_compaction(session: &Session, summary: &str) -> TextVerdict {
+        answer("after-compaction", Facts::of(session).value(summary), Shape::Text)
+    }
+
+    fn task_start(session: &Session, task: &Task) -> TaskVerdict {
+        answer("task-start", Facts::of(session).record(task), Shape::Task)
+    }
+
     fn plan_submit(session: &Session, plan: &Plan) -> PlanVerdict {
         answer("plan-submit", Facts::of(session).record(plan), Shape::Plain)
     }
 
     fn task_complete(session: &Session, completion: &Completion) -> CompletionVerdict {
         answer("task-complete", Facts::of(session).record(completion), Shape::Completion)
+    }
+
+    fn plan_complete(session: &Session, plan: &PlanSummary) {
+        observe("plan-complete", Facts::of(session).record(plan));
+    }
+
+    fn queue_empty(session: &Session, progress: &Progress) -> CompletionVerdict {
+        answer("queue-empty", Facts::of(session).record(progress), Shape::Completion)
     }
 
     fn agent_error(session: &Session, message: &str) -> CompletionVerdict {

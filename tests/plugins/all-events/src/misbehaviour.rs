@@ -79,7 +79,15 @@ fn with_text(shape: Shape, text: String) -> Option<Value> {
         Shape::Text => (json!({ "replace": "" }), "/replace"),
         Shape::ToolResult => (json!({ "replace": { "text": "", "is-error": false } }), "/replace/text"),
         Shape::Completion => (json!({ "go-on": [{ "prompt": "" }] }), "/go-on/0/prompt"),
-        Shape::ToolCall | Shape::Inference | Shape::Custom | Shape::Plain => {
+        Shape::ToolCall
+        | Shape::Inference
+        | Shape::Custom
+        | Shape::RawResponse
+        | Shape::Resolution
+        | Shape::Task
+        | Shape::Subagent
+        | Shape::Compaction
+        | Shape::Plain => {
             (json!({ "reject": { "reason": "", "code": null, "retryable": false, "stop": false } }), "/reject/reason")
         }
     };
@@ -101,6 +109,7 @@ fn invalid_json(shape: Shape) -> Option<Value> {
     let result = || json!({ "text": "", "is-error": false, "raw": "{" });
     match shape {
         Shape::ToolCall | Shape::Custom => Some(json!({ "modify": "{" })),
+        Shape::RawResponse => Some(json!({ "replace": "{" })),
         Shape::ToolResult => Some(json!({ "replace": result() })),
         Shape::CallTool => Some(result()),
         _ => None,

@@ -78,6 +78,31 @@ fn every_case_of_the_other_verdicts_can_be_configured() {
     assert_eq!(AllEvents::agent_error(s, "no"), CompletionVerdict::Finish);
     assert_eq!(AllEvents::session_start(s), [Task::new("look")]);
 
+    configure(json!({
+        "turn-start": escalate, "request-send": {"verdict": "modify", "value": {"a": 1}},
+        "response-receive": {"verdict": "replace", "value": {"text": "t"}},
+        "provider-resolve": {"verdict": "modify", "value": {"provider": "p", "model": "m"}},
+        "task-start": {"verdict": "modify", "value": {"prompt": "{value}"}},
+        "subagent-start": {"verdict": "modify", "value": "less"},
+        "before-compaction": {"verdict": "respond", "value": "short"}, "after-compaction": reject,
+    }));
+    assert_eq!(AllEvents::turn_start(s, &Turn { number: 1, number_in_task: 1 }), really().into());
+    let (provider, model, body) = (String::from("p"), String::from("m"), String::from("{}"));
+    let request = RawRequest { provider: provider.clone(), model: model.clone(), body: body.clone() };
+    assert_eq!(AllEvents::request_send(s, &request), RequestVerdict::modify(&json!({"a": 1})));
+    let response = RawResponse { provider: provider.clone(), model: model.clone(), body };
+    assert_eq!(AllEvents::response_receive(s, &response), ResponseVerdict::replace(&json!({"text": "t"})));
+    let chosen = ModelChoice { provider, model };
+    let resolution = Resolution { chosen: chosen.clone(), candidates: vec![] };
+    assert_eq!(AllEvents::provider_resolve(s, &resolution), ResolutionVerdict::Modify(chosen));
+    let task = Task::new(r#"{"prompt":"p","title":null}"#);
+    assert_eq!(AllEvents::task_start(s, &Task::new("p")), TaskVerdict::Modify(task));
+    let subagent = Subagent { call_id: "1".into(), depth: 1, prompt: "p".into() };
+    assert_eq!(AllEvents::subagent_start(s, &subagent), SubagentVerdict::modify("less"));
+    let compaction = Compaction { messages: 1, input_tokens: 1, context_window: 1 };
+    assert_eq!(AllEvents::before_compaction(s, &compaction), CompactionVerdict::respond("short"));
+    assert_eq!(AllEvents::after_compaction(s, "long"), no().into());
+
     configure(json!({"after-tool-call": {"verdict": "replace", "value": {"text": "{tool}", "raw": {"a": 1}}}}));
     let replaced = ToolResult { text: "bash".into(), is_error: false, raw: Some(r#"{"a":1}"#.into()) };
     let result = ToolResult::new("x");

@@ -10,8 +10,21 @@ pub(super) fn payload(event: EventKind) -> &'static str {
         EventKind::SessionStart => "{}",
         EventKind::SessionEnd | EventKind::TokenUsage => USAGE,
         EventKind::PromptSubmit => r#"{"prompt": "Tidy up the docs"}"#,
+        EventKind::TurnStart => r#"{"turn": {"number": 4, "number-in-task": 2}}"#,
+        EventKind::TurnEnd => {
+            r#"{"turn": {"number": 4, "number-in-task": 2, "tool-calls": 1, "input-tokens": 1000, "cached-input-tokens": 0, "output-tokens": 50}}"#
+        }
+        EventKind::ProviderResolve => {
+            r#"{"resolution": {"chosen": {"provider": "anthropic", "model": "m"}, "candidates": [{"provider": "anthropic", "model": "m"}]}}"#
+        }
         EventKind::BeforeInference => {
             r#"{"request": {"provider": "anthropic", "model": "m", "system-prompt": "", "prompt": "Tidy up", "tools": ["bash"], "input-tokens": 1000}}"#
+        }
+        EventKind::RequestSend => {
+            r#"{"request": {"provider": "openai", "model": "m", "body": {"model": "m", "messages": [{"role": "user", "content": "Tidy up"}]}}}"#
+        }
+        EventKind::ResponseReceive => {
+            r#"{"response": {"provider": "openai", "model": "m", "body": {"text": "All done.", "tool-calls": [], "stop-reason": "end-turn"}}}"#
         }
         EventKind::StreamDelta => r#"{"delta": "one line of the answer"}"#,
         EventKind::StreamEnd => r#"{"text": "the whole answer"}"#,
@@ -24,11 +37,24 @@ pub(super) fn payload(event: EventKind) -> &'static str {
         EventKind::AfterToolCall => {
             r#"{"call": {"id": "1", "name": "bash", "arguments": {"command": "ls"}}, "tool-result": {"text": "a.txt", "is-error": false}, "source": "tool"}"#
         }
+        EventKind::SubagentStart => r#"{"subagent": {"call-id": "1", "depth": 1, "prompt": "Look for dead links"}}"#,
+        EventKind::SubagentEnd => {
+            r#"{"subagent": {"session": "s", "call-id": "1", "status": "success", "text": "There are two.", "turns": 3, "input-tokens": 4000, "output-tokens": 200}}"#
+        }
+        EventKind::BeforeCompaction => {
+            r#"{"compaction": {"messages": 40, "input-tokens": 170000, "context-window": 200000}}"#
+        }
+        EventKind::AfterCompaction => r#"{"summary": "The docs are tidied up; two links are dead."}"#,
+        EventKind::TaskStart => r#"{"task": {"prompt": "Tidy up", "title": null}}"#,
         EventKind::PlanSubmit => {
             r#"{"plan": {"title": "Docs", "tasks": [{"prompt": "Tidy up", "title": null}], "clear-existing": false}}"#
         }
         EventKind::TaskComplete => {
             r#"{"completion": {"status": "success", "turns": 3, "input-tokens": 4000, "output-tokens": 200}}"#
+        }
+        EventKind::PlanComplete => r#"{"plan": {"title": "Docs", "tasks": 3, "completed": 3}}"#,
+        EventKind::QueueEmpty => {
+            r#"{"progress": {"tasks": 3, "turns": 9, "input-tokens": 4000, "output-tokens": 200}}"#
         }
         EventKind::AgentError => r#"{"message": "the provider failed"}"#,
         EventKind::CustomEvent => r#"{"event": {"name": "deploy", "payload": {"to": "staging"}}}"#,

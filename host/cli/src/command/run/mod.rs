@@ -132,7 +132,7 @@ fn exit(outcome: &RunOutcome) -> Exit {
             },
             None => Exit::Rejected,
         },
-        Status::MaxTurns | Status::Error => Exit::Failed,
+        Status::MaxTurns | Status::MaxTokens | Status::MaxTime | Status::Error => Exit::Failed,
         Status::Cancelled => Exit::Interrupted,
     }
 }

@@ -49,6 +49,8 @@ struct Shown {
     /// Why a task ended, where another one follows.
     ended: Option<String>,
     tasks: usize,
+    /// Tasks that have ended, and that wait.
+    queue: (u32, usize),
 }
 
 impl Reporter for ForPeople {
@@ -105,6 +107,20 @@ impl Shown {
             AgentEvent::TaskEnded { reason, .. } => {
                 self.ended.clone_from(reason);
                 String::new()
+            }
+            AgentEvent::Queue { ended, waiting } => {
+                self.queue = (*ended, *waiting);
+                String::new()
+            }
+            AgentEvent::PlanSubmitted { title, tasks } => plan(title, tasks),
+            AgentEvent::PlanEnded { title, tasks, completed } => {
+                format!("{NAME}plan{NAME:#} {} ended: {completed} of {tasks} tasks done\n", one_line(title))
+            }
+            AgentEvent::Subagent { depth, event, .. } => self.below(*depth, event),
+            AgentEvent::Compacted { messages, before, after } => {
+                format!(
+                    "{DIM}summarised {messages} messages: the next request has {after} tokens, not {before}{DIM:#}\n"
+                )
             }
             AgentEvent::Changed { event, by, before, after } => {
                 format!("{CHANGED}changed{CHANGED:#} {event} by {}{}\n", names(by), difference(before, after))
@@ -171,8 +187,33 @@ impl Shown {
         if self.tasks == 1 {
             return String::new();
         }
-        format!("{}{NAME}task{NAME:#} {}\n", ended.unwrap_or_default(), cut(&one_line(title.unwrap_or(prompt)), SHOWN))
+        let (done, waiting) = self.queue;
+        format!(
+            "{}{NAME}task{NAME:#} {} {DIM}({done} done, {waiting} waiting){DIM:#}\n",
+            ended.unwrap_or_default(),
+            cut(&one_line(title.unwrap_or(prompt)), SHOWN)
+        )
     }
+
+    /// What happens in a sub-agent, further in: its text is its result, which is shown as such.
+    fn below(&mut self, depth: u32, event: &AgentEvent) -> String {
+        let text = match event {
+            AgentEvent::SessionStarted { session, .. } => format!("{DIM}sub-agent {session}{DIM:#}\n"),
+            AgentEvent::Queue { .. } | AgentEvent::TaskStarted { .. } | AgentEvent::TaskEnded { .. } => String::new(),
+            event => self.describe(event),
+        };
+        let margin = "  ".repeat(usize::try_from(depth.min(8)).unwrap_or_default());
+        text.lines().map(|line| format!("{margin}{line}\n")).collect()
+    }
+}
+
+/// The tasks that the model has planned.
+fn plan(title: &str, tasks: &[String]) -> String {
+    let mut shown = format!("{NAME}plan{NAME:#} {}\n", one_line(title));
+    for (place, task) in tasks.iter().enumerate() {
+        let _ = writeln!(shown, "  {DIM}{}. {}{DIM:#}", place + 1, cut(&one_line(task), SHOWN));
+    }
+    shown
 }
 
 /// Something that the user should know.

@@ -1,0 +1,181 @@
+//! A conversation that nears the model's context window: its older part is summarised by the model, or by a plugin, and the
+//! summary takes its place in requests. The transcript on disk, and what plugins read of the conversation, stay whole.
+
+use super::AgentEvent;
+use super::infer::{Gated, Outgoing};
+use super::raw::Whole;
+use super::state::{Ended, Run};
+use crate::message::{Message, TokenUsage};
+use crate::provider::{Delta, ProviderError, Request};
+use futures_util::StreamExt as _;
+use hookhost::contract::Compaction;
+use hookhost::event::EventKind;
+use hookhost::session::{GateOutcome, TransformOutcome};
+use std::fmt::Write as _;
+
+/// Of the context window, the part beyond which is compacted, and what is kept as it is, in percent.
+const FULL: u64 = 80;
+const KEPT: u64 = 25;
+
+const INSTRUCTIONS: &str = "\
+Summarise the conversation between a user, an agent and its tools that you are given, so that the agent can go on with \
+nothing but your summary. Keep what was asked for, what was decided and why, what was done and found (paths, commands, \
+names, results, errors), what policies refused, and what is still to be done. Leave out how it was said. Write the summary \
+and nothing else.";
+
+impl Run<'_> {
+    /// Compacts the conversation where the next request nears the context window.
+    ///
+    /// # Errors
+    /// How the task ends, if that is the end of it.
+    pub(super) async fn compact(&mut self) -> Result<(), Ended> {
+        let Some(window) = self.agent.config.context_window else { return Ok(()) };
+        let window = window.get();
+        let size = self.request().estimated_tokens().max(self.context_tokens);
+        if size < window / 100 * FULL + window % 100 * FULL / 100 {
+            return Ok(());
+        }
+        let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT).unwrap_or(usize::MAX);
+        let Some(cut) = self.conversation.cut(kept) else { return Ok(()) };
+        let older = self.conversation.older(cut);
+        // So little of it that a summary would win nothing: what fills the window is the last exchange.
+        if older.iter().map(Message::size).sum::<usize>() < kept / 2 {
+            return Ok(());
+        }
+        let messages = u32::try_from(older.len()).unwrap_or(u32::MAX);
+        let asked = Compaction { messages, input_tokens: size, context_window: window };
+        let Some(settled) = self.unless_cancelled(self.session.before_compaction(asked)).await else {
+            return Err(self.interrupted());
+        };
+        let summary = match settled.outcome {
+            GateOutcome::Allowed { .. } => self.summary(&older, window).await?,
+            GateOutcome::Responded { response, .. } => Some(response),
+            GateOutcome::Rejected(rejection) => {
+                self.report_refusal(EventKind::BeforeCompaction, &rejection);
+                if rejection.refusal.stop {
+                    return Err(Ended::rejected(rejection));
+                }
+                None
+            }
+        };
+        let Some(summary) = summary else { return Ok(()) };
+        let Some(settled) = self.unless_cancelled(self.session.after_compaction(summary.clone())).await else {
+            return Err(self.interrupted());
+        };
+        match settled.outcome {
+            TransformOutcome::Passed { value } => {
+                self.report_change(EventKind::AfterCompaction, &settled.record.changed_by, &summary, &value);
+                self.conversation.compact(cut, &value);
+                self.context_tokens = 0;
+                let after = self.request().estimated_tokens();
+                self.report(&AgentEvent::Compacted { messages, before: size, after });
+                Ok(())
+            }
+            TransformOutcome::Withheld(rejection) => {
+                self.report_refusal(EventKind::AfterCompaction, &rejection);
+                if rejection.refusal.stop { Err(Ended::rejected(rejection)) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// What the model makes of the older part; nothing where it makes nothing of it, which is told.
+    async fn summary(&mut self, older: &[Message], window: u64) -> Result<Option<String>, Ended> {
+        let request = Request {
+            system_prompt: INSTRUCTIONS.into(),
+            messages: vec![Message::User { text: rendered(older, window) }],
+            reminders: Vec::new(),
+            tools: Vec::new(),
+            ..self.request()
+        };
+        let text = match self.gate_request(request).await {
+            Gated::Send(outgoing) => self.ask_aside(outgoing).await?,
+            Gated::Responded { text, .. } => Some(text),
+            Gated::Ended(ended) if ended.stop => return Err(ended),
+            Gated::Ended(_) => None,
+        };
+        Ok(text.filter(|text| !text.trim().is_empty()))
+    }
+
+    /// Asks the model aside from the conversation: nothing of it is shown, and it is no turn.
+    async fn ask_aside(&mut self, mut outgoing: Outgoing) -> Result<Option<String>, Ended> {
+        self.gate_body(&mut outgoing).await?;
+        let (text, used) = loop {
+            match self.read_aside(&outgoing).await {
+                None => return Err(self.interrupted()),
+                Some(Ok(read)) => break read,
+                Some(Err(error)) => {
+                    outgoing.failures = outgoing.failures.saturating_add(1);
+                    let Some(wait) = self.agent.config.retry.wait(outgoing.failures, &error) else {
+                        self.not_summarised(&error.to_string());
+                        return Ok(None);
+                    };
+                    self.report(&AgentEvent::Retrying { error: error.to_string(), wait });
+                    if self.unless_cancelled(tokio::time::sleep(wait)).await.is_none() {
+                        return Err(self.interrupted());
+                    }
+                }
+            }
+        };
+        let used = used.unwrap_or_else(|| outgoing.estimate(&text, &[]));
+        self.count(used);
+        let whole = Whole { text, tool_calls: Vec::new(), stop_reason: "end-turn".into(), usage: Some(used) };
+        let whole = match self.receive_whole(&outgoing, whole).await {
+            Ok(whole) => whole,
+            Err(ended) if ended.stop => return Err(ended),
+            Err(ended) => {
+                self.not_summarised(ended.reason.as_deref().unwrap_or_default());
+                return Ok(None);
+            }
+        };
+        match self.gate_usage(outgoing.model(), used).await {
+            Some(ended) => Err(ended),
+            None => Ok(Some(whole.text)),
+        }
+    }
+
+    /// All of an answer's text. `None` where the run was cancelled.
+    async fn read_aside(&self, outgoing: &Outgoing) -> Option<Result<(String, Option<TokenUsage>), ProviderError>> {
+        let mut stream = match self.unless_cancelled(outgoing.submit()).await? {
+            Ok(stream) => stream,
+            Err(error) => return Some(Err(error)),
+        };
+        let (mut text, mut used) = (String::new(), None);
+        loop {
+            match self.unless_cancelled(stream.next()).await? {
+                Some(Ok(Delta::Text(more))) => text.push_str(&more),
+                Some(Ok(Delta::Usage(usage))) => used = Some(usage),
+                Some(Ok(Delta::Stop(_))) => return Some(Ok((text, used))),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Some(Err(error)),
+                None => return Some(Err(outgoing.broken())),
+            }
+        }
+    }
+
+    fn not_summarised(&self, reason: &str) {
+        let text = format!("the conversation nears the context window and could not be summarised: {reason}");
+        self.report(&AgentEvent::Notice { text });
+    }
+}
+
+/// The older part as one text, cut where it would not fit into the window itself.
+fn rendered(older: &[Message], window: u64) -> String {
+    let room = usize::try_from(window.saturating_mul(4) / 100 * 60).unwrap_or(usize::MAX);
+    let total: usize = older.iter().map(Message::size).sum();
+    let each = if total <= room { usize::MAX } else { (room / older.len().max(1)).max(200) };
+    let mut text = String::new();
+    for message in older {
+        let mut content = message.text().to_owned();
+        if let Message::Assistant { tool_calls, .. } = message {
+            for call in tool_calls {
+                let _ = write!(content, "\n[calls {} {}]", call.name, call.arguments);
+            }
+        }
+        if content.len() > each {
+            content.truncate(content.floor_char_boundary(each));
+            content.push_str(" […]");
+        }
+        let _ = writeln!(text, "{}: {content}\n", message.role());
+    }
+    text
+}

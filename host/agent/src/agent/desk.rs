@@ -1,0 +1,116 @@
+//! What a run shares with its own tools and with the task that runs tool calls: the session, the queue, what is told.
+
+use super::AgentEvent;
+use super::queue::Queue;
+use super::state::Ended;
+use crate::message::TokenUsage;
+use hookhost::contract::{ToolCall, ToolResult};
+use hookhost::session::{Rejection, Session};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Something that a run is told of while it waits.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// For the reporter.
+    Happened(Box<AgentEvent>),
+    /// What became of the call at this place of the answer at hand.
+    Call(usize, Became),
+}
+
+/// What has become of a call.
+#[derive(Debug)]
+pub(super) enum Became {
+    /// Nothing yet: it is asked about, or waits.
+    Open,
+    /// It runs.
+    Started,
+    /// It cannot even be asked about.
+    Malformed,
+    /// It does not run; how the task ends, where that is the end of it.
+    Refused(Rejection, Option<Box<Ended>>),
+    /// A plugin gave its result.
+    Responded(ToolCall, ToolResult),
+    /// It has run.
+    Finished(ToolCall, ToolResult),
+    /// Its result is part of the conversation.
+    Answered,
+}
+
+/// What is shared.
+#[derive(Debug)]
+pub(super) struct Desk {
+    session: OnceLock<Arc<Session>>,
+    queue: Mutex<Queue>,
+    tell: UnboundedSender<Told>,
+    /// What sub-agents used, until the run has taken it over.
+    used: Mutex<TokenUsage>,
+    /// A refusal inside of a tool that is to end the run.
+    stop: Mutex<Option<Rejection>>,
+    subagents: AtomicU32,
+}
+
+impl Desk {
+    pub(super) fn new(tell: UnboundedSender<Told>) -> Self {
+        Self {
+            session: OnceLock::new(),
+            queue: Mutex::default(),
+            tell,
+            used: Mutex::default(),
+            stop: Mutex::default(),
+            subagents: AtomicU32::new(0),
+        }
+    }
+
+    /// The session; there is none until it is open.
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        self.session.get()
+    }
+
+    pub(super) fn open(&self, session: Arc<Session>) {
+        let _ = self.session.set(session);
+    }
+
+    pub(super) fn queue(&self) -> MutexGuard<'_, Queue> {
+        locked(&self.queue)
+    }
+
+    pub(super) fn report(&self, event: AgentEvent) {
+        self.tell(Told::Happened(Box::new(event)));
+    }
+
+    /// Whoever has ended hears nothing more.
+    pub(super) fn tell(&self, told: Told) {
+        let _ = self.tell.send(told);
+    }
+
+    pub(super) fn add_usage(&self, used: TokenUsage) {
+        locked(&self.used).add(used);
+    }
+
+    pub(super) fn take_usage(&self) -> TokenUsage {
+        std::mem::take(&mut *locked(&self.used))
+    }
+
+    /// Ends the run once the call at hand has its result, where the refusal says so.
+    pub(super) fn refused(&self, rejection: &Rejection) {
+        if rejection.refusal.stop {
+            locked(&self.stop).get_or_insert_with(|| rejection.clone());
+        }
+    }
+
+    pub(super) fn take_stop(&self) -> Option<Rejection> {
+        locked(&self.stop).take()
+    }
+
+    /// Counts a sub-agent more, unless that would be more than `most`.
+    pub(super) fn count_subagent(&self, most: u32) -> bool {
+        let more = |count: u32| (count < most).then_some(count + 1);
+        self.subagents.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,255 @@
+//! The tool calls of one answer on their way, in a task of its own beside the stream: each is asked about as soon as it is
+//! complete, in call order and one at a time, and starts as soon as it is allowed, beside the others. A call that writes
+//! files runs alone: it waits for those before it, and those behind it wait for it.
+
+use super::desk::{Became, Desk, Told};
+use super::state::Ended;
+use super::{AgentEvent, MAX_REPEATED_REFUSALS, Status};
+use crate::message::ToolUse;
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Fuse, FusedFuture as _};
+use hookhost::contract::{Action, ToolCall, ToolOrigin, ToolResult};
+use hookhost::session::{GateOutcome, Rejection, Session};
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+
+/// How often each call was refused in a task, by tool and arguments.
+pub(super) type Refusals = Arc<Mutex<HashMap<(String, String), u32>>>;
+
+/// What the calls of an answer are settled and run with.
+#[derive(Clone)]
+pub(super) struct Dispatcher {
+    pub(super) session: Arc<Session>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) tools: Toolbox,
+    pub(super) context: ToolContext,
+    /// The tools that the model was offered.
+    pub(super) offered: Arc<[String]>,
+    /// Whether nothing starts before all calls are asked about, since somebody hears `before-tools`.
+    pub(super) together: bool,
+    pub(super) refusals: Refusals,
+}
+
+/// A call by its place in the answer.
+type Placed<T> = (usize, T);
+
+/// What has come of asking about a call.
+enum Settled {
+    Runs(ToolCall),
+    Became(Became),
+}
+
+/// How far the calls are.
+#[derive(Default)]
+struct Calls {
+    unasked: VecDeque<Placed<ToolUse>>,
+    /// Allowed, and waiting for `before-tools`.
+    allowed: Vec<Placed<(ToolUse, ToolCall)>>,
+    /// Allowed, and waiting for their turn to run.
+    waiting: VecDeque<Placed<ToolCall>>,
+    running: JoinSet<(usize, ToolCall, ToolResult)>,
+    /// What runs must run alone.
+    alone: bool,
+    /// Nothing more is asked about or started.
+    stopped: bool,
+}
+
+impl Dispatcher {
+    /// Takes calls until no more come, and ends when all of them have their results or nothing more may start.
+    pub(super) async fn run(self, mut feed: UnboundedReceiver<ToolUse>) {
+        let (mut open, mut fed) = (true, 0);
+        let mut calls = Calls::default();
+        let mut asking: Fuse<BoxFuture<'static, Placed<(ToolUse, Settled)>>> = Fuse::terminated();
+        loop {
+            if asking.is_terminated()
+                && !calls.stopped
+                && let Some((place, call)) = calls.unasked.pop_front()
+            {
+                asking = self.clone().asked(place, call).boxed().fuse();
+            }
+            let all_asked = !open && asking.is_terminated();
+            if all_asked && !calls.stopped && !calls.allowed.is_empty() {
+                self.settle_together(&mut calls).await;
+            }
+            self.start(&mut calls);
+            let nothing_to_come = calls.stopped || (all_asked && calls.waiting.is_empty());
+            if nothing_to_come && calls.running.is_empty() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = self.context.cancel.cancelled(), if !calls.stopped => {
+                    calls.stopped = true;
+                    // Given up: the log says so.
+                    asking = Fuse::terminated();
+                }
+                call = feed.recv(), if open => match call {
+                    Some(call) => {
+                        calls.unasked.push_back((fed, call));
+                        fed += 1;
+                    }
+                    None => open = false,
+                },
+                (place, (call, settled)) = &mut asking, if !asking.is_terminated() => {
+                    self.settled(&mut calls, place, call, settled);
+                }
+                Some(ended) = calls.running.join_next(), if !calls.running.is_empty() => {
+                    calls.alone = false;
+                    if let Ok((place, call, result)) = ended {
+                        self.desk.tell(Told::Call(place, Became::Finished(call, result)));
+                    }
+                }
+                else => return,
+            }
+        }
+    }
+
+    fn settled(&self, calls: &mut Calls, place: usize, call: ToolUse, settled: Settled) {
+        match settled {
+            Settled::Runs(asked) if self.together => calls.allowed.push((place, (call, asked))),
+            Settled::Runs(asked) => calls.waiting.push_back((place, asked)),
+            Settled::Became(became) => {
+                calls.stopped |= matches!(became, Became::Refused(_, Some(_)));
+                self.desk.tell(Told::Call(place, became));
+            }
+        }
+    }
+
+    /// Asks plugins about one call.
+    async fn asked(self, place: usize, call: ToolUse) -> Placed<(ToolUse, Settled)> {
+        let settled = self.settle(&call).await;
+        (place, (call, settled))
+    }
+
+    async fn settle(&self, call: &ToolUse) -> Settled {
+        if !call.arguments.is_object() {
+            return Settled::Became(Became::Malformed);
+        }
+        let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
+        let asked = self.session.tool_call(&call.id, &call.name, &call.arguments, origin);
+        let (id, name) = (call.id.clone(), call.name.clone());
+        let answer = self.session.before_tool_call(asked).await;
+        let by = answer.record.changed_by;
+        if let GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } = &answer.outcome
+            && !by.is_empty()
+        {
+            let (before, after) = (call.arguments.clone(), json(&value.arguments));
+            self.desk.report(AgentEvent::ToolChanged { id: id.clone(), name: name.clone(), by, before, after });
+        }
+        match answer.outcome {
+            GateOutcome::Allowed { value } => Settled::Runs(value),
+            GateOutcome::Responded { value, response, by } => {
+                self.desk.report(AgentEvent::ToolAnswered { id, name, by });
+                Settled::Became(Became::Responded(value, response))
+            }
+            GateOutcome::Rejected(rejection) => Settled::Became(self.refused(call, rejection)),
+        }
+    }
+
+    /// Asks plugins about the calls that are to run, together.
+    async fn settle_together(&self, calls: &mut Calls) {
+        let allowed = std::mem::take(&mut calls.allowed);
+        let batch = allowed.iter().map(|(_, (_, asked))| asked.clone()).collect();
+        let answer = tokio::select! {
+            biased;
+            () = self.context.cancel.cancelled() => {
+                calls.stopped = true;
+                return;
+            }
+            answer = self.session.before_tools(batch) => answer,
+        };
+        match answer.outcome {
+            GateOutcome::Rejected(rejection) => {
+                for (place, (call, _)) in allowed {
+                    let became = self.refused(&call, rejection.clone());
+                    calls.stopped |= matches!(became, Became::Refused(_, Some(_)));
+                    self.desk.tell(Told::Call(place, became));
+                }
+            }
+            _ => calls.waiting.extend(allowed.into_iter().map(|(place, (_, asked))| (place, asked))),
+        }
+    }
+
+    /// Tells of a refusal; how the task ends, if that is the end of it.
+    fn refused(&self, call: &ToolUse, rejection: Rejection) -> Became {
+        self.desk.report(AgentEvent::ToolRefused {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            refusal: (&rejection).into(),
+        });
+        if rejection.refusal.stop {
+            return Became::Refused(rejection.clone(), Some(Box::new(Ended::rejected(rejection))));
+        }
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = refusals.entry((call.name.clone(), call.arguments.to_string())).or_default();
+        *times += 1;
+        let ended = (*times >= MAX_REPEATED_REFUSALS).then(|| {
+            let reason = format!("the model repeated a refused call of {} {times} times: {rejection}", call.name);
+            let rejection = Some(rejection.clone());
+            Box::new(Ended { status: Status::Rejected, reason: Some(reason), rejection, stop: true })
+        });
+        Became::Refused(rejection, ended)
+    }
+
+    /// Starts what may run by now.
+    fn start(&self, calls: &mut Calls) {
+        while !calls.stopped
+            && let Some((_, next)) = calls.waiting.front()
+        {
+            let alone = matches!(next.action, Action::WriteFiles(_));
+            if calls.alone || (alone && !calls.running.is_empty()) {
+                return;
+            }
+            let Some((place, call)) = calls.waiting.pop_front() else { return };
+            calls.alone = alone;
+            self.desk.tell(Told::Call(place, Became::Started));
+            let dispatcher = self.clone();
+            calls.running.spawn(async move {
+                let result = dispatcher.execute(&call).await;
+                (place, call, result)
+            });
+        }
+    }
+
+    /// Runs one call, as settled.
+    async fn execute(&self, call: &ToolCall) -> ToolResult {
+        let arguments = json(&call.arguments);
+        let tool = if self.offered.contains(&call.name) {
+            self.tools.check(&call.name, &arguments)
+        } else {
+            Err(ToolError::Unknown { name: call.name.clone(), known: self.offered.join(", ") })
+        };
+        let output = match tool {
+            Ok(tool) => self.call(&tool, call, arguments).await,
+            Err(error) => Err(error),
+        };
+        match output {
+            Ok(ToolOutput { text, is_error }) => ToolResult { text, is_error, raw: None },
+            Err(error) => ToolResult::error(error.to_string()),
+        }
+    }
+
+    async fn call(&self, tool: &Arc<dyn Tool>, call: &ToolCall, arguments: Value) -> Result<ToolOutput, ToolError> {
+        self.desk.report(AgentEvent::ToolStarted {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            origin: call.origin.clone(),
+            arguments: arguments.clone(),
+        });
+        let context = ToolContext { call: call.id.clone(), ..self.context.clone() };
+        // A tool may be anybody's: its panic is its own failure.
+        let called = AssertUnwindSafe(async { tool.call(arguments, &context).await }).catch_unwind().await;
+        called.unwrap_or_else(|_| Err(ToolError::Panicked { tool: call.name.clone() }))
+    }
+}
+
+/// Arguments that the engine settled: JSON always.
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}

@@ -1,0 +1,86 @@
+//! The raw side of a request: the body that is sent passes `request-send`, the answer that came passes `response-receive`,
+//! each only where somebody hears it.
+
+use super::AgentEvent;
+use super::infer::Outgoing;
+use super::state::{Ended, Run};
+use crate::message::{TokenUsage, ToolUse};
+use hookhost::contract::{RawRequest, RawResponse};
+use hookhost::event::EventKind;
+use hookhost::session::{GateOutcome, ModelRef, TransformOutcome};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An answer, put together.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct Whole {
+    #[serde(default)]
+    pub(super) text: String,
+    #[serde(default)]
+    pub(super) tool_calls: Vec<ToolUse>,
+    pub(super) stop_reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) usage: Option<TokenUsage>,
+}
+
+impl Run<'_> {
+    /// Asks about the body of a request; what is allowed is what is sent.
+    ///
+    /// # Errors
+    /// How the task ends, where the request is not to be sent.
+    pub(super) async fn gate_body(&self, outgoing: &mut Outgoing) -> Result<(), Ended> {
+        if !self.agent.host.subscribed(EventKind::RequestSend) {
+            return Ok(());
+        }
+        let ModelRef { provider, model } = outgoing.model();
+        let body = outgoing.provider.body(&outgoing.request);
+        let asked = RawRequest { provider, model, body: body.to_string() };
+        let Some(settled) = self.unless_cancelled(self.session.request_send(asked)).await else {
+            return Err(self.interrupted());
+        };
+        match settled.outcome {
+            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+                let after: Value = serde_json::from_str(&value.body).unwrap_or_default();
+                let by = settled.record.changed_by;
+                if !by.is_empty() {
+                    let (before, after) = (body, after.clone());
+                    self.report(&AgentEvent::Changed { event: EventKind::RequestSend, by, before, after });
+                }
+                outgoing.body = Some(after);
+                Ok(())
+            }
+            GateOutcome::Rejected(rejection) => {
+                self.report_refusal(EventKind::RequestSend, &rejection);
+                Err(Ended::rejected(rejection))
+            }
+        }
+    }
+
+    /// Lets plugins look at an answer before anything of it is used.
+    ///
+    /// # Errors
+    /// How the task ends, where nothing of it is to be used.
+    pub(super) async fn receive_whole(&self, outgoing: &Outgoing, whole: Whole) -> Result<Whole, Ended> {
+        if !self.agent.host.subscribed(EventKind::ResponseReceive) {
+            return Ok(whole);
+        }
+        let ModelRef { provider, model } = outgoing.model();
+        let body = serde_json::to_string(&whole).unwrap_or_default();
+        let response = RawResponse { provider, model, body };
+        let Some(settled) = self.unless_cancelled(self.session.response_receive(response)).await else {
+            return Err(self.interrupted());
+        };
+        match settled.outcome {
+            // What it was is not told: it may have been changed to hide it.
+            TransformOutcome::Passed { value } => serde_json::from_str(&value.body).map_err(|error| {
+                let by = settled.record.changed_by.join(", ");
+                Ended::error(format!("the answer of the model is none any more as {by} changed it: {error}"))
+            }),
+            TransformOutcome::Withheld(rejection) => {
+                self.report_refusal(EventKind::ResponseReceive, &rejection);
+                Err(Ended::rejected(rejection))
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The answer as it streams in: text is shown line by line, and each tool call is handed on the moment it is complete.
+
+use super::infer::{Answer, Cut, Outgoing};
+use super::lines::Lines;
+use super::raw::Whole;
+use super::state::{Ended, Run, State};
+use super::tool_calls::Calls;
+use crate::message::{StopReason, TokenUsage, ToolUse};
+use crate::provider::{Delta, DeltaStream, ProviderError};
+use futures_util::StreamExt as _;
+use hookhost::event::EventKind;
+use std::sync::Arc;
+
+/// What has come of an answer so far.
+struct Incoming {
+    text: String,
+    /// As much of it as has been shown, as it was shown.
+    shown: String,
+    lines: Lines,
+    /// The calls that were handed on.
+    calls: Calls,
+    /// Those that wait until the answer is complete.
+    held: Vec<ToolUse>,
+    used: Option<TokenUsage>,
+    offered: Arc<[String]>,
+    /// Whether text waits until it is final or the answer has passed.
+    holds_text: bool,
+    /// Whether calls wait until the answer is complete, since somebody hears them together, or the answer whole.
+    holds_calls: bool,
+}
+
+/// How an answer's stream ended.
+enum End {
+    Complete(StopReason),
+    Failed(ProviderError),
+    /// The task ends while it streams.
+    Ended(Ended),
+}
+
+impl Run<'_> {
+    /// Reads the answer.
+    pub(super) async fn receive(&mut self, outgoing: Outgoing, stream: DeltaStream) -> State {
+        let whole = self.agent.host.subscribed(EventKind::ResponseReceive);
+        let mut incoming = Incoming {
+            text: String::new(),
+            shown: String::new(),
+            lines: Lines::default(),
+            calls: Calls::default(),
+            held: Vec::new(),
+            used: None,
+            offered: outgoing.request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            holds_text: whole || self.holds_text(),
+            holds_calls: whole || self.agent.host.subscribed(EventKind::BeforeTools),
+        };
+        let end = self.read(&mut incoming, stream, &outgoing).await;
+        match end {
+            End::Complete(stop) => self.complete(outgoing, incoming, &stop, whole).await,
+            // Nothing of it was used: the same request may be sent again.
+            End::Failed(error) if incoming.shown.is_empty() && incoming.calls.uses.is_empty() => {
+                self.count(incoming.used.unwrap_or_default());
+                self.failed(outgoing, &error).await
+            }
+            End::Failed(error) if incoming.calls.uses.is_empty() => {
+                self.count(incoming.used.unwrap_or_default());
+                State::Ended(Ended::error(error.to_string()))
+            }
+            End::Ended(ended) if incoming.calls.uses.is_empty() => {
+                self.count(incoming.used.unwrap_or_default());
+                State::Ended(ended)
+            }
+            // Calls have been asked about, and may run: sent again, the model would ask for them a second time. They keep
+            // their place in the conversation instead.
+            End::Failed(error) => self.cut(&outgoing, incoming, Cut::Broken(error)),
+            End::Ended(ended) => self.cut(&outgoing, incoming, Cut::Ended(ended)),
+        }
+    }
+
+    async fn read(&mut self, incoming: &mut Incoming, mut stream: DeltaStream, outgoing: &Outgoing) -> End {
+        loop {
+            let delta = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return End::Ended(self.interrupted()),
+                Some(told) = self.told.recv() => {
+                    if let Some(ended) = self.heed(&mut incoming.calls, told) {
+                        return End::Ended(ended);
+                    }
+                    continue;
+                }
+                delta = stream.next() => delta,
+            };
+            match delta {
+                Some(Ok(Delta::Text(more))) => {
+                    incoming.text.push_str(&more);
+                    if !incoming.holds_text {
+                        for line in incoming.lines.push(&more) {
+                            incoming.shown.push_str(&self.show_piece(line).await);
+                        }
+                    }
+                }
+                Some(Ok(Delta::ToolCall(call))) => {
+                    let call = distinct(call, &incoming.calls.uses, &incoming.held);
+                    if incoming.holds_calls {
+                        incoming.held.push(call);
+                    } else {
+                        self.dispatch(&mut incoming.calls, call, &incoming.offered);
+                    }
+                }
+                Some(Ok(Delta::Usage(usage))) => incoming.used = Some(usage),
+                Some(Ok(Delta::Stop(reason))) => return End::Complete(reason),
+                Some(Err(error)) => return End::Failed(error),
+                None => return End::Failed(outgoing.broken()),
+            }
+        }
+    }
+
+    /// The answer is complete, and may be used where nobody objects.
+    async fn complete(&mut self, outgoing: Outgoing, mut incoming: Incoming, stop: &StopReason, whole: bool) -> State {
+        self.task.broken = 0;
+        let used = incoming.used.unwrap_or_else(|| {
+            let calls: Vec<_> = incoming.calls.uses.iter().chain(&incoming.held).cloned().collect();
+            outgoing.estimate(&incoming.text, &calls)
+        });
+        self.count_turn(used);
+        let mut stop_reason = stop.name().to_owned();
+        if whole {
+            let text = std::mem::take(&mut incoming.text);
+            let tool_calls = std::mem::take(&mut incoming.held);
+            match self.receive_whole(&outgoing, Whole { text, tool_calls, stop_reason, usage: Some(used) }).await {
+                Ok(passed) => {
+                    incoming.text = passed.text;
+                    stop_reason = passed.stop_reason;
+                    for call in passed.tool_calls {
+                        let call = distinct(call, &[], &incoming.held);
+                        incoming.held.push(call);
+                    }
+                }
+                Err(ended) => return State::Ended(ended),
+            }
+            if !self.holds_text() {
+                incoming.shown = self.show(&incoming.text).await;
+            }
+        }
+        if let Some(rest) = incoming.lines.finish() {
+            incoming.shown.push_str(&self.show_piece(rest).await);
+        }
+        let _ = self.session.stream_end(incoming.text.clone()).await;
+        for call in std::mem::take(&mut incoming.held) {
+            self.dispatch(&mut incoming.calls, call, &incoming.offered);
+        }
+        let Incoming { text, shown, calls, .. } = incoming;
+        State::Answered(Answer { text, shown, calls, stop_reason, used: Some((outgoing.model(), used)), cut: None })
+    }
+
+    fn cut(&mut self, outgoing: &Outgoing, incoming: Incoming, cut: Cut) -> State {
+        let Incoming { text, shown, calls, used, .. } = incoming;
+        let used = used.unwrap_or_else(|| outgoing.estimate(&text, &calls.uses));
+        self.count_turn(used);
+        let used = Some((outgoing.model(), used));
+        State::Answered(Answer { text, shown, calls, stop_reason: "broken-off".into(), used, cut: Some(cut) })
+    }
+}
+
+/// Providers promise unique ids; where one breaks the promise, each call must still have its own result.
+fn distinct(mut call: ToolUse, earlier: &[ToolUse], held: &[ToolUse]) -> ToolUse {
+    let taken = |id: &str| earlier.iter().chain(held).any(|other| other.id == id);
+    if call.id.is_empty() || taken(&call.id) {
+        let base = std::mem::take(&mut call.id);
+        let mut number = earlier.len() + held.len() + 1;
+        call.id = loop {
+            let id = format!("{base}_{number}");
+            if !taken(&id) {
+                break id;
+            }
+            number += 1;
+        };
+    }
+    call
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_call_of_an_answer_gets_an_id_of_its_own() {
+        let mut calls: Vec<ToolUse> = Vec::new();
+        for id in ["a", "a", "", "a_2", ""] {
+            let call = ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
+            calls.push(distinct(call, &calls, &[]));
+        }
+        let ids: std::collections::HashSet<_> = calls.iter().map(|call| call.id.clone()).collect();
+        assert_eq!(ids.len(), calls.len(), "{ids:?}");
+        assert!(!ids.contains(""));
+    }
+}

@@ -1,0 +1,159 @@
+//! `agent`: a task for an agent of its own, with a context of its own, under the same plugins. Its session names the one
+//! that started it as its parent and is one level deeper; what it uses counts for both, and it ends with its parent.
+
+use super::desk::Desk;
+use super::limits::Limits;
+use super::state::Run;
+use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
+use async_trait::async_trait;
+use hookhost::contract::{Subagent, SubagentSummary};
+use hookhost::event::EventKind;
+use hookhost::session::GateOutcome;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What the model calls it.
+pub(super) const NAME: &str = "agent";
+
+/// Starts agents below the one of its desk.
+#[derive(Debug)]
+pub(super) struct SpawnAgent {
+    pub(super) agent: Agent,
+    pub(super) desk: Arc<Desk>,
+    pub(super) limits: Arc<Limits>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    prompt: String,
+}
+
+#[async_trait]
+impl Tool for SpawnAgent {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Gives a task to another agent, which has the same tools and the same folder, and knows nothing of this conversation: \
+         say all that it needs. Its final answer is the result. Several calls of one answer run at the same time: give them \
+         work that does not meet."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": { "prompt": { "type": "string", "minLength": 1, "description": "The task" } },
+            "required": ["prompt"],
+            "additionalProperties": false,
+        })
+    }
+
+    async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Arguments { prompt } = parsed(NAME, arguments)?;
+        let Self { agent, desk, limits } = self;
+        let Some(session) = desk.session() else { return Err(ToolError::Aborted) };
+        let most = agent.config.max_subagents.get();
+        if !desk.count_subagent(most) {
+            return Ok(failed(format!("this session has started all of its {most} sub-agents: do the rest yourself")));
+        }
+        let depth = agent.config.depth + 1;
+        let asked = Subagent { call_id: context.call.clone(), depth, prompt };
+        let settled = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => return Err(ToolError::Aborted),
+            settled = session.subagent_start(asked.clone()) => settled,
+        };
+        let prompt = match settled.outcome {
+            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value.prompt,
+            GateOutcome::Rejected(rejection) => {
+                desk.report(AgentEvent::Refused { event: EventKind::SubagentStart, refusal: (&rejection).into() });
+                desk.refused(&rejection);
+                return Ok(failed(rejection.to_string()));
+            }
+        };
+        let by = settled.record.changed_by;
+        if !by.is_empty() {
+            let (before, after) = (json!(asked.prompt), json!(prompt));
+            desk.report(AgentEvent::Changed { event: EventKind::SubagentStart, by, before, after });
+        }
+        let _running = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => return Err(ToolError::Aborted),
+            permit = limits.subagent(depth) => permit,
+        };
+        let reporter = ToParent { desk: Arc::clone(desk), call: context.call.clone(), depth };
+        let child = self.child(session.id());
+        let run = Run::open(&child, &reporter, context.cancel.clone(), Arc::clone(limits));
+        let outcome = match run {
+            Ok(run) => run.finish(&prompt).await,
+            Err(error) => return Ok(failed(format!("the sub-agent could not be started: {error}"))),
+        };
+        desk.add_usage(outcome.usage);
+        let _ = session.subagent_end(summary(&outcome, &context.call)).await;
+        Ok(result(outcome))
+    }
+}
+
+impl SpawnAgent {
+    /// The agent one level deeper.
+    fn child(&self, parent: &str) -> Agent {
+        let mut agent = self.agent.clone();
+        agent.config.depth += 1;
+        agent.config.parent = Some(parent.to_owned());
+        agent.config.session = None;
+        // The one that it is stopped with has it.
+        agent.config.max_time = None;
+        agent
+    }
+}
+
+fn summary(outcome: &RunOutcome, call: &str) -> SubagentSummary {
+    SubagentSummary {
+        session: outcome.session.clone(),
+        call_id: call.to_owned(),
+        status: outcome.status.name().to_owned(),
+        text: outcome.text.clone(),
+        turns: outcome.turns,
+        input_tokens: outcome.usage.input_tokens,
+        output_tokens: outcome.usage.output_tokens,
+    }
+}
+
+fn result(outcome: RunOutcome) -> ToolOutput {
+    if outcome.status == Status::Success {
+        let said = if outcome.text.is_empty() { "the sub-agent ended without a text".into() } else { outcome.text };
+        return ToolOutput::success(said);
+    }
+    let reason = outcome.reason.unwrap_or_else(|| "no reason was given".into());
+    let mut text = format!("the sub-agent ended as {}: {reason}", outcome.status.name());
+    if !outcome.text.is_empty() {
+        text.push_str("\nIts last answer was: ");
+        text.push_str(&outcome.text);
+    }
+    failed(text)
+}
+
+fn failed(text: String) -> ToolOutput {
+    ToolOutput { text, is_error: true }
+}
+
+/// What happens in a sub-agent is told as part of what happens in its parent.
+struct ToParent {
+    desk: Arc<Desk>,
+    call: String,
+    depth: u32,
+}
+
+impl Reporter for ToParent {
+    fn report(&self, event: &AgentEvent) {
+        // What happens below it says itself how deep that is.
+        let event = match event {
+            AgentEvent::Subagent { .. } => event.clone(),
+            _ => AgentEvent::Subagent { call: self.call.clone(), depth: self.depth, event: Box::new(event.clone()) },
+        };
+        self.desk.report(event);
+    }
+}

@@ -1,0 +1,123 @@
+//! `submit_plan`: the model splits what it is asked into tasks, which join the queue once `plan-submit` has allowed them.
+
+use super::AgentEvent;
+use super::desk::Desk;
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
+use async_trait::async_trait;
+use hookhost::contract::{Plan, Task};
+use hookhost::event::EventKind;
+use hookhost::session::GateOutcome;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What the model calls it.
+pub(super) const NAME: &str = "submit_plan";
+
+/// Queues tasks in the session of its desk.
+#[derive(Debug)]
+pub(super) struct SubmitPlan(pub(super) Arc<Desk>);
+
+#[derive(Deserialize)]
+struct Arguments {
+    title: String,
+    tasks: Vec<String>,
+    #[serde(default)]
+    clear_existing: bool,
+}
+
+#[async_trait]
+impl Tool for SubmitPlan {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Queues tasks that are done one after the other, in order, when the task at hand has ended: you are then given each \
+         of them as a prompt. Use it for work of several steps that each need room of their own, and end the task at hand \
+         with a short answer behind it."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "title": { "type": "string", "description": "What the plan is about, in a few words" },
+                "tasks": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "The tasks, each a prompt that can be understood by itself",
+                },
+                "clear_existing": { "type": "boolean", "description": "Whether the tasks that are queued by now are dropped" },
+            },
+            "required": ["title", "tasks"],
+            "additionalProperties": false,
+        })
+    }
+
+    async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Arguments { title, tasks, clear_existing } = parsed(NAME, arguments)?;
+        let tasks: Vec<Task> = tasks.into_iter().map(|prompt| Task { prompt, title: None }).collect();
+        let desk = &self.0;
+        let Some(session) = desk.session() else { return Err(ToolError::Aborted) };
+        if let Some(failed) = unfit(&tasks) {
+            return Ok(failed);
+        }
+        let proposed = Plan { title, tasks, clear_existing };
+        let settled = session.plan_submit(proposed.clone()).await;
+        let plan = match settled.outcome {
+            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value,
+            GateOutcome::Rejected(rejection) => {
+                desk.report(AgentEvent::Refused { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
+                desk.refused(&rejection);
+                return Ok(failed(rejection.to_string()));
+            }
+        };
+        let by = settled.record.changed_by;
+        if !by.is_empty() {
+            let (before, after) = (json!(proposed), json!(plan));
+            desk.report(AgentEvent::Changed { event: EventKind::PlanSubmit, by, before, after });
+        }
+        if let Some(failed) = unfit(&plan.tasks) {
+            return Ok(failed);
+        }
+        let (title, prompts) = (plan.title.clone(), plan.tasks.iter().map(|task| task.prompt.clone()));
+        let mut prompts: Vec<String> = prompts.collect();
+        let (submitted, waiting, ended) = {
+            let mut queue = desk.queue();
+            let submitted = queue.add_plan(plan);
+            (submitted, queue.waiting(), queue.tasks_ended())
+        };
+        for plan in submitted.closed {
+            desk.report(AgentEvent::PlanEnded {
+                title: plan.title.clone(),
+                tasks: plan.tasks,
+                completed: plan.completed,
+            });
+            let _ = session.plan_complete(plan).await;
+        }
+        prompts.truncate(submitted.queued);
+        desk.report(AgentEvent::PlanSubmitted { title, tasks: prompts });
+        desk.report(AgentEvent::Queue { ended, waiting });
+        Ok(match (submitted.queued, submitted.left_out) {
+            (0, left_out) => failed(format!("no task was queued: the session has no room for these {left_out}")),
+            (queued, 0) => ToolOutput::success(format!("queued {queued} tasks; they follow when this one has ended")),
+            (queued, left_out) => ToolOutput::success(format!(
+                "queued {queued} tasks; the session has no room for the last {left_out}, which were left out"
+            )),
+        })
+    }
+}
+
+/// The answer to a plan that cannot be queued, whoever made it so.
+fn unfit(tasks: &[Task]) -> Option<ToolOutput> {
+    if tasks.is_empty() {
+        return Some(failed("the plan has no tasks: name at least one, or do the work without a plan".into()));
+    }
+    let empty = tasks.iter().position(|task| task.prompt.trim().is_empty())?;
+    Some(failed(format!("task {} of the plan is empty: say what is to be done", empty + 1)))
+}
+
+fn failed(text: String) -> ToolOutput {
+    ToolOutput { text, is_error: true }
+}

@@ -1,0 +1,550 @@
+//! `docs/events.md`: each row of its table of answers is the loop, run with a plugin that gives this answer, and has the
+//! effect that the row says.
+
+use crate::support::{Harness, Prepared, Scenario, USED, calls, plugins_of, results, says, says_and_calls, stored};
+use futures_util::future::BoxFuture;
+use hookhost::allowlist::{ActionKind, AskRule, Settings};
+use hookhost::capability::{Model, ModelRequest};
+use hookhost::contract::Custom;
+use hookhost::event::{EventKind, Shape};
+use hookhost::session::{GateOutcome, SessionSpec};
+use hookhost::{Config, Host};
+use hookhost_agent::agent::{AgentEvent, RunOutcome, Status};
+use hookhost_agent::message::Message;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A row: what the plugin answers, what the model says, and what must then hold.
+struct Row {
+    event: &'static str,
+    answer: &'static str,
+    /// Beside the verdict.
+    behaviour: Value,
+    model: fn() -> Vec<Prepared>,
+    prepare: fn(&mut Harness),
+    holds: fn(&Ran) -> bool,
+}
+
+/// A run that has ended.
+struct Ran<'a> {
+    harness: &'a Harness,
+    outcome: &'a RunOutcome,
+    messages: Vec<Message>,
+}
+
+impl Ran<'_> {
+    fn is(&self, status: Status) -> bool {
+        self.outcome.status == status
+    }
+
+    /// Refused by the plugin, or by nobody being there, on this event.
+    fn refused_on(&self, event: EventKind) -> bool {
+        let is_it = |told: &AgentEvent| matches!(told, AgentEvent::Refused { event: on, .. } if *on == event);
+        self.harness.events().iter().any(|told| is_it(told) || in_a_sub_agent(told).is_some_and(is_it))
+    }
+
+    fn requests(&self) -> usize {
+        self.harness.fake.requests().len()
+    }
+
+    fn prompts(&self) -> Vec<&str> {
+        self.messages.iter().filter(|message| message.role() == "user").map(Message::text).collect()
+    }
+
+    fn result(&self) -> (&str, bool) {
+        results(&self.messages)[0]
+    }
+
+    fn is_result(&self, part: &str, is_error: bool) -> bool {
+        self.result().0.contains(part) && self.result().1 == is_error
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.harness.path(name).exists()
+    }
+
+    fn sub_agent(&self) -> bool {
+        self.harness.events().iter().any(|told| in_a_sub_agent(told).is_some())
+    }
+
+    /// What stands first in the last request.
+    fn first_said(&self) -> String {
+        self.harness.fake.requests().last().map(|request| request.messages[0].text().to_owned()).unwrap_or_default()
+    }
+}
+
+fn in_a_sub_agent(told: &AgentEvent) -> Option<&AgentEvent> {
+    if let AgentEvent::Subagent { event, .. } = told { Some(event) } else { None }
+}
+
+fn done() -> Vec<Prepared> {
+    vec![says("Done.")]
+}
+
+/// The model makes a file, and is done.
+fn touches() -> Vec<Prepared> {
+    vec![calls([("bash", json!({ "command": "touch made" }))]), says("Done.")]
+}
+
+fn plans() -> Vec<Prepared> {
+    let plan = json!({ "title": "Two", "tasks": ["first", "second"] });
+    vec![calls([("submit_plan", plan)]), says("Planned."), says("One."), says("Two."), says("More.")]
+}
+
+fn spawns() -> Vec<Prepared> {
+    vec![calls([("agent", json!({ "prompt": "look" }))]), says("Found."), says("Done.")]
+}
+
+/// A conversation that grows beyond the window.
+fn grows() -> Vec<Prepared> {
+    let long = format!("echo {}", "x".repeat(3000));
+    let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
+    vec![bash(&long), bash("true"), says("Summary."), says("Done.")]
+}
+
+fn near_its_limit(harness: &mut Harness) {
+    harness.config.context_window = NonZeroU64::new(1500);
+    harness.config.system_prompt = String::new();
+    harness.config.max_depth = 0;
+    harness.tools =
+        hookhost_agent::tool::Toolbox::empty().with(Arc::new(hookhost_agent::tool::Bash::default())).unwrap();
+}
+
+fn as_it_is(_: &mut Harness) {}
+
+fn fails() -> Vec<Prepared> {
+    use hookhost_agent::provider::ProviderError;
+    vec![Err(ProviderError::Unauthorized { provider: "fake".into(), status: 401, variable: None }), says("Mended.")]
+}
+
+fn row(
+    event: &'static str,
+    answer: &'static str,
+    behaviour: Value,
+    model: fn() -> Vec<Prepared>,
+    holds: fn(&Ran) -> bool,
+) -> Row {
+    Row { event, answer, behaviour, model, prepare: as_it_is, holds }
+}
+
+impl Row {
+    fn prepared(self, prepare: fn(&mut Harness)) -> Self {
+        Self { prepare, ..self }
+    }
+
+    fn session(&self) -> String {
+        format!("{}.{}", self.event, self.answer)
+    }
+
+    fn scenario(&self) -> Scenario {
+        let mut behaviour = self.behaviour.clone();
+        match self.answer {
+            "tasks" => {}
+            // What it is told, it tells.
+            "told" => behaviour["do"] = json!([{ "model": [self.session(), "{value}"] }]),
+            answer => behaviour["verdict"] = json!(answer),
+        }
+        if matches!(self.answer, "reject" | "approve") {
+            behaviour["reason"] = json!("no");
+        }
+        if self.answer == "escalate" {
+            behaviour["question"] = json!("sure?");
+        }
+        Scenario::new(self.session(), "guard", json!({ self.event: behaviour }))
+    }
+
+    /// Whether another event of its host must not be heard, since hearing it changes when things happen.
+    fn holds_back(&self) -> bool {
+        ["request-send", "response-receive", "before-tools", "finalize-content"].contains(&self.event)
+    }
+}
+
+fn more() -> Value {
+    json!({ "value": [{ "prompt": "more" }] })
+}
+
+fn value(value: Value) -> Value {
+    json!({ "value": value })
+}
+
+fn none() -> Value {
+    json!({})
+}
+
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn rows() -> Vec<Row> {
+    use EventKind::*;
+    let succeeds: fn(&Ran) -> bool = |ran| ran.is(Status::Success);
+    vec![
+        row(
+            "session-start",
+            "tasks",
+            more(),
+            || vec![says("One."), says("Two.")],
+            |ran| ran.prompts() == ["do it", "more"],
+        ),
+        row("provider-resolve", "allow", none(), done, |ran| ran.harness.fake.requests()[0].model == "model-1"),
+        row("provider-resolve", "modify", value(json!({ "provider": "fake", "model": "model-2" })), done, |ran| {
+            ran.harness.fake.requests()[0].model == "model-2" && ran.is(Status::Success)
+        })
+        .prepared(|harness| harness.others = vec![(Arc::clone(&harness.provider), vec!["model-2".into()])]),
+        row("provider-resolve", "reject", none(), done, |ran| {
+            ran.is(Status::Rejected)
+                && ran.requests() == 0
+                && ran.messages.is_empty()
+                && ran.refused_on(ProviderResolve)
+        }),
+        row("task-start", "allow", none(), done, |ran| ran.prompts() == ["do it"]),
+        row("task-start", "modify", value(json!({ "prompt": "do less", "title": "Less" })), done, |ran| {
+            ran.prompts() == ["do less"] && ran.is(Status::Success)
+        }),
+        row("task-start", "escalate", none(), done, |ran| ran.messages.is_empty() && ran.refused_on(TaskStart)),
+        row("task-start", "reject", none(), done, |ran| {
+            ran.messages.is_empty() && ran.is(Status::Rejected) && ran.refused_on(TaskStart)
+        }),
+        row("prompt-submit", "keep", none(), done, |ran| ran.prompts() == ["do it"]),
+        row("prompt-submit", "replace", value(json!("do it well")), done, |ran| ran.prompts() == ["do it well"]),
+        row("prompt-submit", "reject", none(), done, |ran| ran.messages.is_empty() && ran.is(Status::Rejected)),
+        row("turn-start", "allow", none(), done, succeeds),
+        row("turn-start", "escalate", none(), done, |ran| ran.requests() == 0 && ran.refused_on(TurnStart)),
+        row("turn-start", "reject", none(), done, |ran| ran.requests() == 0 && ran.is(Status::Rejected)),
+        row("before-compaction", "allow", none(), grows, |ran| {
+            ran.requests() == 4 && ran.first_said().ends_with("Summary.") && ran.outcome.text == "Done."
+        })
+        .prepared(near_its_limit),
+        row("before-compaction", "reject", none(), grows, |ran| {
+            ran.requests() == 3 && ran.first_said() == "do it" && ran.refused_on(BeforeCompaction)
+        })
+        .prepared(near_its_limit),
+        row("before-compaction", "respond", value(json!("In short.")), grows, |ran| {
+            ran.requests() == 3 && ran.first_said().ends_with("In short.")
+        })
+        .prepared(near_its_limit),
+        row("after-compaction", "keep", none(), grows, |ran| ran.first_said().ends_with("Summary."))
+            .prepared(near_its_limit),
+        row("after-compaction", "replace", value(json!("{value} Masked.")), grows, |ran| {
+            ran.first_said().ends_with("Summary. Masked.")
+        })
+        .prepared(near_its_limit),
+        row("after-compaction", "reject", none(), grows, |ran| {
+            ran.requests() == 4 && ran.first_said() == "do it" && ran.refused_on(AfterCompaction)
+        })
+        .prepared(near_its_limit),
+        row("before-inference", "allow", none(), done, succeeds),
+        row("before-inference", "modify", value(json!({ "prompt": "do less", "tools": [] })), done, |ran| {
+            let sent = &ran.harness.fake.requests()[0];
+            sent.tools.is_empty() && sent.messages[0].text() == "do less" && ran.prompts() == ["do it"]
+        }),
+        row("before-inference", "escalate", none(), done, |ran| ran.requests() == 0 && ran.refused_on(BeforeInference)),
+        row("before-inference", "reject", none(), done, |ran| ran.requests() == 0 && ran.is(Status::Rejected)),
+        row("before-inference", "respond", value(json!("Instead.")), done, |ran| {
+            ran.requests() == 0 && ran.outcome.text == "Instead."
+        }),
+        row("request-send", "allow", none(), done, |ran| ran.requests() == 1 && ran.is(Status::Success)),
+        row(
+            "request-send",
+            "modify",
+            value(json!({ "model": "model-1", "system-prompt": "raw", "messages": [], "reminders": [],
+            "tools": [], "max-output-tokens": 7 })),
+            done,
+            |ran| {
+                let sent = &ran.harness.fake.requests()[0];
+                (sent.system_prompt.as_str(), sent.max_output_tokens, sent.messages.len()) == ("raw", 7, 0)
+            },
+        ),
+        row("request-send", "escalate", none(), done, |ran| ran.requests() == 0 && ran.refused_on(RequestSend)),
+        row("request-send", "reject", none(), done, |ran| ran.requests() == 0 && ran.is(Status::Rejected)),
+        row("response-receive", "keep", none(), touches, |ran| ran.exists("made") && ran.harness.shown() == "Done."),
+        row(
+            "response-receive",
+            "replace",
+            value(json!({ "text": "Masked.", "stop-reason": "end-turn" })),
+            touches,
+            |ran| !ran.exists("made") && ran.harness.shown() == "Masked." && ran.outcome.text == "Masked.",
+        ),
+        row(
+            "response-receive",
+            "reject",
+            none(),
+            || vec![says_and_calls("Look.", [("bash", json!({ "command": "touch made" }))])],
+            |ran| {
+                let nothing = !ran.exists("made") && ran.harness.shown().is_empty() && ran.prompts() == ["do it"];
+                nothing && ran.messages.len() == 1 && ran.is(Status::Rejected) && ran.refused_on(ResponseReceive)
+            },
+        ),
+        row("stream-delta", "keep", none(), done, |ran| ran.harness.shown() == "Done."),
+        row("stream-delta", "replace", value(json!("<{value}>")), done, |ran| {
+            ran.harness.shown() == "<Done.>" && ran.messages[1].text() == "Done."
+        }),
+        row("stream-delta", "reject", none(), done, |ran| ran.harness.shown() == "[withheld: Rejected by guard: no]"),
+        row("before-tool-call", "allow", none(), touches, |ran| ran.exists("made")),
+        row("before-tool-call", "approve", none(), touches, |ran| ran.exists("made")),
+        row("before-tool-call", "modify", value(json!({ "command": "touch other" })), touches, |ran| {
+            ran.exists("other") && !ran.exists("made")
+        }),
+        row(
+            "before-tool-call",
+            "rewrite",
+            value(json!({ "read-file": "b" })),
+            || vec![calls([("read_file", json!({ "path": "a" }))]), says("Done.")],
+            |ran| ran.is_result("`b` cannot be read", true),
+        ),
+        row("before-tool-call", "escalate", none(), touches, |ran| {
+            !ran.exists("made") && ran.is_result("Not approved", true)
+        }),
+        row("before-tool-call", "reject", none(), touches, |ran| {
+            !ran.exists("made") && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
+        }),
+        row("before-tool-call", "respond", value(json!("instead")), touches, |ran| {
+            !ran.exists("made") && ran.result() == ("instead", false)
+        }),
+        row("stream-end", "told", none(), done, |ran| ran.is(Status::Success)),
+        row("after-inference", "told", none(), touches, |ran| ran.exists("made")),
+        row("token-usage", "allow", none(), touches, |ran| ran.exists("made") && ran.is(Status::Success)),
+        row(
+            "token-usage",
+            "reject",
+            none(),
+            || vec![calls([("bash", json!({ "command": "sleep 60; touch made" }))]), says("never")],
+            |ran| !ran.exists("made") && ran.is(Status::Rejected) && ran.requests() == 1,
+        ),
+        row("before-tools", "allow", none(), touches, |ran| ran.exists("made")),
+        row("before-tools", "escalate", none(), touches, |ran| {
+            !ran.exists("made") && ran.is_result("Not approved", true)
+        }),
+        row("before-tools", "reject", none(), touches, |ran| {
+            !ran.exists("made") && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
+        }),
+        row("after-tool-call", "keep", none(), touches, |ran| ran.result() == ("[exit code 0]", false)),
+        row("after-tool-call", "replace", value(json!("masked")), touches, |ran| ran.result() == ("masked", false)),
+        row("after-tool-call", "reject", none(), touches, |ran| {
+            ran.exists("made") && ran.is_result("Rejected by guard", true)
+        }),
+        row("subagent-start", "allow", none(), spawns, |ran| ran.result() == ("Found.", false) && ran.sub_agent()),
+        row("subagent-start", "modify", value(json!("look closely")), spawns, |ran| {
+            ran.harness.fake.requests()[1].messages[0].text() == "look closely" && ran.result() == ("Found.", false)
+        }),
+        row("subagent-start", "escalate", none(), spawns, |ran| {
+            !ran.sub_agent() && ran.is_result("Not approved", true) && ran.is(Status::Success)
+        }),
+        row("subagent-start", "reject", none(), spawns, |ran| {
+            !ran.sub_agent() && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
+        }),
+        row("subagent-end", "told", none(), spawns, |ran| ran.result() == ("Found.", false)),
+        row("plan-submit", "allow", none(), plans, |ran| ran.prompts() == ["do it", "first", "second"]),
+        row(
+            "plan-submit",
+            "modify",
+            value(json!({ "title": "One", "tasks": [{ "prompt": "only" }], "clear-existing": false })),
+            plans,
+            |ran| ran.prompts() == ["do it", "only"],
+        ),
+        row("plan-submit", "escalate", none(), plans, |ran| {
+            ran.prompts() == ["do it"] && ran.is_result("Not approved", true)
+        }),
+        row("plan-submit", "reject", none(), plans, |ran| {
+            ran.prompts() == ["do it"] && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
+        }),
+        row("turn-end", "told", none(), touches, succeeds),
+        row("finalize-content", "keep", none(), done, |ran| ran.outcome.text == "Done."),
+        row("finalize-content", "replace", value(json!("masked")), done, |ran| {
+            ran.harness.shown() == "masked" && ran.messages[1].text() == "masked"
+        }),
+        row("finalize-content", "reject", none(), done, |ran| {
+            ran.outcome.text == "[withheld: Rejected by guard: no]" && ran.messages[1].text() == ran.outcome.text
+        }),
+        row("agent-error", "finish", none(), fails, |ran| ran.is(Status::Error) && ran.prompts() == ["do it"]),
+        row("agent-error", "go-on", more(), fails, |ran| ran.is(Status::Success) && ran.prompts() == ["do it", "more"]),
+        row("task-complete", "finish", none(), done, |ran| ran.prompts() == ["do it"]),
+        row(
+            "task-complete",
+            "go-on",
+            json!({ "value": [{ "prompt": "more" }], "when": { "contains": "\"input-tokens\":100," } }),
+            || vec![says("One.")],
+            |ran| ran.prompts() == ["do it", "more"],
+        ),
+        row("plan-complete", "told", none(), plans, |ran| ran.prompts().len() == 3),
+        row("queue-empty", "finish", none(), done, |ran| ran.prompts() == ["do it"]),
+        row(
+            "queue-empty",
+            "go-on",
+            json!({ "value": [{ "prompt": "more" }], "when": { "contains": "\"tasks\":1," } }),
+            || vec![says("One."), says("Two.")],
+            |ran| ran.prompts() == ["do it", "more"],
+        ),
+        row("session-end", "told", none(), done, |ran| ran.outcome.usage == USED),
+        row("audit-record", "told", none(), done, succeeds),
+    ]
+}
+
+/// Keeps what plugins ask.
+#[derive(Default)]
+struct Heard(Mutex<Vec<(String, String)>>);
+
+impl Model for Heard {
+    fn complete<'a>(&'a self, _: &'a str, request: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        self.0.lock().unwrap().push((request.instructions, request.input));
+        Box::pin(std::future::ready(Ok(String::new())))
+    }
+}
+
+impl Heard {
+    /// Whether a plugin was told, sooner or later: observers are off the path of the event.
+    async fn of(&self, session: &str) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < deadline {
+            if self.0.lock().unwrap().iter().any(|(from, what)| from == session && !what.is_empty()) {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    }
+}
+
+/// A host of the plugins of these rows.
+async fn host(rows: &[Row], heard: &Arc<Heard>, folder: &Path) -> Host {
+    let mut plugins = plugins_of(rows.iter().map(Row::scenario));
+    for plugin in &mut plugins {
+        plugin.grants.approve = true;
+    }
+    let config = Config::from_entries(plugins, Settings::default()).unwrap();
+    let rule = AskRule { actions: Some([ActionKind::Shell].into()), ..AskRule::default() };
+    let asks = rows.iter().any(|row| row.answer == "approve");
+    let config = if asks { config.with_asks(vec![rule]).unwrap() } else { config };
+    let builder = Host::builder(config).model(Arc::clone(heard) as _).store(folder.join("log.db"));
+    builder.build().await.unwrap()
+}
+
+/// The rows of the page: event, and answer.
+fn written() -> Vec<(String, String)> {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.md")).unwrap();
+    let table = page.split("\n| event | answer | effect on the loop |\n").nth(1).unwrap();
+    let rows = table.lines().skip(1).map_while(|line| line.strip_prefix("| `"));
+    rows.map(|row| {
+        let (event, rest) = row.split_once("` | `").unwrap();
+        (event.to_owned(), rest.split_once('`').unwrap().0.to_owned())
+    })
+    .collect()
+}
+
+/// The answers that the contract permits to each event: the first words of the indented lines above its interface.
+fn permitted() -> BTreeMap<String, Vec<String>> {
+    let wit = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/events.wit")).unwrap();
+    let (mut interfaces, mut answers) = (BTreeMap::new(), Vec::new());
+    for line in wit.lines() {
+        if let Some(name) = line.strip_prefix("interface ").and_then(|rest| rest.strip_suffix(" {")) {
+            interfaces.insert(name.to_owned(), std::mem::take(&mut answers));
+        } else if let Some(answer) = line.strip_prefix("///   ") {
+            answers.extend(answer.split(' ').next().map(str::to_owned));
+        } else if line.is_empty() {
+            answers.clear();
+        }
+    }
+    interfaces
+}
+
+#[test]
+fn the_page_has_every_answer_of_every_event_and_each_has_its_run() {
+    let permitted = permitted();
+    let contract: Vec<(String, String)> = EventKind::ALL
+        .iter()
+        .flat_map(|event| {
+            let answers = match event.shape() {
+                Shape::Observe => vec!["told".to_owned()],
+                _ if event.name() == "session-start" => vec!["tasks".to_owned()],
+                _ => permitted[event.name()].clone(),
+            };
+            answers.into_iter().map(|answer| (event.name().to_owned(), answer))
+        })
+        .collect();
+    let sorted = |mut rows: Vec<(String, String)>| {
+        rows.sort();
+        rows
+    };
+    assert_eq!(sorted(written()), sorted(contract));
+    // What only an embedding program sends is run below.
+    let runs = rows().into_iter().map(|row| (row.event.to_owned(), row.answer.to_owned()));
+    let custom = CUSTOM.iter().map(|answer| ("custom-event".to_owned(), (*answer).to_owned()));
+    assert_eq!(sorted(written()), sorted(runs.chain(custom).collect()));
+}
+
+#[test]
+fn the_page_says_of_every_event_when_it_fires_and_what_others_call_it() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.md")).unwrap();
+    for heading in ["| event | kind | when it fires | it carries |", "| event | Turin | HookCenter | Harn | harness |"]
+    {
+        let table = page.split(heading).nth(1).unwrap().lines().skip(2).take_while(|line| line.starts_with('|'));
+        let mut events: Vec<&str> = table.map(|line| line.split('`').nth(1).unwrap()).collect();
+        events.sort_unstable();
+        let mut all: Vec<&str> = EventKind::ALL.iter().map(|event| event.name()).collect();
+        all.sort_unstable();
+        assert_eq!(events, all, "{heading}");
+    }
+    for event in EventKind::ALL {
+        let kind = format!("| `{event}` | {} |", format!("{:?}", event.shape()).to_lowercase());
+        assert!(page.contains(&kind), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_of_every_event_has_the_effect_that_the_page_says() {
+    let heard = Arc::new(Heard::default());
+    let folder = tempfile::tempdir().unwrap();
+    let mut groups: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for row in rows() {
+        let group = match row.answer {
+            // The configuration asks in every session of a host.
+            "approve" => "approve".to_owned(),
+            _ if row.holds_back() => row.event.to_owned(),
+            _ => String::new(),
+        };
+        groups.entry(group).or_default().push(row);
+    }
+    let (mut runs, mut wrong) = (0, Vec::new());
+    for (name, rows) in groups {
+        let folder = folder.path().join(if name.is_empty() { "other" } else { &name });
+        let host = host(&rows, &heard, &folder).await;
+        for row in rows {
+            let mut harness = Harness::with_host(host.clone(), (row.model)());
+            harness.config.session = Some(row.session());
+            (row.prepare)(&mut harness);
+            let outcome = harness.run().await;
+            let messages = stored(&outcome);
+            let ran = Ran { harness: &harness, outcome: &outcome, messages };
+            let told = row.answer != "told" || row.event == "audit-record" || heard.of(&row.session()).await;
+            if !(row.holds)(&ran) || !told {
+                wrong.push(format!("{}: {outcome:?}\n  {:?}\n  {:?}", row.session(), ran.messages, harness.events()));
+            }
+            runs += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("{} answers of {} events, each with its effect", runs + CUSTOM.len(), EventKind::ALL.len());
+}
+
+/// What `custom-event` is answered with.
+const CUSTOM: [&str; 4] = ["allow", "modify", "escalate", "reject"];
+
+#[tokio::test]
+async fn a_program_is_told_what_plugins_make_of_its_own_event() {
+    let rows = CUSTOM.map(|answer| row("custom-event", answer, value(json!({ "b": 2 })), done, |_| true));
+    let folder = tempfile::tempdir().unwrap();
+    let host = host(&rows, &Arc::default(), folder.path()).await;
+    for row in rows {
+        let spec = SessionSpec { id: Some(row.session()), ..SessionSpec::new("hookhost", Path::new("/")) };
+        let session = host.open_session(spec).unwrap();
+        let event = Custom { name: "deploy".into(), payload: "{\"a\":1}".into() };
+        let outcome = session.custom_event(event.clone()).await.outcome;
+        match (row.answer, outcome) {
+            ("allow", GateOutcome::Allowed { value }) => assert_eq!(value, event),
+            ("modify", GateOutcome::Allowed { value }) => assert_eq!(value.payload, "{\"b\":2}"),
+            ("escalate" | "reject", GateOutcome::Rejected(_)) => {}
+            (answer, outcome) => panic!("{answer}: {outcome:?}"),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What ends a run: its time, its tokens; and what keeps a conversation within the model's window.
+
+use crate::support::{Harness, Prepared, Shared, calls, on, results, says, stored};
+use hookhost_agent::agent::{AgentEvent, Status};
+use hookhost_agent::message::Message;
+use hookhost_agent::provider::Request;
+use hookhost_agent::tool::{Bash, Toolbox};
+use serde_json::json;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What plugins do in each test; all tests of this file share their host.
+static HOST: Shared = Shared::new(|| {
+    vec![
+        on(
+            "a_reminder_outlives_compaction",
+            "guard",
+            json!({ "session-start": { "do": [
+                { "remind": "for ever" },
+                { "remind": { "body": "for two calls", "tags": [], "ttl-turns": 2 } },
+            ] } }),
+        ),
+        on(
+            "a_plugin_cannot_go_on_beyond_the_end_of_the_time",
+            "guard",
+            json!({ "agent-error": { "verdict": "go-on", "value": [{ "prompt": "more" }] } }),
+        ),
+    ]
+});
+
+fn bash(command: &str) -> Prepared {
+    calls([("bash", json!({ "command": command }))])
+}
+
+#[tokio::test]
+async fn a_run_whose_time_is_over_is_stopped_with_a_valid_conversation() {
+    for name in ["free", "a_plugin_cannot_go_on_beyond_the_end_of_the_time"] {
+        let mut harness = Harness::on(&HOST, name, [bash("sleep 600")]).await;
+        harness.config.max_time = Some(Duration::from_millis(700));
+        let begun = Instant::now();
+        let outcome = harness.run().await;
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert_eq!(
+            (outcome.status, outcome.reason.as_deref()),
+            (Status::MaxTime, Some("the run has used all of its 700ms"))
+        );
+        assert_eq!(results(&stored(&outcome)), [("aborted: the run has used all of its 700ms", true)]);
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_tokens_are_used_up_sends_no_further_request() {
+    let mut harness = Harness::bare([bash("true"), says("never")]).await;
+    harness.config.max_tokens = NonZeroU64::new(110);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::MaxTokens, 1));
+    assert_eq!(outcome.reason.as_deref(), Some("the run has used all of its 110 tokens"));
+    assert_eq!(results(&stored(&outcome)), [("[exit code 0]", false)]);
+}
+
+/// Two long exchanges, so that the third request nears the window.
+async fn near(host: &Shared, name: &str) -> Harness {
+    let long = format!("echo {}", "x".repeat(3000));
+    let answers = [bash(&long), bash("echo short"), says("The summary."), says("Done.")];
+    let mut harness = Harness::on(host, name, answers).await;
+    harness.config.context_window = NonZeroU64::new(1500);
+    harness.config.system_prompt = String::new();
+    harness.config.max_depth = 0;
+    harness.tools = Toolbox::empty().with(Arc::new(Bash::default())).unwrap();
+    harness
+}
+
+fn has_its_results(request: &Request) -> bool {
+    let mut open = Vec::new();
+    for message in &request.messages {
+        match message {
+            Message::Assistant { tool_calls, .. } => open.extend(tool_calls.iter().map(|call| call.id.clone())),
+            Message::Tool { call_id, .. } => match open.iter().position(|id| id == call_id) {
+                Some(place) => drop(open.remove(place)),
+                None => return false,
+            },
+            Message::User { .. } => {}
+        }
+    }
+    open.is_empty()
+}
+
+#[tokio::test]
+async fn a_conversation_that_nears_the_window_is_summarised_and_goes_on() {
+    let harness = near(&HOST, "free").await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "Done.", 3));
+    let requests = harness.fake.requests();
+    let [_, full, summary, last] = requests.as_slice() else { panic!("{} requests", requests.len()) };
+    assert!(summary.tools.is_empty() && summary.messages[0].text().contains("xxx"));
+    assert!(last.estimated_tokens() < full.estimated_tokens());
+    // The summary, the task as it was given, and the last exchange as it was.
+    let roles: Vec<_> = last.messages.iter().map(Message::role).collect();
+    assert_eq!(roles, ["user", "user", "assistant", "tool"]);
+    assert!(last.messages[0].text().ends_with("The summary."));
+    assert_eq!((last.messages[1].text(), last.messages[3].text()), ("do it", "short\n[exit code 0]"));
+    assert!(requests.iter().all(has_its_results));
+    // Its tokens count, and the transcript is whole.
+    assert_eq!(outcome.usage.input_tokens, 400);
+    assert_eq!(stored(&outcome).len(), 6);
+    assert!(harness.events().iter().any(|event| matches!(event, AgentEvent::Compacted { messages: 3, .. })));
+}
+
+#[tokio::test]
+async fn a_reminder_outlives_compaction() {
+    let harness = near(&HOST, "a_reminder_outlives_compaction").await;
+    harness.run().await;
+    let reminders: Vec<_> = harness.fake.requests().iter().map(|request| request.reminders.len()).collect();
+    // Two calls, the summary aside (which is told no reminders and is none of the calls that one lives), and the last one.
+    assert_eq!(reminders, [2, 2, 0, 1]);
+}

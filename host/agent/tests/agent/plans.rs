@@ -1,0 +1,137 @@
+//! Plans: `submit_plan` feeds the queue through `plan-submit`, and the queue is told.
+
+use crate::support::{Harness, Shared, calls, on, results, says, stored};
+use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
+use hookhost_agent::message::Message;
+use serde_json::{Value, json};
+
+/// What plugins do in each test; all tests of this file share their host.
+static HOST: Shared = Shared::new(|| {
+    vec![
+        on(
+            "a_plan_that_a_plugin_empties_is_an_error",
+            "guard",
+            json!({ "plan-submit": { "verdict": "modify", "value": { "title": "None", "tasks": [], "clear-existing": false } } }),
+        ),
+        on(
+            "a_plan_that_is_rejected_with_stop_ends_the_run",
+            "guard",
+            json!({ "plan-submit": { "verdict": "reject", "reason": "no plans", "stop": true } }),
+        ),
+        on(
+            "a_plan_can_empty_the_queue_first",
+            "guard",
+            json!({ "session-start": { "value": [{ "prompt": "dropped" }] } }),
+        ),
+        on(
+            "a_queue_that_is_filled_for_ever_ends",
+            "guard",
+            json!({
+                "queue-empty": { "verdict": "go-on", "value": [{ "prompt": "again" }] },
+                "before-inference": { "verdict": "respond", "value": "." },
+            }),
+        ),
+    ]
+});
+
+fn plan(arguments: Value) -> (&'static str, Value) {
+    ("submit_plan", arguments)
+}
+
+fn prompts(messages: &[Message]) -> Vec<&str> {
+    messages.iter().filter(|message| message.role() == "user").map(Message::text).collect()
+}
+
+#[tokio::test]
+async fn the_tasks_of_a_plan_follow_in_order_and_the_queue_is_told() {
+    let tasks = plan(json!({ "title": "Docs", "tasks": ["first", "second"] }));
+    let harness = Harness::bare([calls([tasks]), says("Planned."), says("One."), says("Two.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Two."));
+    assert_eq!(prompts(&stored(&outcome)), ["do it", "first", "second"]);
+    let told: Vec<AgentEvent> = harness
+        .events()
+        .into_iter()
+        .filter(|event| {
+            matches!(event, AgentEvent::Queue { .. } | AgentEvent::PlanSubmitted { .. } | AgentEvent::PlanEnded { .. })
+        })
+        .collect();
+    let queue = |ended, waiting| AgentEvent::Queue { ended, waiting };
+    assert_eq!(
+        told,
+        [
+            queue(0, 0),
+            AgentEvent::PlanSubmitted { title: "Docs".into(), tasks: vec!["first".into(), "second".into()] },
+            queue(0, 2),
+            queue(1, 1),
+            queue(2, 0),
+            AgentEvent::PlanEnded { title: "Docs".into(), tasks: 2, completed: 2 },
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_plan_without_tasks_or_with_an_empty_one_is_an_error() {
+    for (tasks, error) in [(json!([]), "the plan has no tasks"), (json!(["a", " "]), "task 2 of the plan is empty")] {
+        let harness =
+            Harness::bare([calls([plan(json!({ "title": "None", "tasks": tasks }))]), says("Then not.")]).await;
+        let outcome = harness.run().await;
+        let messages = stored(&outcome);
+        let (text, is_error) = results(&messages)[0];
+        assert!(is_error && text.starts_with(error), "{text}");
+        assert_eq!((outcome.status, prompts(&messages)), (Status::Success, vec!["do it"]));
+    }
+}
+
+#[tokio::test]
+async fn a_plan_that_a_plugin_empties_is_an_error() {
+    let tasks = plan(json!({ "title": "Docs", "tasks": ["first"] }));
+    let harness =
+        Harness::on(&HOST, "a_plan_that_a_plugin_empties_is_an_error", [calls([tasks]), says("Then not.")]).await;
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    assert!(results(&messages)[0].1);
+    assert_eq!(prompts(&messages), ["do it"]);
+}
+
+#[tokio::test]
+async fn a_plan_that_is_rejected_with_stop_ends_the_run() {
+    let tasks = plan(json!({ "title": "Docs", "tasks": ["first"] }));
+    let name = "a_plan_that_is_rejected_with_stop_ends_the_run";
+    let harness = Harness::on(&HOST, name, [calls([tasks]), says("never")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.turns), (Status::Rejected, 1));
+    assert_eq!(results(&stored(&outcome)), [("Rejected by guard: no plans", true)]);
+}
+
+#[tokio::test]
+async fn a_plan_can_empty_the_queue_first() {
+    let tasks = plan(json!({ "title": "Docs", "tasks": ["only"], "clear_existing": true }));
+    let answers = [calls([tasks]), says("Planned."), says("One.")];
+    let harness = Harness::on(&HOST, "a_plan_can_empty_the_queue_first", answers).await;
+    let outcome = harness.run().await;
+    assert_eq!(prompts(&stored(&outcome)), ["do it", "only"]);
+}
+
+#[tokio::test]
+async fn a_queue_that_is_filled_for_ever_ends() {
+    let harness = Harness::on(&HOST, "a_queue_that_is_filled_for_ever_ends", []).await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    assert_eq!(prompts(&stored(&outcome)).len(), MAX_TASKS);
+}
+
+#[tokio::test]
+async fn a_plan_of_more_tasks_than_a_session_has_room_for_is_cut() {
+    let many: Vec<String> = (0..MAX_TASKS + 5).map(|number| format!("task {number}")).collect();
+    let tasks = plan(json!({ "title": "Much", "tasks": many }));
+    let mut harness = Harness::bare([calls([tasks]), says("Planned.")]).await;
+    harness.config.max_tokens = std::num::NonZeroU64::new(200);
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    assert_eq!(
+        results(&messages)[0],
+        ("queued 63 tasks; the session has no room for the last 6, which were left out", false)
+    );
+    assert_eq!(outcome.status, Status::MaxTokens);
+}

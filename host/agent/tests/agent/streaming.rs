@@ -1,0 +1,219 @@
+//! Tool calls while the answer streams in: each starts the moment it is complete and allowed, none twice, none without its
+//! one result.
+
+use crate::support::{Harness, Shared, calls, on, results, says, stored};
+use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _};
+use hookhost_agent::agent::{AgentEvent, Status};
+use hookhost_agent::message::{StopReason, ToolUse};
+use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// What plugins do in each test; all tests of this file share their host, where nobody hears calls together.
+static HOST: Shared = Shared::new(|| {
+    vec![
+        on(
+            "a_refusal_with_stop_ends_the_answer_in_the_middle",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "second" }, "verdict": "reject", "reason": "enough", "stop": true } }),
+        ),
+        on(
+            "calls_are_asked_about_in_call_order_and_results_go_back_in_call_order",
+            "guard",
+            json!({ "before-tool-call": { "do": [{ "increment": ["session", "n", 1] }], "verdict": "modify",
+                "when": { "lacks": "echo" }, "value": { "command": "sleep 0.{command}; echo {last} was {command}" } } }),
+        ),
+    ]
+});
+
+/// The same where somebody hears calls together.
+static TOGETHER: Shared =
+    Shared::new(|| vec![on("together", "guard", json!({ "before-tools": { "verdict": "allow" } }))]);
+
+/// The same where somebody hears answers whole.
+static WHOLE: Shared = Shared::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
+
+/// A step of an answer.
+#[derive(Clone)]
+enum Step {
+    Says(Result<Delta, ProviderError>),
+    /// Waits until the file is there, or so long.
+    Until(PathBuf, Duration),
+}
+
+/// A provider whose first answer has pauses, and whose second is the end of it. It notes what was there when it had paused.
+#[derive(Debug)]
+struct Pausing {
+    steps: Mutex<Vec<Step>>,
+    asked: AtomicUsize,
+    seen: Arc<Mutex<Vec<bool>>>,
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("step")
+    }
+}
+
+#[async_trait]
+impl Provider for Pausing {
+    fn name(&self) -> &'static str {
+        "pausing"
+    }
+
+    async fn send(&self, _: Request) -> Result<DeltaStream, ProviderError> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) > 0 {
+            let end = [Delta::Text("Done.".into()), Delta::Stop(StopReason::EndTurn)];
+            return Ok(stream::iter(end.map(Ok)).boxed());
+        }
+        let steps = std::mem::take(&mut *self.steps.lock().unwrap());
+        let seen = Arc::clone(&self.seen);
+        let stream = stream::iter(steps).filter_map(move |step| {
+            let seen = Arc::clone(&seen);
+            async move {
+                match step {
+                    Step::Says(delta) => Some(delta),
+                    Step::Until(path, longest) => {
+                        let deadline = Instant::now() + longest;
+                        while !path.exists() && Instant::now() < deadline {
+                            tokio::time::sleep(Duration::from_millis(5)).await;
+                        }
+                        seen.lock().unwrap().push(path.exists());
+                        None
+                    }
+                }
+            }
+        });
+        Ok(stream.chain(stream::pending()).boxed())
+    }
+}
+
+fn call(id: &str, command: &str) -> Step {
+    let arguments = json!({ "command": command });
+    Step::Says(Ok(Delta::ToolCall(ToolUse { id: id.into(), name: "bash".into(), arguments })))
+}
+
+fn stop() -> Step {
+    Step::Says(Ok(Delta::Stop(StopReason::ToolCalls)))
+}
+
+fn broken() -> Step {
+    Step::Says(Err(ProviderError::BrokenStream { provider: "pausing".into(), reason: "closed".into() }))
+}
+
+fn pausing(harness: &mut Harness, steps: impl IntoIterator<Item = Step>) -> Arc<Pausing> {
+    let steps = Mutex::new(steps.into_iter().collect());
+    let provider = Arc::new(Pausing { steps, asked: AtomicUsize::new(0), seen: Arc::default() });
+    harness.provider = Arc::clone(&provider) as _;
+    provider
+}
+
+const LONG: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn a_call_runs_while_the_answer_still_streams_in() {
+    let mut harness = Harness::on(&HOST, "free", []).await;
+    let made = harness.path("made");
+    let provider = pausing(&mut harness, [call("a", "touch made"), Step::Until(made, LONG), stop()]);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, provider.seen.lock().unwrap().as_slice()), (Status::Success, &[true][..]));
+    assert_eq!(results(&stored(&outcome)), [("[exit code 0]", false)]);
+}
+
+#[tokio::test]
+async fn nothing_runs_before_the_answer_is_complete_where_a_plugin_hears_calls_together_or_answers_whole() {
+    for (host, name) in [(&TOGETHER, "together"), (&WHOLE, "whole")] {
+        let mut harness = Harness::on(host, name, []).await;
+        let made = harness.path("made");
+        let text = Step::Says(Ok(Delta::Text("I touch.\n".into())));
+        let steps = [text, call("a", "touch made"), Step::Until(made.clone(), SHORT), stop()];
+        let provider = pausing(&mut harness, steps);
+        let outcome = harness.run().await;
+        assert_eq!(
+            (outcome.status, provider.seen.lock().unwrap().as_slice()),
+            (Status::Success, &[false][..]),
+            "{name}"
+        );
+        assert!(made.exists());
+    }
+}
+
+#[tokio::test]
+async fn calls_are_asked_about_in_call_order_and_results_go_back_in_call_order() {
+    let name = "calls_are_asked_about_in_call_order_and_results_go_back_in_call_order";
+    let bash = |tenths: &str| ("bash", json!({ "command": tenths }));
+    let harness = Harness::on(&HOST, name, [calls([bash("3"), bash("2"), bash("1")]), says("Done.")]).await;
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    let said: Vec<_> = results(&messages).iter().map(|(text, _)| text.lines().next().unwrap()).collect();
+    assert_eq!(said, ["1 was 3", "2 was 2", "3 was 1"]);
+    let started = harness.events().iter().filter(|event| matches!(event, AgentEvent::ToolStarted { .. })).count();
+    assert_eq!(started, 3);
+}
+
+#[tokio::test]
+async fn a_stream_that_fails_behind_a_call_runs_it_once_and_goes_on_with_its_result() {
+    let mut harness = Harness::on(&HOST, "free", []).await;
+    let made = harness.path("made");
+    let steps = [call("a", "echo once >> made; sleep 0.2"), Step::Until(made.clone(), LONG), broken()];
+    let provider = pausing(&mut harness, steps);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Done."));
+    assert_eq!(std::fs::read_to_string(made).unwrap(), "once\n");
+    assert_eq!(results(&stored(&outcome)), [("[exit code 0]", false)]);
+    assert_eq!(provider.asked.load(Ordering::Relaxed), 2);
+    assert!(harness.events().iter().any(|event| matches!(event, AgentEvent::Retrying { .. })));
+}
+
+#[tokio::test]
+async fn a_stream_that_always_fails_behind_a_call_is_given_up() {
+    let mut harness = Harness::on(&HOST, "free", []).await;
+    harness.config.retry = hookhost_agent::provider::RetryPolicy { retries: 0, ..harness.config.retry };
+    let made = harness.path("made");
+    pausing(&mut harness, [call("a", "touch made"), Step::Until(made, LONG), broken()]);
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Error);
+    assert_eq!(results(&stored(&outcome)).len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_in_the_middle_of_an_answer_gives_its_calls_their_results() {
+    let mut harness = Harness::on(&HOST, "free", []).await;
+    let made = harness.path("made");
+    let never = harness.path("never");
+    pausing(&mut harness, [call("a", "touch made; sleep 600"), Step::Until(never, LONG)]);
+    let (outcome, ()) = tokio::join!(harness.run(), async {
+        while !made.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        harness.cancel.cancel();
+    });
+    assert_eq!(outcome.status, Status::Cancelled);
+    assert_eq!(results(&stored(&outcome)), [("aborted: the run was cancelled", true)]);
+}
+
+#[tokio::test]
+async fn a_refusal_with_stop_ends_the_answer_in_the_middle() {
+    let mut harness = Harness::on(&HOST, "a_refusal_with_stop_ends_the_answer_in_the_middle", []).await;
+    let (first, never) = (harness.path("first"), harness.path("never"));
+    let steps = [
+        call("a", "touch first; sleep 600"),
+        Step::Until(first, LONG),
+        call("b", "touch second"),
+        Step::Until(never, LONG),
+        stop(),
+    ];
+    let provider = pausing(&mut harness, steps);
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Rejected);
+    let messages = stored(&outcome);
+    assert_eq!(results(&messages), [("aborted: Rejected by guard: enough", true), ("Rejected by guard: enough", true)]);
+    assert!(!harness.path("second").exists());
+    // Nobody waited for the rest of the answer.
+    assert_eq!(provider.seen.lock().unwrap().as_slice(), [true]);
+}

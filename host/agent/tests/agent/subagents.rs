@@ -1,0 +1,169 @@
+//! Sub-agents: their own context under the same plugins, their limits, and their end.
+
+use crate::support::{Harness, calls, plugin, results, says, stored};
+use hookhost::allowlist::Settings;
+use hookhost::{Config, Host};
+use hookhost_agent::agent::{AgentEvent, Status};
+use serde_json::{Value, json};
+use std::num::{NonZeroU32, NonZeroU64};
+use std::time::{Duration, Instant};
+
+fn agent(prompt: &str) -> (&'static str, Value) {
+    ("agent", json!({ "prompt": prompt }))
+}
+
+/// What happened in sub-agents, with their depths.
+fn below(harness: &Harness) -> Vec<(u32, AgentEvent)> {
+    let event =
+        |event| if let AgentEvent::Subagent { depth, event, .. } = event { Some((depth, *event)) } else { None };
+    harness.events().into_iter().filter_map(event).collect()
+}
+
+async fn host(behaviour: Value) -> Host {
+    let config = Config::from_entries(vec![plugin("guard", behaviour)], Settings::default()).unwrap();
+    Host::builder(config).build().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_sub_agent_has_its_own_context_and_its_answer_is_the_result() {
+    let harness = Harness::bare([
+        calls([agent("look around")]),
+        calls([("bash", json!({ "command": "echo here" }))]),
+        says("It is here."),
+        says("Done."),
+    ])
+    .await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "Done.", 2));
+    assert_eq!(results(&stored(&outcome)), [("It is here.", false)]);
+    let requests = harness.fake.requests();
+    assert_eq!(requests[1].messages.len(), 1);
+    assert_eq!(requests[1].messages[0].text(), "look around");
+    // All four model calls, its own two and the sub-agent's.
+    assert_eq!((outcome.usage.input_tokens, outcome.usage.output_tokens), (400, 40));
+    let session = below(&harness).into_iter().find_map(|(depth, event)| match event {
+        AgentEvent::SessionStarted { session, .. } => Some((depth, session)),
+        _ => None,
+    });
+    let (depth, session) = session.unwrap();
+    assert!(depth == 1 && session != outcome.session);
+}
+
+#[tokio::test]
+async fn no_sub_agent_escapes_a_plugin_and_its_events_name_their_parent() {
+    let guard = json!({
+        "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "not that" },
+    });
+    let forbidden = || calls([("bash", json!({ "command": "touch forbidden" }))]);
+    let answers = [
+        calls([agent("do it for me")]),
+        calls([agent("you do it")]),
+        forbidden(),
+        says("I may not."),
+        says("No."),
+        says("So not."),
+    ];
+    let harness = Harness::with_host(host(guard).await, answers);
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    assert!(!harness.path("forbidden").exists());
+    let refused = below(&harness).into_iter().find(|(_, event)| matches!(event, AgentEvent::ToolRefused { .. }));
+    assert_eq!(refused.map(|(depth, _)| depth), Some(2));
+    assert_eq!(results(&stored(&outcome)), [("No.", false)]);
+}
+
+#[tokio::test]
+async fn an_agent_as_deep_as_they_go_is_not_offered_another() {
+    let mut harness =
+        Harness::bare([calls([agent("go down")]), calls([agent("further")]), says("I cannot."), says("Done.")]).await;
+    harness.config.max_depth = 1;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    let requests = harness.fake.requests();
+    let offers = |place: usize| requests[place].tools.iter().any(|tool| tool.name == "agent");
+    assert!(offers(0) && !offers(1));
+    let result = requests[2].messages[2].text();
+    assert!(result.starts_with("there is no tool `agent`"), "{result}");
+}
+
+#[tokio::test]
+async fn a_session_starts_so_many_and_no_more() {
+    let mut harness = Harness::bare([calls([agent("one"), agent("two")]), says("First."), says("Done.")]).await;
+    harness.config.max_subagents = NonZeroU32::MIN;
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    let results = results(&messages);
+    assert_eq!(results[0], ("First.", false));
+    assert_eq!(results[1], ("this session has started all of its 1 sub-agents: do the rest yourself", true));
+}
+
+#[tokio::test]
+async fn so_many_run_at_a_time_and_more_wait() {
+    // One at a time, the first one's command ends before the second one's begins.
+    let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
+    let mut harness = Harness::bare([
+        calls([agent("one"), agent("two")]),
+        bash("echo begin >> log; sleep 0.2; echo end >> log"),
+        says("One."),
+        bash("echo begin >> log; sleep 0.2; echo end >> log"),
+        says("Two."),
+        says("Done."),
+    ])
+    .await;
+    harness.config.max_concurrent_subagents = NonZeroU32::MIN;
+    let outcome = harness.run().await;
+    assert_eq!(results(&stored(&outcome)), [("One.", false), ("Two.", false)]);
+    assert_eq!(std::fs::read_to_string(harness.path("log")).unwrap(), "begin\nend\nbegin\nend\n");
+}
+
+#[tokio::test]
+async fn sub_agents_end_with_their_parent_in_order() {
+    let harness =
+        Harness::bare([calls([agent("wait")]), calls([("bash", json!({ "command": "touch on; sleep 600" }))])]).await;
+    let begun = Instant::now();
+    let (outcome, ()) = tokio::join!(harness.run(), async {
+        while !harness.path("on").exists() && begun.elapsed() < Duration::from_secs(20) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        harness.cancel.cancel();
+    });
+    assert_eq!(outcome.status, Status::Cancelled);
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert_eq!(results(&stored(&outcome)), [("aborted: the run was cancelled", true)]);
+    assert_eq!(outcome.usage.input_tokens, 200);
+    let ended = below(&harness)
+        .into_iter()
+        .any(|(_, event)| matches!(event, AgentEvent::SessionEnded { status: Status::Cancelled, .. }));
+    assert!(ended);
+}
+
+#[tokio::test]
+async fn what_sub_agents_use_counts_against_the_budget_of_all() {
+    let mut harness = Harness::bare([calls([agent("one")]), says("One."), says("never")]).await;
+    harness.config.max_tokens = NonZeroU64::new(220);
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::MaxTokens);
+    assert_eq!(harness.fake.requests().len(), 2);
+    assert_eq!(results(&stored(&outcome)), [("One.", false)]);
+}
+
+#[tokio::test]
+async fn a_sub_agent_that_fails_is_a_failed_call() {
+    let mut harness =
+        Harness::bare([calls([agent("loop")]), calls([("bash", json!({ "command": "true" }))]), says("Done.")]).await;
+    harness.config.max_turns = NonZeroU32::new(2).unwrap();
+    // The parent's own second call is the last one it has.
+    let answers = results_of(&harness).await;
+    assert!(answers.contains(&("Done.".into(), false)), "{answers:?}");
+    let mut harness =
+        Harness::bare([calls([agent("loop")]), calls([("bash", json!({ "command": "true" }))]), says("never")]).await;
+    harness.config.max_turns = NonZeroU32::MIN;
+    let answers = results_of(&harness).await;
+    let (text, is_error) = &answers[0];
+    assert!(*is_error && text.starts_with("the sub-agent ended as max-turns: "), "{answers:?}");
+}
+
+async fn results_of(harness: &Harness) -> Vec<(String, bool)> {
+    let outcome = harness.run().await;
+    results(&stored(&outcome)).into_iter().map(|(text, is_error)| (text.to_owned(), is_error)).collect()
+}

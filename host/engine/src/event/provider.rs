@@ -1,0 +1,136 @@
+//! Events on a provider's side of a request: which one is used, the body that is sent, the answer that came.
+
+use super::declare::event;
+use super::{GateEvent, TransformEvent};
+use crate::chain::{Answer, Passage};
+use crate::contract::{
+    RawRequest, RawResponse, RequestVerdict, Resolution, ResolutionVerdict, ResponseVerdict, canonical,
+};
+use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
+use serde_json::Value;
+
+event! {
+    /// It is settled which model a session uses.
+    ProviderResolve("resolution": Resolution) -> (ResolutionVerdict,)
+}
+
+impl GateEvent for ProviderResolve {
+    type Verdict = ResolutionVerdict;
+    type Response = Never;
+
+    fn answer(
+        verdict: ResolutionVerdict,
+        resolution: &Resolution,
+        _: &Rules<'_>,
+    ) -> Result<Answer<Resolution, Never>, String> {
+        Ok(match verdict {
+            ResolutionVerdict::Allow => Answer::Allow,
+            ResolutionVerdict::Modify(chosen) if resolution.candidates.contains(&chosen) => {
+                Answer::Change(Resolution { chosen, candidates: resolution.candidates.clone() })
+            }
+            ResolutionVerdict::Modify(chosen) => {
+                return Err(format!("chose `{}` of `{}`, which is no candidate", chosen.model, chosen.provider));
+            }
+            ResolutionVerdict::Reject(refusal) => Answer::Reject(refusal),
+        })
+    }
+}
+
+event! {
+    /// The body of a request is about to be sent.
+    RequestSend("request": RawRequest) -> (RequestVerdict,)
+}
+
+impl GateEvent for RequestSend {
+    type Verdict = RequestVerdict;
+    type Response = Never;
+
+    fn answer(
+        verdict: RequestVerdict,
+        request: &RawRequest,
+        rules: &Rules<'_>,
+    ) -> Result<Answer<RawRequest, Never>, String> {
+        Ok(match verdict {
+            RequestVerdict::Allow => Answer::Allow,
+            RequestVerdict::Modify(body) => changed(request, &body, rules)?,
+            RequestVerdict::Escalate(question) => Answer::Escalate(question),
+            RequestVerdict::Reject(refusal) => Answer::Reject(refusal),
+        })
+    }
+}
+
+/// A body is an object, and its `model`, where it has one, can only be one that is configured.
+fn changed(request: &RawRequest, body: &str, rules: &Rules<'_>) -> Result<Answer<RawRequest, Never>, String> {
+    let body = object(body)?;
+    if canonical(&request.body).is_ok_and(|current| current == body.text) {
+        return Ok(Answer::Allow);
+    }
+    let current: Value = serde_json::from_str(&request.body).unwrap_or_default();
+    if body.value.get("model") != current.get("model") {
+        let model = body.value.get("model").and_then(Value::as_str).unwrap_or_default();
+        if !rules.knows_model(&request.provider, model) {
+            return Err(format!(
+                "moved a request to `{model}` of `{}`, which is not a configured model",
+                request.provider
+            ));
+        }
+    }
+    Ok(Answer::Change(RawRequest { body: body.text, ..request.clone() }))
+}
+
+event! {
+    /// An answer has come, whole.
+    ResponseReceive("response": RawResponse) -> (ResponseVerdict,)
+}
+
+impl TransformEvent for ResponseReceive {
+    type Verdict = ResponseVerdict;
+    type Value = RawResponse;
+
+    fn value(response: &RawResponse) -> &RawResponse {
+        response
+    }
+    fn replace(response: &mut RawResponse, new: RawResponse) {
+        *response = new;
+    }
+    fn passage(verdict: ResponseVerdict, response: &RawResponse) -> Result<Passage<RawResponse>, String> {
+        Ok(match verdict {
+            ResponseVerdict::Keep => Passage::Keep,
+            ResponseVerdict::Replace(body) => {
+                Passage::Replace(RawResponse { body: object(&body)?.text, ..response.clone() })
+            }
+            ResponseVerdict::Reject(refusal) => Passage::Reject(refusal),
+        })
+    }
+}
+
+/// A JSON object in its canonical spelling.
+struct Object {
+    value: Value,
+    text: String,
+}
+
+fn object(body: &str) -> Result<Object, String> {
+    let text = canonical(body).map_err(|error| format!("answered a body that is not JSON: {error}"))?;
+    match serde_json::from_str(&text) {
+        Ok(value @ Value::Object(_)) => Ok(Object { value, text }),
+        _ => Err("answered a body that is not a JSON object".into()),
+    }
+}
+
+impl session::Session {
+    /// Asks `provider-resolve` which model the session uses. What is allowed is what is used.
+    pub async fn provider_resolve(&self, resolution: Resolution) -> Settled<GateOutcome<Resolution>> {
+        self.dispatch::<ProviderResolve>(resolution).await
+    }
+
+    /// Asks `request-send` about the body of a request, without headers and keys. What is allowed is what is sent.
+    pub async fn request_send(&self, request: RawRequest) -> Settled<GateOutcome<RawRequest>> {
+        self.dispatch::<RequestSend>(request).await
+    }
+
+    /// Asks `response-receive` about an answer, before anything of it is used.
+    pub async fn response_receive(&self, response: RawResponse) -> Settled<TransformOutcome<RawResponse>> {
+        self.dispatch::<ResponseReceive>(response).await
+    }
+}
