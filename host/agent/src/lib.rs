@@ -47,5 +47,5 @@ pub mod agent;
 pub mod config;
 pub mod message;
 pub mod provider;
+pub mod session_store;
 pub mod tool;
-pub mod transcript;

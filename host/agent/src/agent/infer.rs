@@ -5,6 +5,7 @@ use super::state::{Ended, Run, State, Step};
 use super::{AgentEvent, Status};
 use crate::message::{Message, TokenUsage, ToolUse};
 use crate::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
+use crate::session_store::Generation;
 use futures_util::StreamExt as _;
 use hookhost::contract::{Inference, Response, Usage};
 use hookhost::event::EventKind;
@@ -23,6 +24,20 @@ pub(super) struct Outgoing {
 impl Outgoing {
     fn model(&self) -> ModelRef {
         ModelRef { provider: self.provider.name().to_owned(), model: self.request.model.clone() }
+    }
+}
+
+impl Answer {
+    /// Where it came from, for the session's files; none where a plugin gave it.
+    pub(super) fn generation(&self) -> Option<Generation> {
+        let (ModelRef { provider, model }, usage) = self.used.clone()?;
+        let stop = match self.stop_reason.as_str() {
+            "end-turn" => "end",
+            "tool-calls" => "tool_calls",
+            "max-tokens" => "length",
+            other => other,
+        };
+        Some(Generation { provider, model, stop: stop.to_owned(), usage })
     }
 }
 
@@ -197,7 +212,7 @@ impl Run<'_> {
         // stored as plugins leave it.
         if !answer.calls.is_empty() {
             let (text, tool_calls) = (answer.text.clone(), answer.calls.clone());
-            self.conversation.push(Message::Assistant { text, tool_calls })?;
+            self.conversation.push_answer(Message::Assistant { text, tool_calls }, answer.generation())?;
             if self.holds_text() && !answer.text.is_empty() {
                 self.report(&AgentEvent::TextHeld { bytes: answer.text.len() });
             }

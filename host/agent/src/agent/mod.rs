@@ -9,6 +9,7 @@ mod infer;
 mod lines;
 mod models;
 mod output;
+mod past;
 mod report;
 mod state;
 mod task;
@@ -18,8 +19,8 @@ pub use report::{AgentEvent, Recorded, Refused, Reporter};
 
 use crate::message::TokenUsage;
 use crate::provider::{Provider, RetryPolicy, anthropic, openai};
+use crate::session_store::{SessionStore, SessionStoreError};
 use crate::tool::{Toolbox, Workspace, WorkspaceError};
-use crate::transcript::TranscriptError;
 use hookhost::Host;
 use hookhost::session::{Rejection, SessionError};
 use models::Models;
@@ -66,8 +67,8 @@ pub struct AgentConfig {
     pub session: Option<String>,
     /// Whether a person is there to be asked. Default: no.
     pub interactive: bool,
-    /// Where transcripts are written, one file a session. Default: nowhere.
-    pub transcript_dir: Option<PathBuf>,
+    /// Where sessions are kept, one folder each. Default: nowhere.
+    pub sessions_dir: Option<PathBuf>,
     /// When a failed request is sent again.
     pub retry: RetryPolicy,
     /// Environment variables that commands do not inherit. Default: those of the known providers' keys.
@@ -89,7 +90,7 @@ impl AgentConfig {
             parent: None,
             session: None,
             interactive: false,
-            transcript_dir: None,
+            sessions_dir: None,
             retry: RetryPolicy::default(),
             hidden_variables: vec![anthropic::KEY_VARIABLE.into(), openai::KEY_VARIABLE.into()],
         }
@@ -112,9 +113,18 @@ pub enum AgentError {
     /// The engine does not open the session.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The transcript cannot be created.
+    /// The session cannot be kept, or gone on with.
     #[error(transparent)]
-    Transcript(#[from] TranscriptError),
+    Store(#[from] SessionStoreError),
+    /// There is no folder of sessions to go on with one.
+    #[error("there is no folder of sessions: name one in `sessions_dir`")]
+    NoStore,
+    /// A session that is to go on by itself has nothing to go on with.
+    #[error("the session {id} waits for a prompt: give one")]
+    NoPrompt {
+        /// The session.
+        id: String,
+    },
 }
 
 /// An agent, ready to run.
@@ -147,14 +157,36 @@ impl Agent {
     /// stream and kills what tools have started; the run then ends in order, as [`Status::Cancelled`].
     ///
     /// # Errors
-    /// If the session cannot be opened or its transcript cannot be created; nothing has run then.
+    /// If the session cannot be opened or kept; nothing has run then.
     pub async fn run(
         &self,
         prompt: &str,
         reporter: &dyn Reporter,
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, AgentError> {
-        Ok(state::Run::open(self, reporter, cancel.clone())?.finish(prompt).await)
+        Ok(state::Run::open(self, reporter, cancel.clone(), None)?.finish(Some(prompt)).await)
+    }
+
+    /// Goes on with a session of [`AgentConfig::sessions_dir`], under its id: the model has its conversation, plugins
+    /// their state of it. Provider, model and tools are this agent's, whichever it had before. Calls that had no result
+    /// get one that says so. Without a prompt the model goes on with what it was interrupted in.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; if there is no such session, another process writes it, or a message of it is damaged; without a
+    /// prompt, if the model had answered.
+    pub async fn resume(
+        &self,
+        session: &str,
+        prompt: Option<&str>,
+        reporter: &dyn Reporter,
+        cancel: &CancellationToken,
+    ) -> Result<RunOutcome, AgentError> {
+        let store = SessionStore::new(self.config.sessions_dir.as_ref().ok_or(AgentError::NoStore)?);
+        let resumed = store.resume(session)?;
+        if prompt.is_none() && !past::waits_for_the_model(&resumed.session.conversation) {
+            return Err(AgentError::NoPrompt { id: session.to_owned() });
+        }
+        Ok(state::Run::open(self, reporter, cancel.clone(), Some(resumed))?.finish(prompt).await)
     }
 }
 
@@ -189,7 +221,7 @@ pub enum Status {
     Rejected,
     /// The model was called as often as it may be.
     MaxTurns,
-    /// A provider failed for good, or the transcript could not be written.
+    /// A provider failed for good, or the session could not be written.
     Error,
     /// The run was cancelled.
     Cancelled,
@@ -228,6 +260,6 @@ pub struct RunOutcome {
     pub turns: u32,
     /// What they used.
     pub usage: TokenUsage,
-    /// The session on disk.
+    /// The session's folder on disk.
     pub transcript: Option<PathBuf>,
 }

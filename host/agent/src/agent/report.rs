@@ -54,8 +54,10 @@ pub enum AgentEvent {
         provider: String,
         /// Name of the model.
         model: String,
-        /// Where the transcript is written.
+        /// The session's folder on disk.
         transcript: Option<PathBuf>,
+        /// Messages that it has already: 0 for a new one.
+        messages: usize,
     },
     /// Something that the user should be told once.
     Notice {

@@ -3,11 +3,12 @@
 
 use super::conversation::Conversation;
 use super::infer::{Answer, Outgoing};
+use super::past::{self, Past};
 use super::{Agent, AgentError, AgentEvent, MAX_TASKS, Reporter, RunOutcome, Status};
 use crate::message::{TokenUsage, ToolUse};
 use crate::provider::DeltaStream;
+use crate::session_store::{Ending, Resumed, SessionStoreError};
 use crate::tool::ToolContext;
-use crate::transcript::{Ending, Header, TranscriptError, TranscriptWriter};
 use hookhost::contract::Task;
 use hookhost::event::EventKind;
 use hookhost::session::{Rejection, Session, SessionSpec, ToolSpec};
@@ -17,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Where a run is.
 pub(super) enum State {
-    /// Nothing has happened. `session-start` comes, then the first task.
-    Start { prompt: String },
+    /// Nothing has happened. `session-start` comes, then the first task; without a prompt, what a session was about.
+    Start { prompt: Option<String> },
     /// Between tasks.
     NextTask,
     /// A task's prompt, for `prompt-submit`.
@@ -73,8 +74,8 @@ impl Ended {
     }
 }
 
-/// A step that needs the transcript fails with it: what is not on disk must not go on.
-pub(super) type Step = Result<State, TranscriptError>;
+/// A step that needs the session on disk fails with it: what is not there must not go on.
+pub(super) type Step = Result<State, SessionStoreError>;
 
 /// One run of an agent.
 pub(super) struct Run<'a> {
@@ -84,6 +85,8 @@ pub(super) struct Run<'a> {
     pub(super) cancel: CancellationToken,
     pub(super) context: ToolContext,
     pub(super) conversation: Conversation,
+    /// What is to be told of a session that goes on.
+    pub(super) past: Past,
     pub(super) queue: VecDeque<Task>,
     /// Tasks that joined the queue so far.
     pub(super) queued: usize,
@@ -110,10 +113,11 @@ impl<'a> Run<'a> {
         agent: &'a Agent,
         reporter: &'a dyn Reporter,
         cancel: CancellationToken,
+        resumed: Option<Resumed>,
     ) -> Result<Self, AgentError> {
         let Agent { host, models, tools, config, workspace } = agent;
         let mut spec = SessionSpec::new("hookhost", workspace.root());
-        spec.id.clone_from(&config.session);
+        spec.id = resumed.as_ref().map(|resumed| resumed.session.header.id.clone()).or_else(|| config.session.clone());
         spec.depth = config.depth;
         spec.interactive = config.interactive;
         spec.parent.clone_from(&config.parent);
@@ -121,17 +125,9 @@ impl<'a> Run<'a> {
             tools.definitions().map(|tool| ToolSpec { name: tool.name, input_schema: tool.input_schema }).collect();
         spec.models = models.refs();
         let session = host.open_session(spec)?;
-        let own = models.own();
-        let header = Header {
-            id: session.id().to_owned(),
-            provider: own.provider,
-            model: own.model,
-            workspace: workspace.root().to_owned(),
-        };
-        let folder = config.transcript_dir.as_deref();
-        let transcript = folder.map(|folder| TranscriptWriter::create(folder, header)).transpose()?;
-        let conversation = Conversation::new(transcript);
+        let (conversation, past) = past::open(agent, session.id(), resumed)?;
         session.set_transcript(conversation.readable());
+        session.set_turn(past.turns);
         let context = ToolContext {
             workspace: Arc::new(workspace.clone()),
             hidden_variables: config.hidden_variables.clone().into(),
@@ -144,23 +140,24 @@ impl<'a> Run<'a> {
             cancel,
             context,
             conversation,
+            turns: past.turns,
+            usage: past.usage,
+            past,
             queue: VecDeque::new(),
             queued: 0,
             task: TaskSoFar::default(),
-            turns: 0,
-            usage: TokenUsage::default(),
             text: String::new(),
             standing: None,
         })
     }
 
     /// Steps until nothing more happens.
-    pub(super) async fn finish(mut self, prompt: &str) -> RunOutcome {
-        let mut state = State::Start { prompt: prompt.to_owned() };
+    pub(super) async fn finish(mut self, prompt: Option<&str>) -> RunOutcome {
+        let mut state = State::Start { prompt: prompt.map(str::to_owned) };
         while !matches!(state, State::Done) {
             state = match self.step(state).await {
                 Ok(next) => next,
-                Err(error) => self.transcript_failed(&error),
+                Err(error) => self.not_written(&error),
             };
             for text in self.session.take_notices() {
                 self.report(&AgentEvent::Notice { text });
@@ -171,7 +168,7 @@ impl<'a> Run<'a> {
 
     async fn step(&mut self, state: State) -> Step {
         Ok(match state {
-            State::Start { prompt } => self.start(prompt).await,
+            State::Start { prompt } => return self.start(prompt).await,
             State::NextTask => self.next_task(),
             State::Submit(task) => return self.submit(task).await,
             State::Assemble => self.assemble().await,
@@ -230,9 +227,8 @@ impl<'a> Run<'a> {
             Some(ended) => (ended.status, ended.reason.clone()),
             None => (Status::Success, None),
         };
-        if let Err(error) =
-            self.conversation.end(Ending { status: status.name().to_owned(), reason, usage: self.usage })
-        {
+        let ending = Ending { status: status.name().to_owned(), reason, turns: self.turns, usage: self.usage };
+        if let Err(error) = self.conversation.end(&ending) {
             self.standing.get_or_insert_with(|| Ended::error(error.to_string()));
         }
         let status = self.standing.as_ref().map_or(Status::Success, |ended| ended.status);
@@ -240,8 +236,9 @@ impl<'a> Run<'a> {
         State::Done
     }
 
-    /// Without a transcript the run ends as it can: nothing more is written, the plugins still hear of the end.
-    fn transcript_failed(&mut self, error: &TranscriptError) -> State {
+    /// Where the session cannot be written, the run ends as it can: nothing more is written, the plugins still hear of
+    /// the end.
+    fn not_written(&mut self, error: &SessionStoreError) -> State {
         self.conversation.abandon();
         self.queue.clear();
         State::Ended(Ended { stop: true, ..Ended::error(error.to_string()) })

@@ -9,22 +9,25 @@ use hookhost::session::TransformOutcome;
 
 impl Run<'_> {
     /// Opens the session. The user's prompt is the first task; what plugins add comes behind it.
-    pub(super) async fn start(&mut self, prompt: String) -> State {
+    pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let own = self.agent.models.own();
         self.report(&AgentEvent::SessionStarted {
             session: self.session.id().to_owned(),
             provider: own.provider,
             model: own.model,
             transcript: self.conversation.path(),
+            messages: self.past.messages,
         });
         if let Some(text) = self.agent.models.notice() {
             self.report(&AgentEvent::Notice { text });
         }
-        self.enqueue(vec![Task { prompt, title: None }]);
+        self.tell_past()?;
+        let goes_on = prompt.is_none();
+        self.enqueue(prompt.into_iter().map(|prompt| Task { prompt, title: None }).collect());
         if let Some(settled) = self.unless_cancelled(self.session.session_start()).await {
             self.enqueue(settled.outcome);
         }
-        State::NextTask
+        Ok(if goes_on { State::Assemble } else { State::NextTask })
     }
 
     pub(super) fn next_task(&mut self) -> State {
@@ -41,7 +44,7 @@ impl Run<'_> {
         }
     }
 
-    /// Submits a task's prompt. What plugins withhold never reaches the model, nor the transcript.
+    /// Submits a task's prompt. What plugins withhold never reaches the model, nor the session's files.
     pub(super) async fn submit(&mut self, task: Task) -> Step {
         let Some(settled) = self.unless_cancelled(self.session.prompt_submit(task.prompt.clone())).await else {
             return Ok(State::Ended(Ended::cancelled()));

@@ -4,6 +4,7 @@
 use super::state::{Ended, Run, State, Step};
 use super::{AgentEvent, MAX_REPEATED_REFUSALS, Status};
 use crate::message::{Message, ToolUse};
+use crate::session_store::SessionStoreError;
 use crate::tool::{Tool, ToolError, ToolOutput};
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
@@ -118,7 +119,7 @@ impl Run<'_> {
     }
 
     /// Before the task ends early: each refused call gets its own reason, not that of the end.
-    fn write_refusals(&mut self, settled: &[(ToolUse, Settled)]) -> Result<(), crate::transcript::TranscriptError> {
+    fn write_refusals(&mut self, settled: &[(ToolUse, Settled)]) -> Result<(), SessionStoreError> {
         for (call, outcome) in settled {
             if let Settled::Refused(rejection) = outcome {
                 self.write(call, rejection.to_string(), true)?;
@@ -216,7 +217,7 @@ impl Run<'_> {
         asked: &ToolCall,
         result: ToolResult,
         source: ResultSource,
-    ) -> Result<Option<Ended>, crate::transcript::TranscriptError> {
+    ) -> Result<Option<Ended>, SessionStoreError> {
         let Some(settled) = self.unless_cancelled(self.session.after_tool_call(asked, result, source)).await else {
             return Ok(Some(Ended::cancelled()));
         };
@@ -239,12 +240,7 @@ impl Run<'_> {
     }
 
     /// The result of a call, for the model.
-    fn write(
-        &mut self,
-        call: &ToolUse,
-        text: String,
-        is_error: bool,
-    ) -> Result<(), crate::transcript::TranscriptError> {
+    fn write(&mut self, call: &ToolUse, text: String, is_error: bool) -> Result<(), SessionStoreError> {
         let (id, name) = (call.id.clone(), call.name.clone());
         self.conversation.push(Message::Tool {
             call_id: id.clone(),
