@@ -45,6 +45,7 @@
 
 pub mod agent;
 pub mod config;
+pub mod context;
 pub mod message;
 pub mod provider;
 pub mod session_store;

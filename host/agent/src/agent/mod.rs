@@ -17,10 +17,11 @@ mod tool_calls;
 
 pub use report::{AgentEvent, Recorded, Refused, Reporter};
 
+use crate::context::{Context, SkillTool};
 use crate::message::TokenUsage;
 use crate::provider::{Provider, RetryPolicy, anthropic, openai};
 use crate::session_store::{SessionStore, SessionStoreError};
-use crate::tool::{Toolbox, Workspace, WorkspaceError};
+use crate::tool::{Toolbox, ToolboxError, Workspace, WorkspaceError};
 use hookhost::Host;
 use hookhost::session::{Rejection, SessionError};
 use models::Models;
@@ -53,6 +54,8 @@ pub struct AgentConfig {
     pub model: String,
     /// Default: [`SYSTEM_PROMPT`].
     pub system_prompt: String,
+    /// What the model is told behind the system prompt, and the skills that it can ask for. Default: nothing.
+    pub context: Context,
     /// Most model calls of one task. Default: 50.
     pub max_turns: NonZeroU32,
     /// Longest answer of the model, in tokens. Default: 8192.
@@ -83,6 +86,7 @@ impl AgentConfig {
             workspace: workspace.into(),
             model: model.into(),
             system_prompt: SYSTEM_PROMPT.into(),
+            context: Context::default(),
             max_turns: NonZeroU32::new(50).unwrap_or(NonZeroU32::MIN),
             max_output_tokens: NonZeroU32::new(8192).unwrap_or(NonZeroU32::MIN),
             stream_unfinalised: false,
@@ -107,6 +111,9 @@ pub enum AgentError {
         /// The name.
         name: String,
     },
+    /// There is a tool named `skill` already, and there are skills.
+    #[error(transparent)]
+    Toolbox(#[from] ToolboxError),
     /// The workspace is none.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -200,13 +207,17 @@ impl AgentBuilder {
         Ok(self)
     }
 
-    /// The agent.
+    /// The agent; where there are skills, with the tool `skill`.
     ///
     /// # Errors
-    /// If the workspace cannot be opened.
+    /// If the workspace cannot be opened, or another tool is named `skill`.
     pub fn build(self) -> Result<Agent, AgentError> {
-        let Self { host, models, tools, config } = self;
+        let Self { host, models, mut tools, mut config } = self;
         let workspace = Workspace::open(&config.workspace)?;
+        config.system_prompt = config.context.extend(&config.system_prompt);
+        if !config.context.skills.is_empty() {
+            tools = tools.with(Arc::new(SkillTool::new(config.context.skills.clone())))?;
+        }
         Ok(Agent { host, models, tools, config, workspace })
     }
 }

@@ -1,8 +1,9 @@
-//! What a session was before this run: a conversation that goes on, tokens that were used.
+//! What a run begins with: a conversation that goes on, tokens that were used, files that the model is told.
 
 use super::conversation::Conversation;
 use super::state::Run;
 use super::{Agent, AgentEvent};
+use crate::context::Context;
 use crate::message::{Message, TokenUsage, ToolUse};
 use crate::session_store::{Header, INTERRUPTED, Resumed, SessionStore, SessionStoreError, StoredSession};
 
@@ -62,6 +63,20 @@ pub(super) fn waits_for_the_model(conversation: &[Message]) -> bool {
 }
 
 impl Run<'_> {
+    /// Tells what the model is told beside the system prompt.
+    pub(super) fn tell_context(&self) {
+        let Context { instructions, skills, notices } = &self.agent.config.context;
+        if !(instructions.is_empty() && skills.is_empty()) {
+            self.report(&AgentEvent::ContextGathered {
+                instructions: instructions.iter().map(|file| file.path.clone()).collect(),
+                skills: skills.iter().map(|skill| skill.name.clone()).collect(),
+            });
+        }
+        for text in notices.iter().cloned() {
+            self.report(&AgentEvent::Notice { text });
+        }
+    }
+
     /// Tells what there is to tell of the session so far, and gives calls that have no result one that says why.
     pub(super) fn tell_past(&mut self) -> Result<(), SessionStoreError> {
         for text in std::mem::take(&mut self.past.notices) {

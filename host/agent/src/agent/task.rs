@@ -21,6 +21,7 @@ impl Run<'_> {
         if let Some(text) = self.agent.models.notice() {
             self.report(&AgentEvent::Notice { text });
         }
+        self.tell_context();
         self.tell_past()?;
         let goes_on = prompt.is_none();
         self.enqueue(prompt.into_iter().map(|prompt| Task { prompt, title: None }).collect());

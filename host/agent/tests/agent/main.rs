@@ -12,6 +12,7 @@ mod inference;
 mod providers;
 mod running;
 mod served;
+mod sessions;
 mod tasks;
 mod text;
 mod tools;

@@ -17,6 +17,7 @@ use hookhost::Config;
 use hookhost::session::Cause;
 use hookhost_agent::agent::{Agent, AgentError, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
+use hookhost_agent::context::{Context, Sources};
 use hookhost_agent::session_store::Header;
 use hookhost_agent::tool::Toolbox;
 use report::{ForPeople, ForPrograms};
@@ -150,6 +151,9 @@ fn agent(
     settings.stream_unfinalised = config.settings().stream_unfinalised;
     settings.interactive = interactive;
     settings.sessions_dir = Some(session::folder()?);
+    let places = configuration::places()?;
+    settings.context =
+        Context::gather(&Sources { workspace: workspace.to_owned(), config: Some(places.config), home: places.home });
     let tools = Toolbox::builtin().map_err(anyhow::Error::new)?;
     let mut builder = Agent::builder(host, provider, tools, settings);
     for (provider, models) in others {
