@@ -115,10 +115,11 @@ fn script(user: &User, commands: &[&str]) -> String {
 
 /// The results that the model got, in order.
 fn results(user: &User) -> Vec<String> {
-    let transcripts = user.transcripts();
-    assert_eq!(transcripts.len(), 1);
-    let tools = transcripts[0].iter().filter(|line| line["role"] == "tool");
-    tools.map(|line| line["text"].as_str().unwrap().to_owned()).collect()
+    let sessions = user.sessions();
+    assert_eq!(sessions.len(), 1);
+    let messages = sessions[0]["messages"].as_array().unwrap().iter();
+    let tools = messages.filter(|message| message["role"] == "tool");
+    tools.map(|message| message["text"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ctrl-C: what runs dies, the transcript is whole, and the exit code is 130.
+//! Ctrl-C: what runs dies, the session is whole, and the exit code is 130.
 
 #![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
 
@@ -61,19 +61,20 @@ fn interrupted_by(signal: Signal) {
     wait_for("the end of the children", || !runs(&project.join("child.pid")) && !runs(&project.join("shell.pid")));
     assert!(!project.join("second").exists(), "a further call ran");
 
-    let transcripts = user.transcripts();
-    let [lines] = transcripts.as_slice() else { panic!("{} transcripts", transcripts.len()) };
+    let sessions = user.sessions();
+    let [session] = sessions.as_slice() else { panic!("{} sessions", sessions.len()) };
+    let lines = session["messages"].as_array().unwrap();
     let calls: Vec<_> =
         lines.iter().filter_map(|line| line["tool-calls"].as_array()).flatten().map(|call| &call["id"]).collect();
     let results: Vec<_> = lines.iter().filter(|line| line["role"] == "tool").collect();
     assert_eq!(calls, results.iter().map(|line| &line["call-id"]).collect::<Vec<_>>(), "each call has a result");
     assert!(results.iter().all(|line| line["text"].as_str().unwrap().starts_with("aborted: ")), "{results:?}");
-    assert_eq!(lines.last().unwrap()["status"], "cancelled");
+    assert_eq!(session["status"], "cancelled");
     assert_eq!(user.records().last().unwrap()["kind"], "session-ended", "the log has the session's end");
 }
 
 #[test]
-fn ctrl_c_in_the_middle_of_a_tool_kills_what_it_started_and_leaves_the_transcript_whole() {
+fn ctrl_c_in_the_middle_of_a_tool_kills_what_it_started_and_leaves_the_session_whole() {
     interrupted_by(Signal::INT);
 }
 
@@ -98,7 +99,8 @@ fn a_second_ctrl_c_ends_the_process_at_once() {
     assert!(child.try_wait().unwrap().is_none(), "the run does not wait for the plugin");
     send(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    // The last line is missing, and every line that is there is whole.
-    let lines = user.transcripts().concat();
-    assert_eq!(lines.last().unwrap()["role"], Value::from("tool"));
+    // It has no end, and every message that is there is whole.
+    let session = user.sessions().remove(0);
+    assert_eq!(session["messages"].as_array().unwrap().last().unwrap()["role"], Value::from("tool"));
+    assert_eq!(session["status"], Value::Null);
 }

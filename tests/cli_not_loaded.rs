@@ -30,7 +30,7 @@ fn refused_by(commands: &[&[&str]], user: &User, entry: &Entry, said: &[&str]) {
         ended.expect(NOT_LOADED, said);
         assert_eq!(ended.stdout, "", "something ran: {ended:#?}");
     }
-    assert!(user.transcripts().is_empty());
+    assert!(user.sessions().is_empty());
 }
 
 fn shown(path: &Path) -> &str {

@@ -1,4 +1,4 @@
-//! A provider that does not answer: one clear sentence, exit code 1, and a transcript that is whole. And one that does.
+//! A provider that does not answer: one clear sentence, exit code 1, and a session that is whole. And one that does.
 
 #![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
 
@@ -22,19 +22,18 @@ fn run(user: &User) -> Ended {
     Ended::of(user.command(["run", "go"]).env("TEST_KEY", "key-of-the-test"))
 }
 
-/// The run ended so, and its transcript holds the prompt and the end.
+/// The run ended so, and its session holds the prompt and the end.
 #[track_caller]
 fn failed(user: &User, ended: &Ended, sentence: &str) {
     ended.expect(1, &[sentence]);
     assert_eq!(ended.stderr.matches("error: ").count(), 1, "{ended:#?}");
     assert!(!format!("{ended:?}").contains("key-of-the-test"), "the key is told: {ended:#?}");
-    let transcripts = user.transcripts();
-    let [lines] = transcripts.as_slice() else { panic!("{} transcripts", transcripts.len()) };
-    assert_eq!((&lines[0]["type"], &lines[0]["model"]), (&json!("session"), &json!("test-model")));
-    assert_eq!((&lines[1]["role"], &lines[1]["text"]), (&json!("user"), &json!("go")));
-    let end = lines.last().unwrap();
-    assert_eq!((&end["type"], &end["status"]), (&json!("end"), &json!("error")));
-    assert!(end["reason"].as_str().unwrap().contains(sentence), "{end}");
+    let sessions = user.sessions();
+    let [session] = sessions.as_slice() else { panic!("{} sessions", sessions.len()) };
+    let first = &session["messages"][0];
+    assert_eq!((&first["role"], &first["text"]), (&json!("user"), &json!("go")));
+    assert_eq!((&session["model"], &session["status"]), (&json!("test-model"), &json!("error")));
+    assert!(session["reason"].as_str().unwrap().contains(sentence), "{session}");
 }
 
 const KINDS: [&str; 2] = ["anthropic", "openai"];
@@ -50,7 +49,7 @@ fn without_a_key_nothing_is_asked_and_the_variable_is_named() {
             &[&format!("error: the provider {kind} needs an API key: set the environment variable TEST_KEY\n")],
         );
         assert!(server.requests().is_empty());
-        assert!(user.transcripts().is_empty());
+        assert!(user.sessions().is_empty());
     }
     User::new().run(["run", "go"]).expect(1, &["set the environment variable ANTHROPIC_API_KEY"]);
 }
@@ -147,7 +146,8 @@ fn a_stream_that_breaks_off_is_no_answer() {
         let user = user(kind, server.url());
         let ended = run(&user);
         failed(&user, &ended, &format!("the answer of the provider {kind} broke off in the middle"));
-        let lines = user.transcripts().concat();
+        let session = user.sessions().remove(0);
+        let lines = session["messages"].as_array().unwrap();
         assert!(lines.iter().all(|line| line["role"] != "assistant"), "half an answer is stored: {lines:?}");
     }
 }

@@ -266,7 +266,7 @@ fn ctrl_c_at_a_question_ends_the_run_with_130() {
     let (code, screen) = session.end();
     assert_eq!(code, Some(130), "{screen}");
     assert!(!user.project().join("made").exists());
-    assert_eq!(user.transcripts()[0].last().unwrap()["status"], "cancelled");
+    assert_eq!(user.sessions()[0]["status"], "cancelled");
 }
 
 #[test]

@@ -102,6 +102,18 @@ fn every_key_of_the_file_is_in_a_table_and_no_other() {
 }
 
 #[test]
+fn the_skill_that_is_shown_is_one() {
+    let user = User::new();
+    let skills = blocks_of(&page("docs/using.md"), "markdown");
+    let [skill] = skills.as_slice() else { panic!("{skills:?}") };
+    user.write(".agents/skills/release/SKILL.md", skill);
+    user.write("script.toml", "[[turn]]\ntext = \"Bye.\"\n");
+    let ended = user.run(["run", "go", "--script", "script.toml"]);
+    ended.expect(0, &["skills: release\n"]);
+    assert!(!ended.stderr.contains("is no skill"), "{ended:?}");
+}
+
+#[test]
 fn every_command_runs() {
     let user = User::new();
     run_commands(&user, &page("docs/using.md"), &["path-guard", "token-budget"]);

@@ -127,16 +127,25 @@ impl User {
         ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
     }
 
-    /// The transcripts of this user's runs, each as its lines.
+    /// The sessions of this user, the last used first, as `hookhost session show --json` has them. All are whole.
     #[must_use]
-    pub fn transcripts(&self) -> Vec<Vec<serde_json::Value>> {
-        let Ok(files) = std::fs::read_dir(self.path("state/sessions")) else { return Vec::new() };
-        let lines = |path: PathBuf| {
-            let text = std::fs::read_to_string(path).expect("the transcript");
-            assert!(text.ends_with('\n'), "the transcript ends in the middle of a line: {text}");
-            text.lines().map(|line| serde_json::from_str(line).expect("a line of the transcript")).collect()
+    pub fn sessions(&self) -> Vec<serde_json::Value> {
+        let object = |arguments: &[&str]| {
+            let ended = self.run(arguments);
+            ended.expect(0, &[]);
+            serde_json::from_str::<serde_json::Value>(&ended.stdout).expect("JSON")
         };
-        files.map(|file| lines(file.expect("a transcript").path())).collect()
+        let listed = object(&["session", "list", "--all", "--json"]);
+        let sessions = listed.as_array().expect("a list").iter();
+        let whole = |session: &serde_json::Value| {
+            let session = object(&["session", "show", "--json", session["id"].as_str().expect("an id")]);
+            assert!(
+                session["damaged"] == serde_json::json!([]) && session["missing"] == serde_json::json!([]),
+                "{session}"
+            );
+            session
+        };
+        sessions.map(whole).collect()
     }
 }
 

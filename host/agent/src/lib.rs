@@ -45,7 +45,8 @@
 
 pub mod agent;
 pub mod config;
+pub mod context;
 pub mod message;
 pub mod provider;
+pub mod session_store;
 pub mod tool;
-pub mod transcript;

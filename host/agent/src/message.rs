@@ -1,4 +1,4 @@
-//! The conversation in no provider's dialect: what the loop keeps, the transcript stores and a provider translates.
+//! The conversation in no provider's dialect: what the loop keeps, the session store writes and a provider translates.
 //!
 //! A conversation is valid for every provider if each tool call of an assistant message has exactly one result before
 //! the next assistant message; [`unanswered`] finds the calls that have none.

@@ -1,7 +1,7 @@
 //! The messages of a session: in memory for requests and for plugins, and on disk before anything else happens.
 
 use crate::message::{Message, ToolUse, unanswered};
-use crate::transcript::{Ending, TranscriptError, TranscriptWriter};
+use crate::session_store::{Ending, Generation, SessionStoreError, SessionWriter};
 use hookhost::capability;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct Conversation {
     messages: Arc<Messages>,
     compacted: Option<Compacted>,
-    transcript: Option<TranscriptWriter>,
+    writer: Option<SessionWriter>,
     path: Option<PathBuf>,
 }
 
@@ -28,23 +28,24 @@ struct Compacted {
 struct Messages(Mutex<Vec<Message>>);
 
 impl Conversation {
-    pub(super) fn new(transcript: Option<TranscriptWriter>) -> Self {
-        let path = transcript.as_ref().map(|transcript| transcript.path().to_owned());
-        Self { messages: Arc::default(), compacted: None, transcript, path }
+    /// What has been said so far, and where what follows is written.
+    pub(super) fn new(messages: Vec<Message>, writer: Option<SessionWriter>) -> Self {
+        let path = writer.as_ref().map(|writer| writer.path().to_owned());
+        Self { messages: Arc::new(Messages(Mutex::new(messages))), compacted: None, writer, path }
     }
 
-    /// The file, where there is one.
+    /// The session's folder, where there is one.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.path.clone()
     }
 
-    /// Writes no more: the file could not be written.
+    /// Writes no more: the session could not be written.
     pub(super) fn abandon(&mut self) {
-        self.transcript = None;
+        self.writer = None;
     }
 
-    pub(super) fn end(&mut self, ending: Ending) -> Result<(), TranscriptError> {
-        self.transcript.as_mut().map_or(Ok(()), |transcript| transcript.end(ending))
+    pub(super) fn end(&mut self, ending: &Ending) -> Result<(), SessionStoreError> {
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.end(ending))
     }
 
     /// What the capability `transcript` reads.
@@ -94,16 +95,25 @@ impl Conversation {
         self.compacted = Some(Compacted { head, from: cut });
     }
 
-    pub(super) fn push(&mut self, message: Message) -> Result<(), TranscriptError> {
-        if let Some(transcript) = &mut self.transcript {
-            transcript.append(&message)?;
+    pub(super) fn push(&mut self, message: Message) -> Result<(), SessionStoreError> {
+        self.push_answer(message, None)
+    }
+
+    /// Adds an answer, and where it came from.
+    pub(super) fn push_answer(
+        &mut self,
+        message: Message,
+        generation: Option<Generation>,
+    ) -> Result<(), SessionStoreError> {
+        if let Some(writer) = &mut self.writer {
+            writer.append(&message, generation)?;
         }
         self.messages.lock().push(message);
         Ok(())
     }
 
     /// Gives every tool call that has no result this one, so that the conversation is valid for any provider; the calls.
-    pub(super) fn close_calls(&mut self, text: &str) -> Result<Vec<ToolUse>, TranscriptError> {
+    pub(super) fn close_calls(&mut self, text: &str) -> Result<Vec<ToolUse>, SessionStoreError> {
         let open: Vec<ToolUse> = unanswered(&self.messages.lock()).into_iter().cloned().collect();
         for call in &open {
             let (call_id, name) = (call.id.clone(), call.name.clone());

@@ -6,6 +6,7 @@ use super::tool_calls::Calls;
 use super::{AgentEvent, Status};
 use crate::message::{Message, TokenUsage, ToolUse};
 use crate::provider::{DeltaStream, Provider, ProviderError, Request};
+use crate::session_store::Generation;
 use hookhost::contract::{Inference, Response, Turn, Usage};
 use hookhost::event::EventKind;
 use hookhost::session::{GateOutcome, ModelRef};
@@ -49,6 +50,20 @@ impl Outgoing {
     pub(super) fn broken(&self) -> ProviderError {
         let reason = "its stream ended without saying why".into();
         ProviderError::BrokenStream { provider: self.provider.name().to_owned(), reason }
+    }
+}
+
+impl Answer {
+    /// Where it came from, for the session's files; none where a plugin gave it.
+    pub(super) fn generation(&self) -> Option<Generation> {
+        let (ModelRef { provider, model }, usage) = self.used.clone()?;
+        let stop = match self.stop_reason.as_str() {
+            "end-turn" => "end",
+            "tool-calls" => "tool_calls",
+            "max-tokens" => "length",
+            other => other,
+        };
+        Some(Generation { provider, model, stop: stop.to_owned(), usage })
     }
 }
 
@@ -231,7 +246,7 @@ impl Run<'_> {
                 turn.tool_calls = answer.calls.uses.len();
             }
             let (text, tool_calls) = (answer.text.clone(), answer.calls.uses.clone());
-            self.conversation.push(Message::Assistant { text, tool_calls })?;
+            self.conversation.push_answer(Message::Assistant { text, tool_calls }, answer.generation())?;
             if self.holds_text() && !answer.text.is_empty() {
                 self.report(&AgentEvent::TextHeld { bytes: answer.text.len() });
             }

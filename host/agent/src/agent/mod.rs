@@ -14,6 +14,7 @@ mod limits;
 mod lines;
 mod models;
 mod output;
+mod past;
 mod queue;
 mod raw;
 mod receive;
@@ -26,10 +27,11 @@ mod tool_calls;
 
 pub use report::{AgentEvent, Recorded, Refused, Reporter};
 
+use crate::context::{Context, SkillTool};
 use crate::message::TokenUsage;
 use crate::provider::{Provider, RetryPolicy, anthropic, openai};
+use crate::session_store::{SessionStore, SessionStoreError};
 use crate::tool::{Toolbox, ToolboxError, Workspace, WorkspaceError};
-use crate::transcript::TranscriptError;
 use hookhost::Host;
 use hookhost::session::{Rejection, SessionError};
 use limits::Limits;
@@ -65,6 +67,8 @@ pub struct AgentConfig {
     pub model: String,
     /// Default: [`SYSTEM_PROMPT`].
     pub system_prompt: String,
+    /// What the model is told behind the system prompt, and the skills that it can ask for. Default: nothing.
+    pub context: Context,
     /// Most model calls of one task. Default: 50.
     pub max_turns: NonZeroU32,
     /// Longest answer of the model, in tokens. Default: 8192.
@@ -92,8 +96,8 @@ pub struct AgentConfig {
     pub session: Option<String>,
     /// Whether a person is there to be asked. Default: no.
     pub interactive: bool,
-    /// Where transcripts are written, one file a session. Default: nowhere.
-    pub transcript_dir: Option<PathBuf>,
+    /// Where sessions are kept, one folder each. Default: nowhere.
+    pub sessions_dir: Option<PathBuf>,
     /// When a failed request is sent again.
     pub retry: RetryPolicy,
     /// Environment variables that commands do not inherit. Default: those of the known providers' keys.
@@ -108,6 +112,7 @@ impl AgentConfig {
             workspace: workspace.into(),
             model: model.into(),
             system_prompt: SYSTEM_PROMPT.into(),
+            context: Context::default(),
             max_turns: NonZeroU32::new(50).unwrap_or(NonZeroU32::MIN),
             max_output_tokens: NonZeroU32::new(8192).unwrap_or(NonZeroU32::MIN),
             max_time: None,
@@ -121,7 +126,7 @@ impl AgentConfig {
             parent: None,
             session: None,
             interactive: false,
-            transcript_dir: None,
+            sessions_dir: None,
             retry: RetryPolicy::default(),
             hidden_variables: vec![anthropic::KEY_VARIABLE.into(), openai::KEY_VARIABLE.into()],
         }
@@ -138,18 +143,27 @@ pub enum AgentError {
         /// The name.
         name: String,
     },
+    /// A tool has the name of one of the loop's own: `submit_plan`, `agent`, or, where there are skills, `skill`.
+    #[error(transparent)]
+    Toolbox(#[from] ToolboxError),
     /// The workspace is none.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// The loop's own tools cannot be offered.
-    #[error(transparent)]
-    Tools(#[from] ToolboxError),
     /// The engine does not open the session.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The transcript cannot be created.
+    /// The session cannot be kept, or gone on with.
     #[error(transparent)]
-    Transcript(#[from] TranscriptError),
+    Store(#[from] SessionStoreError),
+    /// There is no folder of sessions to go on with one.
+    #[error("there is no folder of sessions: name one in `sessions_dir`")]
+    NoStore,
+    /// A session that is to go on by itself has nothing to go on with.
+    #[error("the session {id} waits for a prompt: give one")]
+    NoPrompt {
+        /// The session.
+        id: String,
+    },
 }
 
 /// An agent, ready to run.
@@ -182,7 +196,7 @@ impl Agent {
     /// stream and kills what tools have started; the run then ends in order, as [`Status::Cancelled`].
     ///
     /// # Errors
-    /// If the session cannot be opened or its transcript cannot be created; nothing has run then.
+    /// If the session cannot be opened or kept; nothing has run then.
     pub async fn run(
         &self,
         prompt: &str,
@@ -190,7 +204,30 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, AgentError> {
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(state::Run::open(self, reporter, cancel.clone(), limits)?.finish(prompt).await)
+        Ok(state::Run::open(self, reporter, cancel.clone(), limits, None)?.finish(Some(prompt)).await)
+    }
+
+    /// Goes on with a session of [`AgentConfig::sessions_dir`], under its id: the model has its conversation, plugins
+    /// their state of it. Provider, model and tools are this agent's, whichever it had before. Calls that had no result
+    /// get one that says so. Without a prompt the model goes on with what it was interrupted in.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; if there is no such session, another process writes it, or a message of it is damaged; without a
+    /// prompt, if the model had answered.
+    pub async fn resume(
+        &self,
+        session: &str,
+        prompt: Option<&str>,
+        reporter: &dyn Reporter,
+        cancel: &CancellationToken,
+    ) -> Result<RunOutcome, AgentError> {
+        let store = SessionStore::new(self.config.sessions_dir.as_ref().ok_or(AgentError::NoStore)?);
+        let resumed = store.resume(session)?;
+        if prompt.is_none() && !past::waits_for_the_model(&resumed.session.conversation) {
+            return Err(AgentError::NoPrompt { id: session.to_owned() });
+        }
+        let limits = Arc::new(Limits::new(&self.config));
+        Ok(state::Run::open(self, reporter, cancel.clone(), limits, Some(resumed))?.finish(prompt).await)
     }
 }
 
@@ -204,13 +241,17 @@ impl AgentBuilder {
         Ok(self)
     }
 
-    /// The agent.
+    /// The agent; where there are skills, with the tool `skill`.
     ///
     /// # Errors
-    /// If the workspace cannot be opened.
+    /// If the workspace cannot be opened, or another tool is named `skill`.
     pub fn build(self) -> Result<Agent, AgentError> {
-        let Self { host, models, tools, config } = self;
+        let Self { host, models, mut tools, mut config } = self;
         let workspace = Workspace::open(&config.workspace)?;
+        config.system_prompt = config.context.extend(&config.system_prompt);
+        if !config.context.skills.is_empty() {
+            tools = tools.with(Arc::new(SkillTool::new(config.context.skills.clone())))?;
+        }
         Ok(Agent { host, models, tools, config, workspace })
     }
 }
@@ -229,7 +270,7 @@ pub enum Status {
     MaxTokens,
     /// The run has lasted as long as it may.
     MaxTime,
-    /// A provider failed for good, or the transcript could not be written.
+    /// A provider failed for good, or the session could not be written.
     Error,
     /// The run was cancelled.
     Cancelled,
@@ -270,6 +311,6 @@ pub struct RunOutcome {
     pub turns: u32,
     /// What they used.
     pub usage: TokenUsage,
-    /// The session on disk.
+    /// The session's folder on disk.
     pub transcript: Option<PathBuf>,
 }

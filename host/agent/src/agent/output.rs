@@ -56,7 +56,8 @@ impl Run<'_> {
                 (withheld(&rejection), rejection.refusal.stop.then_some(rejection))
             }
         };
-        self.conversation.push(Message::Assistant { text: text.clone(), tool_calls: Vec::new() })?;
+        let message = Message::Assistant { text: text.clone(), tool_calls: Vec::new() };
+        self.conversation.push_answer(message, answer.generation())?;
         let as_streamed = text == answer.text && !self.holds_text();
         self.text = if as_streamed { answer.shown } else { self.show(&text).await };
         self.report(&AgentEvent::Answer { text: self.text.clone() });

@@ -54,8 +54,17 @@ pub enum AgentEvent {
         provider: String,
         /// Name of the model.
         model: String,
-        /// Where the transcript is written.
+        /// The session's folder on disk.
         transcript: Option<PathBuf>,
+        /// Messages that it has already: 0 for a new one.
+        messages: usize,
+    },
+    /// What the model is told beside the system prompt. Not told where it is nothing.
+    ContextGathered {
+        /// The files with instructions, outermost first.
+        instructions: Vec<PathBuf>,
+        /// The names of the skills that it can ask for.
+        skills: Vec<String>,
     },
     /// Something that the user should be told once.
     Notice {

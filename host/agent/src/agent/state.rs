@@ -6,14 +6,15 @@ use super::desk::{Desk, Told};
 use super::dispatcher::Refusals;
 use super::infer::{Answer, Outgoing};
 use super::limits::Limits;
+use super::past::{self, Past};
 use super::queue::Queued;
 use super::subagent::SpawnAgent;
 use super::submit_plan::SubmitPlan;
 use super::{Agent, AgentError, AgentEvent, Reporter, RunOutcome, Status};
 use crate::message::TokenUsage;
 use crate::provider::DeltaStream;
+use crate::session_store::{Ending, Resumed, SessionStoreError};
 use crate::tool::{ToolContext, Toolbox, ToolboxError};
-use crate::transcript::{Ending, Header, TranscriptError, TranscriptWriter};
 use hookhost::contract::{Turn, TurnSummary};
 use hookhost::event::EventKind;
 use hookhost::session::{ModelRef, Rejection, Session, SessionSpec, ToolSpec};
@@ -25,8 +26,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Where a run is.
 pub(super) enum State {
-    /// Nothing has happened. `session-start` and `provider-resolve` come, then the first task.
-    Start { prompt: String },
+    /// Nothing has happened. `session-start` and `provider-resolve` come, then the first task; without a prompt, what a
+    /// session was about.
+    Start { prompt: Option<String> },
     /// Between tasks; where none is left: `queue-empty`.
     NextTask,
     /// A task: `task-start`, and `prompt-submit` about its prompt.
@@ -77,8 +79,8 @@ impl Ended {
     }
 }
 
-/// A step that needs the transcript fails with it: what is not on disk must not go on.
-pub(super) type Step = Result<State, TranscriptError>;
+/// A step that needs the session on disk fails with it: what is not there must not go on.
+pub(super) type Step = Result<State, SessionStoreError>;
 
 /// One run of an agent.
 pub(super) struct Run<'a> {
@@ -102,6 +104,8 @@ pub(super) struct Run<'a> {
     pub(super) conversation: Conversation,
     /// Size of the conversation as the provider last counted it, in tokens; 0 where it has not.
     pub(super) context_tokens: u64,
+    /// What is to be told of a session that goes on.
+    pub(super) past: Past,
     pub(super) task: TaskSoFar,
     /// The turn that has begun and not ended.
     pub(super) turn: Option<TurnSoFar>,
@@ -142,13 +146,14 @@ impl<'a> Run<'a> {
         reporter: &'a dyn Reporter,
         cancel: CancellationToken,
         limits: Arc<Limits>,
+        resumed: Option<Resumed>,
     ) -> Result<Self, AgentError> {
         let Agent { host, models, config, workspace, .. } = agent;
         let (tell, told) = unbounded_channel();
         let desk = Arc::new(Desk::new(tell));
         let tools = tools(agent, &desk, &limits)?;
         let mut spec = SessionSpec::new("hookhost", workspace.root());
-        spec.id.clone_from(&config.session);
+        spec.id = resumed.as_ref().map(|resumed| resumed.session.header.id.clone()).or_else(|| config.session.clone());
         spec.depth = config.depth;
         spec.interactive = config.interactive;
         spec.parent.clone_from(&config.parent);
@@ -158,16 +163,9 @@ impl<'a> Run<'a> {
         let session = Arc::new(host.open_session(spec)?);
         desk.open(Arc::clone(&session));
         let own = models.own();
-        let header = Header {
-            id: session.id().to_owned(),
-            provider: own.provider.clone(),
-            model: own.model.clone(),
-            workspace: workspace.root().to_owned(),
-        };
-        let folder = config.transcript_dir.as_deref();
-        let transcript = folder.map(|folder| TranscriptWriter::create(folder, header)).transpose()?;
-        let conversation = Conversation::new(transcript);
+        let (conversation, past) = past::open(agent, session.id(), resumed)?;
         session.set_transcript(conversation.readable());
+        session.set_turn(past.turns);
         let cancel = cancel.child_token();
         let context = ToolContext {
             workspace: Arc::new(workspace.clone()),
@@ -202,9 +200,10 @@ impl<'a> Run<'a> {
             context_tokens: 0,
             task: TaskSoFar::default(),
             turn: None,
-            turns: 0,
-            turns_begun: 0,
-            usage: TokenUsage::default(),
+            turns: past.turns,
+            turns_begun: past.turns,
+            usage: past.usage,
+            past,
             text: String::new(),
             standing: None,
             stopped: false,
@@ -212,12 +211,12 @@ impl<'a> Run<'a> {
     }
 
     /// Steps until nothing more happens.
-    pub(super) async fn finish(mut self, prompt: &str) -> RunOutcome {
-        let mut state = State::Start { prompt: prompt.to_owned() };
+    pub(super) async fn finish(mut self, prompt: Option<&str>) -> RunOutcome {
+        let mut state = State::Start { prompt: prompt.map(str::to_owned) };
         while !matches!(state, State::Done) {
             state = match self.step(state).await {
                 Ok(next) => next,
-                Err(error) => self.transcript_failed(&error),
+                Err(error) => self.not_written(&error),
             };
             for text in self.session.take_notices() {
                 self.report(&AgentEvent::Notice { text });
@@ -228,7 +227,7 @@ impl<'a> Run<'a> {
 
     async fn step(&mut self, state: State) -> Step {
         Ok(match state {
-            State::Start { prompt } => self.start(prompt).await,
+            State::Start { prompt } => return self.start(prompt).await,
             State::NextTask => self.next_task().await,
             State::Submit(task) => return self.submit(task).await,
             State::Assemble => self.assemble().await,
@@ -307,9 +306,8 @@ impl<'a> Run<'a> {
             Some(ended) => (ended.status, ended.reason.clone()),
             None => (Status::Success, None),
         };
-        if let Err(error) =
-            self.conversation.end(Ending { status: status.name().to_owned(), reason, usage: self.usage })
-        {
+        let ending = Ending { status: status.name().to_owned(), reason, turns: self.turns, usage: self.usage };
+        if let Err(error) = self.conversation.end(&ending) {
             self.standing.get_or_insert_with(|| Ended::error(error.to_string()));
         }
         let status = self.standing.as_ref().map_or(Status::Success, |ended| ended.status);
@@ -317,8 +315,9 @@ impl<'a> Run<'a> {
         State::Done
     }
 
-    /// Without a transcript the run ends as it can: nothing more is written, the plugins still hear of the end.
-    fn transcript_failed(&mut self, error: &TranscriptError) -> State {
+    /// Where the session cannot be written, the run ends as it can: nothing more is written, the plugins still hear of
+    /// the end.
+    fn not_written(&mut self, error: &SessionStoreError) -> State {
         self.conversation.abandon();
         State::Ended(Ended { stop: true, ..Ended::error(error.to_string()) })
     }

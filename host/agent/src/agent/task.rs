@@ -11,26 +11,30 @@ use serde_json::json;
 
 impl Run<'_> {
     /// Opens the session. The user's prompt is the first task; what plugins add comes behind it.
-    pub(super) async fn start(&mut self, prompt: String) -> State {
-        self.enqueue(vec![Task { prompt, title: None }]);
+    pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
+        let goes_on = prompt.is_none();
+        self.enqueue(prompt.into_iter().map(|prompt| Task { prompt, title: None }).collect());
         let added = self.unless_cancelled(self.session.session_start()).await;
         if let Err(ended) = self.resolve().await {
             self.standing.get_or_insert(ended);
-            return State::Finish;
+            return Ok(State::Finish);
         }
         self.report(&AgentEvent::SessionStarted {
             session: self.session.id().to_owned(),
             provider: self.own.provider.clone(),
             model: self.own.model.clone(),
             transcript: self.conversation.path(),
+            messages: self.past.messages,
         });
         if let Some(text) = self.agent.models.notice(&self.own) {
             self.report(&AgentEvent::Notice { text });
         }
+        self.tell_context();
+        self.tell_past()?;
         if let Some(settled) = added {
             self.enqueue(settled.outcome);
         }
-        State::NextTask
+        Ok(if goes_on { State::Assemble } else { State::NextTask })
     }
 
     /// Settles which model the session uses.

@@ -6,8 +6,8 @@ use super::desk::{Became, Told};
 use super::dispatcher::Dispatcher;
 use super::state::{Ended, Run, State, Step};
 use crate::message::{Message, ToolUse};
+use crate::session_store::SessionStoreError;
 use crate::tool::{ToolContext, ToolError};
-use crate::transcript::TranscriptError;
 use hookhost::contract::{ResultSource, ToolCall, ToolOrigin, ToolResult};
 use hookhost::event::EventKind;
 use hookhost::session::TransformOutcome;
@@ -128,7 +128,7 @@ impl Run<'_> {
     }
 
     /// Gives the model the result of a call, where there is one; how the task ends, if that is the end of it.
-    async fn answer(&mut self, calls: &mut Calls, place: usize) -> Result<Option<Ended>, TranscriptError> {
+    async fn answer(&mut self, calls: &mut Calls, place: usize) -> Result<Option<Ended>, SessionStoreError> {
         let call = calls.uses[place].clone();
         match std::mem::replace(&mut calls.became[place], Became::Answered) {
             Became::Malformed => {
@@ -197,7 +197,7 @@ impl Run<'_> {
         asked: &ToolCall,
         result: ToolResult,
         source: ResultSource,
-    ) -> Result<Option<Ended>, TranscriptError> {
+    ) -> Result<Option<Ended>, SessionStoreError> {
         let Some(settled) = self.unless_cancelled(self.session.after_tool_call(asked, result, source)).await else {
             let ended = self.interrupted();
             self.write(call, format!("aborted: {}", ended.reason.as_deref().unwrap_or_default()), true)?;
@@ -222,7 +222,7 @@ impl Run<'_> {
     }
 
     /// The result of a call, for the model.
-    fn write(&mut self, call: &ToolUse, text: String, is_error: bool) -> Result<(), TranscriptError> {
+    fn write(&mut self, call: &ToolUse, text: String, is_error: bool) -> Result<(), SessionStoreError> {
         let (id, name) = (call.id.clone(), call.name.clone());
         self.conversation.push(Message::Tool {
             call_id: id.clone(),

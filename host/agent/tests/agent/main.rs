@@ -15,6 +15,7 @@ mod plans;
 mod providers;
 mod running;
 mod served;
+mod sessions;
 mod streaming;
 mod subagents;
 mod tasks;

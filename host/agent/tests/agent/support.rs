@@ -9,8 +9,8 @@ use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Recorded, RunOutcome};
 use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
 use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request, RetryPolicy};
+use hookhost_agent::session_store::StoredSession;
 use hookhost_agent::tool::{Tool, Toolbox};
-use hookhost_agent::transcript::StoredSession;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ impl Provider for Fake {
 
 /// An agent that has not run yet.
 pub(crate) struct Harness {
-    /// Holds the workspace and the transcripts until the test has ended.
+    /// Holds the workspace and the sessions until the test has ended.
     _folder: TempDir,
     pub(crate) fake: Arc<Fake>,
     pub(crate) provider: Arc<dyn Provider>,
@@ -208,7 +208,7 @@ impl Harness {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let mut config = AgentConfig::new(folder.path().join("work"), "model-1");
-        config.transcript_dir = Some(folder.path().join("sessions"));
+        config.sessions_dir = Some(folder.path().join("sessions"));
         let wait = Duration::from_millis(1);
         config.retry = RetryPolicy { retries: 2, first_wait: wait, longest_wait: wait };
         let fake = Fake::new("fake", answers);
@@ -255,17 +255,17 @@ impl Harness {
     }
 }
 
-/// The session on disk, whole: no cut line, an end, and one result for each call, before the next answer.
+/// The session on disk, whole: every message, an end, and one result for each call, before the next answer.
 pub(crate) fn stored(outcome: &RunOutcome) -> Vec<Message> {
     let stored = StoredSession::read(outcome.transcript.as_ref().unwrap()).unwrap();
-    assert_eq!(stored.cut_bytes, 0);
+    assert!(stored.damaged.is_empty() && stored.missing.is_empty(), "{stored:?}");
     let ending = stored.ending.unwrap();
     assert_eq!(
         (ending.status.as_str(), &ending.reason, ending.usage),
         (outcome.status.name(), &outcome.reason, outcome.usage)
     );
     let mut open: Vec<String> = Vec::new();
-    for message in &stored.messages {
+    for message in &stored.conversation {
         match message {
             Message::Tool { call_id, .. } => {
                 let place = open.iter().position(|id| id == call_id);
@@ -279,7 +279,7 @@ pub(crate) fn stored(outcome: &RunOutcome) -> Vec<Message> {
         }
     }
     assert!(open.is_empty(), "calls without a result: {open:?}");
-    stored.messages
+    stored.conversation
 }
 
 /// The results in a conversation: text and whether it is an error.

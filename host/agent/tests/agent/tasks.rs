@@ -160,10 +160,10 @@ async fn every_run_ends_with_session_end_and_its_totals() {
 }
 
 #[tokio::test]
-async fn a_transcript_that_cannot_be_created_is_an_error_before_anything_runs() {
+async fn a_session_that_cannot_be_kept_is_an_error_before_anything_runs() {
     let mut harness = Harness::bare([says("never")]).await;
     std::fs::write(harness.path("file"), "").unwrap();
-    harness.config.transcript_dir = Some(harness.path("file"));
+    harness.config.sessions_dir = Some(harness.path("file"));
     let agent = hookhost_agent::agent::Agent::builder(
         harness.host.clone(),
         harness.provider.clone(),
@@ -171,6 +171,6 @@ async fn a_transcript_that_cannot_be_created_is_an_error_before_anything_runs() 
         harness.config.clone(),
     );
     let error = agent.build().unwrap().run("x", &harness.recorded, &harness.cancel).await.unwrap_err();
-    assert!(error.to_string().starts_with("the transcript "), "{error}");
+    assert!(error.to_string().starts_with("the session "), "{error}");
     assert!(harness.fake.requests().is_empty() && harness.events().is_empty());
 }

@@ -1,8 +1,10 @@
 //! The command line. Each flag is documented where it is defined; `docs/cli.md` is the same for reading.
 
 mod log;
+mod session;
 
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
+pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
 
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -21,6 +23,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Session(SessionArgs),
     Allow(AllowArgs),
     Trust(TrustArgs),
     Inspect(InspectArgs),
@@ -66,7 +69,8 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   hookhost run \"Fix the failing test\"
   hookhost run --provider local --model qwen3 --workspace ~/src/app < task.txt
-  hookhost run --plugin plugins/path_guard.wasm --json \"Tidy up the docs\" | jq -c .";
+  hookhost run --plugin plugins/path_guard.wasm --json \"Tidy up the docs\" | jq -c .
+  hookhost run --session 0199 \"And now the tests\"";
 
 /// Run an agent on a folder; plugins hear every step of it
 #[derive(Debug, Args)]
@@ -75,6 +79,17 @@ pub(crate) struct RunArgs {
     /// What the agent is to do [default: read from the standard input, where that is not a terminal]
     pub(crate) prompt: Option<String>,
 
+    /// Goes on with this session, whose conversation the model then has; the beginning of its id will do
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+/// How an agent runs.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
@@ -91,7 +106,7 @@ pub(crate) struct RunArgs {
     pub(crate) script: Option<PathBuf>,
 
     /// The folder that the agent works on, and in which the project's configuration is looked for [default: the working
-    /// directory]
+    /// directory; of a session that goes on, its own]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 

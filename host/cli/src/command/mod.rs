@@ -8,9 +8,10 @@ mod hooks;
 mod inspect;
 mod replay;
 mod run;
+mod session;
 mod trust;
 
-use crate::args::Command;
+use crate::args::{Command, SessionCommand};
 use crate::exit::{Exit, Stop};
 use std::future::Future;
 use tokio::runtime::Builder;
@@ -18,6 +19,12 @@ use tokio::runtime::Builder;
 pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
     match command {
         Command::Run(args) => wait_for(run::run(&args)),
+        Command::Session(args) => match args.command {
+            SessionCommand::List(args) => session::list(&args),
+            SessionCommand::Show(args) => session::show(&args),
+            SessionCommand::Resume(args) => wait_for(run::resume(&args)),
+            SessionCommand::Remove(args) => session::remove(&args),
+        },
         Command::Allow(args) => wait_for(allow::run(&args)),
         Command::Trust(args) => trust::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),

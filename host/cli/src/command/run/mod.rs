@@ -3,8 +3,9 @@
 mod report;
 mod watching;
 
-use crate::args::RunArgs;
+use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::audit_log;
+use crate::command::session;
 use crate::configuration;
 use crate::exit::{Exit, Stop};
 use crate::interrupt;
@@ -14,8 +15,10 @@ use crate::terminal_approver;
 use anyhow::anyhow;
 use hookhost::Config;
 use hookhost::session::Cause;
-use hookhost_agent::agent::{Agent, Reporter, RunOutcome, Status};
+use hookhost_agent::agent::{Agent, AgentError, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
+use hookhost_agent::context::{Context, Sources};
+use hookhost_agent::session_store::Header;
 use hookhost_agent::tool::Toolbox;
 use report::{ForPeople, ForPrograms};
 use serde_json::json;
@@ -25,10 +28,22 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let workspace = workspace(args)?;
+    let session = args.session.as_deref().map(session::find).transpose()?;
+    let prompt = prompt(args.prompt.as_ref())?;
+    start(session, Some(prompt), &args.options).await
+}
+
+/// Goes on with a session; without a prompt, with what it was interrupted in.
+pub(crate) async fn resume(args: &ResumeArgs) -> Result<Exit, Stop> {
+    let session = session::find(&args.id)?;
+    let prompt = args.prompt.as_ref().map(|text| prompt(Some(text))).transpose()?;
+    start(Some(session), prompt, &args.options).await
+}
+
+async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOptions) -> Result<Exit, Stop> {
+    let workspace = workspace(args, session.as_ref())?;
     let config = loading::config(&args.configuration, &workspace)?;
     let section = configuration::agent(&config)?;
-    let prompt = prompt(args)?;
     let approver = terminal_approver::of(&args.approve);
     let interactive = approver.is_some();
     let host = loading::recording_host(config.clone(), approver).await?;
@@ -43,9 +58,12 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
         None => Arc::new(ForPrograms),
     };
     let watching = watching::watch(host.clone(), &args.configuration, &workspace, config, Arc::clone(&reporter));
-    let outcome = agent.run(&prompt, &*reporter, &cancel).await.map_err(anyhow::Error::new);
+    let outcome = match (&session, &prompt) {
+        (Some(session), prompt) => agent.resume(&session.id, prompt.as_deref(), &*reporter, &cancel).await,
+        (None, prompt) => agent.run(prompt.as_deref().unwrap_or_default(), &*reporter, &cancel).await,
+    };
     drop(watching);
-    let ended = outcome.map_err(Stop::from).and_then(|outcome| {
+    let ended = outcome.map_err(stopped).and_then(|outcome| {
         let exit = exit(&outcome);
         match &people {
             Some(people) => people.finish(&outcome),
@@ -56,8 +74,29 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
     audit_log::finish(&host, ended).await
 }
 
-fn workspace(args: &RunArgs) -> Result<PathBuf, Stop> {
-    let Some(folder) = &args.workspace else { return configuration::cwd() };
+/// Why a run did not begin.
+fn stopped(error: AgentError) -> Stop {
+    match error {
+        AgentError::Store(error) => session::stop(error),
+        AgentError::NoPrompt { ref id } => {
+            let advice = format!("hookhost session resume {id} \"…\"");
+            Stop::new(Exit::Usage, error).advise(advice)
+        }
+        other => anyhow::Error::new(other).into(),
+    }
+}
+
+fn workspace(args: &RunOptions, session: Option<&Header>) -> Result<PathBuf, Stop> {
+    let folder = match (&args.workspace, session) {
+        (Some(folder), _) => folder,
+        (None, Some(session)) if session.workspace.is_dir() => &session.workspace,
+        (None, Some(session)) => {
+            let workspace = session.workspace.display();
+            return Err(Stop::usage(format!("the session was in {workspace}, which is not there any more"))
+                .advise(output::this_command_and("--workspace FOLDER")));
+        }
+        (None, None) => return configuration::cwd(),
+    };
     let shown = folder.display();
     let wrong = |why: &dyn std::fmt::Display| Stop::usage(format!("the workspace {shown} cannot be worked on: {why}"));
     let workspace = folder.canonicalize().map_err(|error| wrong(&error))?;
@@ -65,8 +104,8 @@ fn workspace(args: &RunArgs) -> Result<PathBuf, Stop> {
 }
 
 /// The prompt, from the command line or the standard input.
-fn prompt(args: &RunArgs) -> Result<String, Stop> {
-    let prompt = match &args.prompt {
+fn prompt(given: Option<&String>) -> Result<String, Stop> {
+    let prompt = match given {
         Some(prompt) => prompt.clone(),
         None if std::io::stdin().is_terminal() => {
             return Err(
@@ -87,7 +126,7 @@ fn prompt(args: &RunArgs) -> Result<String, Stop> {
     Ok(prompt)
 }
 
-fn choose(section: &AgentSection, args: &RunArgs) -> Result<Chosen, Stop> {
+fn choose(section: &AgentSection, args: &RunOptions) -> Result<Chosen, Stop> {
     let overrides =
         Overrides { provider: args.provider.clone(), model: args.model.clone(), script: args.script.clone() };
     section.choose(&overrides).map_err(|error| match error {
@@ -111,7 +150,10 @@ fn agent(
     let mut settings = section.agent_config(workspace, &model);
     settings.stream_unfinalised = config.settings().stream_unfinalised;
     settings.interactive = interactive;
-    settings.transcript_dir = Some(configuration::places()?.state.join("sessions"));
+    settings.sessions_dir = Some(session::folder()?);
+    let places = configuration::places()?;
+    settings.context =
+        Context::gather(&Sources { workspace: workspace.to_owned(), config: Some(places.config), home: places.home });
     let tools = Toolbox::builtin().map_err(anyhow::Error::new)?;
     let mut builder = Agent::builder(host, provider, tools, settings);
     for (provider, models) in others {

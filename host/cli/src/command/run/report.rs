@@ -11,6 +11,7 @@ use hookhost_agent::agent::{AgentEvent, Refused, Reporter, RunOutcome};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Most lines of a tool's result that are shown.
@@ -103,6 +104,7 @@ impl Shown {
                 format!("{DIM}session {session}: {model} of {provider}{DIM:#}\n")
             }
             AgentEvent::Notice { text } => notice(text),
+            AgentEvent::ContextGathered { instructions, skills } => context(instructions, skills),
             AgentEvent::TaskStarted { prompt, title } => self.task(prompt, title.as_deref()),
             AgentEvent::TaskEnded { reason, .. } => {
                 self.ended.clone_from(reason);
@@ -214,6 +216,16 @@ fn plan(title: &str, tasks: &[String]) -> String {
         let _ = writeln!(shown, "  {DIM}{}. {}{DIM:#}", place + 1, cut(&one_line(task), SHOWN));
     }
     shown
+}
+
+/// What the model is told beside the system prompt.
+fn context(instructions: &[PathBuf], skills: &[String]) -> String {
+    let files: Vec<_> = instructions.iter().map(|file| one_line(&file.to_string_lossy())).collect();
+    let row = |what: &str, names: &[String]| match names {
+        [] => String::new(),
+        names => format!("{DIM}{what}: {}{DIM:#}\n", names.join(", ")),
+    };
+    row("instructions", &files) + &row("skills", skills)
 }
 
 /// Something that the user should know.

@@ -1,0 +1,91 @@
+//! Text files that others wrote: bounded, regular, and within a folder where they must be.
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The beginning of a text file, and how large the whole is, in bytes.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) text: String,
+    pub(super) size: u64,
+}
+
+/// A folder that nothing which is read through it leads out of.
+#[derive(Debug)]
+pub(super) struct Within {
+    root: PathBuf,
+    dir: Dir,
+}
+
+impl Within {
+    pub(super) fn open(root: &Path) -> Option<Self> {
+        let dir = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
+        Some(Self { root: root.to_owned(), dir })
+    }
+
+    /// At most `limit` bytes of a file; `None` where there is none. Else why it cannot be read.
+    pub(super) fn text(&self, path: &Path, limit: u64) -> Option<Result<Text, String>> {
+        match self.read(path, limit) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+            // cap-std's own error has no number of the system's.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none() => {
+                Some(Err(format!("a symbolic link leads out of {}", self.root.display())))
+            }
+            read => Some(read.map_err(|error| error.to_string())),
+        }
+    }
+
+    fn read(&self, path: &Path, limit: u64) -> io::Result<Text> {
+        // Never wait, not even for the writer of a pipe.
+        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+        let file = self.dir.open_with(path, OpenOptions::new().read(true).custom_flags(nonblocking))?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes)?;
+        let whole = metadata.len().max(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            // The limit may lie within a character.
+            Err(error) if error.utf8_error().error_len().is_none() && whole > limit => {
+                let end = error.utf8_error().valid_up_to();
+                let mut bytes = error.into_bytes();
+                bytes.truncate(end);
+                String::from_utf8(bytes).map_err(io::Error::other)?
+            }
+            Err(_) => return Err(io::Error::other("it is no UTF-8 text")),
+        };
+        Ok(Text { text, size: whole })
+    }
+
+    /// The names in a folder, in order; none where there is no such folder.
+    pub(super) fn names(&self, path: &Path, most: usize) -> Vec<String> {
+        let Ok(entries) = self.dir.read_dir(path) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.take(most).collect();
+        names.sort();
+        names
+    }
+}
+
+/// At most `limit` bytes of a file of the user's own, whose links are followed.
+pub(super) fn own_text(path: &Path, limit: u64) -> Option<Result<Text, String>> {
+    let path = match path.canonicalize() {
+        Ok(path) => path,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return None,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    Within::open(path.parent()?)?.text(Path::new(path.file_name()?), limit)
+}
+
+/// The names in a folder of the user's own, in order.
+pub(super) fn own_names(path: &Path, most: usize) -> Vec<String> {
+    path.canonicalize()
+        .ok()
+        .and_then(|path| Within::open(&path))
+        .map_or_else(Vec::new, |dir| dir.names(Path::new("."), most))
+}

@@ -1,0 +1,105 @@
+//! What the model is told beside the system prompt: instructions from `AGENTS.md` and prompt fragments, and the catalogue
+//! of skills, whose text it asks for with the tool `skill`.
+//!
+//! All of it is text for the model, also from a repository that somebody else wrote: nothing of it is run, and no rule is
+//! read from it. What a project brings is read within the project: a symbolic link that leads out of it is not followed.
+//! Every bound that cuts something, and every file that cannot be used, is told once.
+
+mod files;
+mod instructions;
+mod skill_tool;
+mod skills;
+
+pub use instructions::Instructions;
+pub use skill_tool::SkillTool;
+pub use skills::Skill;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Where the files are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// The project that the agent works on.
+    pub workspace: PathBuf,
+    /// The user's folder with `AGENTS.md`, `prompts/` and `skills/`.
+    pub config: Option<PathBuf>,
+    /// The user's home, with `.agents/skills/` and `.claude/skills/`.
+    pub home: Option<PathBuf>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// Instructions, outermost first: the user's, then the project's from the repository's root down to the workspace.
+    pub instructions: Vec<Instructions>,
+    /// Skills, by name.
+    pub skills: Vec<Skill>,
+    /// A sentence for each thing that could not be taken as it is.
+    pub notices: Vec<String>,
+}
+
+impl Context {
+    /// Reads the files as they are now.
+    #[must_use]
+    pub fn gather(sources: &Sources) -> Self {
+        let mut notices = Vec::new();
+        let project = Project::of(&sources.workspace);
+        let instructions = instructions::gather(sources, &project, &mut notices);
+        let skills = skills::gather(sources, &project, &mut notices);
+        Self { instructions, skills, notices }
+    }
+
+    /// The system prompt with all of it behind.
+    #[must_use]
+    pub fn extend(&self, system_prompt: &str) -> String {
+        let mut prompt = system_prompt.to_owned();
+        if !self.instructions.is_empty() {
+            prompt.push_str(
+                "\n\nWhat follows are instructions of the user and of the project that you work on. Where they differ, the \
+                 later ones count. They are guidance: they cannot allow what a policy refuses.",
+            );
+        }
+        for Instructions { path, text } in &self.instructions {
+            let _ = write!(
+                prompt,
+                "\n\n<instructions from=\"{}\">\n{}\n</instructions>",
+                path.display(),
+                text.trim_end_matches('\n')
+            );
+        }
+        if !self.skills.is_empty() {
+            prompt.push_str(
+                "\n\nSkills hold instructions for tasks of a kind. Before you begin with a task that one of these fits, read \
+                 it with the tool `skill`:",
+            );
+        }
+        for Skill { name, description, .. } in &self.skills {
+            let _ = write!(prompt, "\n- {name}: {description}");
+        }
+        prompt
+    }
+}
+
+/// The project: its repository, as far as there is one around the workspace.
+#[derive(Debug)]
+struct Project {
+    /// The repository's root; the workspace where there is none.
+    root: PathBuf,
+    /// From the root to the workspace, relative to the root.
+    folders: Vec<PathBuf>,
+}
+
+impl Project {
+    fn of(workspace: &Path) -> Self {
+        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let root = workspace.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&workspace).to_owned();
+        let within = workspace.ancestors().map_while(|folder| folder.strip_prefix(&root).ok());
+        let mut folders: Vec<PathBuf> = within.map(Path::to_owned).collect();
+        folders.reverse();
+        Self { root, folders }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! `skill`: the text of a skill, on demand.
+
+use super::Skill;
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Gives the model the text of a skill. A call like any other: plugins are asked about it before.
+#[derive(Clone, Debug)]
+pub struct SkillTool {
+    skills: Arc<[Skill]>,
+}
+
+impl SkillTool {
+    /// The tool's name.
+    pub const NAME: &'static str = "skill";
+
+    /// A tool that knows these skills.
+    #[must_use]
+    pub fn new(skills: impl Into<Arc<[Skill]>>) -> Self {
+        Self { skills: skills.into() }
+    }
+}
+
+#[async_trait]
+impl Tool for SkillTool {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Reads a skill: the instructions for tasks of a kind."
+    }
+
+    fn input_schema(&self) -> Value {
+        let names: Vec<&str> = self.skills.iter().map(|skill| skill.name.as_str()).collect();
+        json!({
+            "type": "object",
+            "properties": { "name": { "type": "string", "enum": names, "description": "The skill's name" } },
+            "required": ["name"],
+            "additionalProperties": false,
+        })
+    }
+
+    async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let name = arguments["name"].as_str().unwrap_or_default();
+        let Some(skill) = self.skills.iter().find(|skill| skill.name == name) else {
+            let problems = format!("there is no skill `{name}`");
+            return Err(ToolError::Arguments { tool: Self::NAME.into(), problems });
+        };
+        let mut text = skill.text.clone();
+        if let Some(folder) = skill.path.parent().filter(|_| !skill.files.is_empty()) {
+            let _ = write!(text, "\n\n[beside it in {}: {}]", folder.display(), skill.files.join(", "));
+        }
+        Ok(ToolOutput::success(text))
+    }
+}

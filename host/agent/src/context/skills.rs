@@ -1,0 +1,161 @@
+//! Skills: folders with a `SKILL.md`, whose front matter says what they are for: <https://agentskills.io/specification>.
+
+use super::files::{Text, Within, own_names, own_text};
+use super::{Project, Sources};
+use saphyr_parser::{Event, Parser};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "SKILL.md";
+/// Most bytes of a skill's file.
+pub(super) const FILE_LIMIT: u64 = 64 * 1024;
+/// Most characters of a description, as the specification has it.
+const DESCRIPTION: usize = 1024;
+/// Most characters of a name, as the specification has it.
+const NAME: usize = 64;
+/// Most skills.
+const SKILLS: usize = 100;
+/// Most folders that are looked at in one place.
+const FOLDERS: usize = 500;
+/// Most further files of a skill that are told.
+const FILES: usize = 50;
+
+/// One skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skill {
+    /// What the model calls it.
+    pub name: String,
+    /// What it is for, on one line.
+    pub description: String,
+    /// Its `SKILL.md`.
+    pub path: PathBuf,
+    /// The text behind the front matter.
+    pub text: String,
+    /// The names of what stands beside it.
+    pub files: Vec<String>,
+}
+
+/// Skills by name. Of two of one name the user's own counts before a project's, and an inner one of the project before an
+/// outer one: a repository takes the place of nothing that the user has.
+pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
+    let mut gathered = Gathered { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
+    let config = sources.config.iter().map(|config| config.join("skills"));
+    let home = sources.home.iter().flat_map(|home| PLACES.map(|place| home.join(place)));
+    for folder in config.chain(home) {
+        for name in own_names(&folder, FOLDERS) {
+            let skill = folder.join(name);
+            gathered.add(&skill, own_text(&skill.join(FILE), FILE_LIMIT), || own_names(&skill, FILES + 1));
+        }
+    }
+    if let Some(within) = Within::open(&project.root) {
+        for folder in project.folders.iter().rev().flat_map(|folder| PLACES.map(|place| folder.join(place))) {
+            for name in within.names(&folder, FOLDERS) {
+                let skill = folder.join(name);
+                let text = within.text(&skill.join(FILE), FILE_LIMIT);
+                gathered.add(&project.root.join(&skill), text, || within.names(&skill, FILES + 1));
+            }
+        }
+    }
+    let Gathered { mut skills, left_out, .. } = gathered;
+    if left_out > 0 {
+        notices.push(format!("the model is told of {SKILLS} skills at most: {left_out} were left out"));
+    }
+    skills.sort_by(|a, b| a.name.cmp(&b.name));
+    skills
+}
+
+/// The places that agents look for skills in.
+const PLACES: [&str; 2] = [".agents/skills", ".claude/skills"];
+
+struct Gathered<'a> {
+    skills: Vec<Skill>,
+    /// Each is one skill, however many links lead to it.
+    files: HashSet<PathBuf>,
+    notices: &'a mut Vec<String>,
+    left_out: usize,
+}
+
+impl Gathered<'_> {
+    fn add(&mut self, folder: &Path, read: Option<Result<Text, String>>, beside: impl Fn() -> Vec<String>) {
+        let Some(read) = read else { return };
+        let path = folder.join(FILE);
+        if !self.files.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+            return;
+        }
+        let (name, description, text) = match read.and_then(|text| parse(&text)) {
+            Ok(parsed) => parsed,
+            Err(reason) => {
+                self.notices.push(format!("{} is no skill: {reason}", path.display()));
+                return;
+            }
+        };
+        if let Some(other) = self.skills.iter().find(|skill| skill.name == name) {
+            let (path, other) = (path.display(), other.path.display());
+            self.notices.push(format!("{path} is left out: there is another skill named {name}, {other}"));
+            return;
+        }
+        if self.skills.len() >= SKILLS {
+            self.left_out += 1;
+            return;
+        }
+        let mut files = beside();
+        files.retain(|file| file != FILE);
+        files.truncate(FILES);
+        self.skills.push(Skill { name, description, path, text, files });
+    }
+}
+
+/// Name, description and text of a skill; else why it is none.
+fn parse(Text { text, size }: &Text) -> Result<(String, String, String), String> {
+    if *size > FILE_LIMIT {
+        return Err(format!("it has {size} bytes, and a skill at most {} KiB", FILE_LIMIT / 1024));
+    }
+    let text = text.replace("\r\n", "\n");
+    let lacks = "it has no front matter with `name` and `description` between two lines `---`";
+    let rest = text.strip_prefix('\u{feff}').unwrap_or(&text).strip_prefix("---\n").ok_or(lacks)?;
+    let (front, body) = match rest.split_once("\n---\n") {
+        Some(parts) => parts,
+        None => (rest.strip_suffix("\n---").ok_or(lacks)?, ""),
+    };
+    let fields = fields(front)?;
+    let field = |key: &str| fields.iter().find(|(known, _)| known == key).map(|(_, value)| value.trim());
+    let name = field("name").ok_or("its front matter has no `name`")?;
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    if name.is_empty() || name.len() > NAME || !name.chars().all(plain) {
+        return Err(format!("its name must have 1 to {NAME} of a–z, 0–9 and `-`"));
+    }
+    let description =
+        field("description").filter(|text| !text.is_empty()).ok_or("its front matter has no `description`")?;
+    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    if description.chars().count() > DESCRIPTION {
+        return Err(format!("its description has more than {DESCRIPTION} characters"));
+    }
+    Ok((name.to_owned(), description, body.trim_matches('\n').to_owned()))
+}
+
+/// The top-level keys of a YAML mapping whose values are scalars.
+fn fields(yaml: &str) -> Result<Vec<(String, String)>, String> {
+    let mut fields = Vec::new();
+    let mut depth = 0_usize;
+    let mut key: Option<String> = None;
+    for event in Parser::new_from_str(yaml) {
+        let (event, _) = event.map_err(|error| format!("its front matter is no YAML: {error}"))?;
+        match event {
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                // A key whose value is not a scalar.
+                if depth == 1 {
+                    key = None;
+                }
+                depth += 1;
+            }
+            Event::MappingEnd | Event::SequenceEnd => depth = depth.saturating_sub(1),
+            Event::Scalar(value, ..) if depth == 1 => match key.take() {
+                None => key = Some(value.into_owned()),
+                Some(key) => fields.push((key, value.into_owned())),
+            },
+            Event::Alias(_) if depth == 1 => key = None,
+            _ => {}
+        }
+    }
+    Ok(fields)
+}

@@ -1,0 +1,70 @@
+//! Why a session cannot be kept, found or gone on with.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a session cannot be kept, found or gone on with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionStoreError {
+    /// The session's id cannot be a folder's name.
+    #[error("the session id `{}` cannot name a folder: use letters, digits, `-`, `_` and `.`, at most 128", .id.escape_debug())]
+    Id {
+        /// The id.
+        id: String,
+    },
+    /// There is none.
+    #[error("there is no session `{}` in {}", .id.escape_debug(), .folder.display())]
+    NotFound {
+        /// The id, or the beginning of one.
+        id: String,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// The beginning of more than one id.
+    #[error("more than one session begins with `{prefix}`: {}; give more of its id", .ids.join(", "))]
+    Ambiguous {
+        /// The beginning.
+        prefix: String,
+        /// Some of the sessions.
+        ids: Vec<String>,
+    },
+    /// Another process writes it.
+    #[error("the session {id} is in use by another process: wait until that has ended, or end it")]
+    InUse {
+        /// The session.
+        id: String,
+    },
+    /// Another program, which takes no lock, has written a message in between.
+    #[error("another program has written to the session at the same time: {} is there already; go on with it anew", .path.display())]
+    Overtaken {
+        /// The message's file.
+        path: PathBuf,
+    },
+    /// A message's file is none, or no longer.
+    #[error("{}: {reason}; mend the file, or remove it and go on without it", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The system says no.
+    #[error("the session {} cannot be {doing}: {source}", .path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// "created", "written", "read", "removed".
+        doing: &'static str,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl SessionStoreError {
+    pub(super) fn io(path: impl Into<PathBuf>, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, doing, source }
+    }
+}

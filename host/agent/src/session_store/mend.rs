@@ -1,0 +1,87 @@
+//! Makes a conversation valid for every provider, whatever its files lack: each call has one result before the next
+//! message, and each result a call.
+
+use crate::message::{Message, ToolUse};
+
+/// What the model is told of a call of which nobody knows how it went.
+pub const INTERRUPTED: &str =
+    "interrupted: the session ended before this call had its result; it may have been carried out, in part or in whole";
+
+/// The conversation, and a sentence for each thing that was left out of it or added to it. The calls of the last answer
+/// may still be without results: whoever goes on gives and stores these.
+pub(super) fn mend(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
+    let mut mended: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut notices = Vec::new();
+    let mut open: Vec<ToolUse> = Vec::new();
+    for message in messages {
+        match &message {
+            Message::Tool { call_id, name, .. } => {
+                let Some(place) = open.iter().position(|call| call.id == *call_id) else {
+                    notices.push(format!(
+                        "the session has a result of {}, call `{}`, that answers no call: it is left out",
+                        name.escape_debug(),
+                        call_id.escape_debug()
+                    ));
+                    continue;
+                };
+                open.remove(place);
+            }
+            Message::User { .. } | Message::Assistant { .. } => {
+                for ToolUse { id, name, .. } in open.drain(..) {
+                    notices.push(format!(
+                        "the session has no result of {}, call `{}`: the model is told that it was interrupted",
+                        name.escape_debug(),
+                        id.escape_debug()
+                    ));
+                    let text = INTERRUPTED.to_owned();
+                    mended.push(Message::Tool { call_id: id, name, text, is_error: true });
+                }
+            }
+        }
+        if let Message::Assistant { tool_calls, .. } = &message {
+            open.clone_from(tool_calls);
+        }
+        mended.push(message);
+    }
+    (mended, notices)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn calls<const N: usize>(ids: [&str; N]) -> Message {
+        let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
+        Message::Assistant { text: String::new(), tool_calls: ids.map(call).to_vec() }
+    }
+
+    fn result(id: &str) -> Message {
+        Message::Tool { call_id: id.into(), name: "bash".into(), text: "ok".into(), is_error: false }
+    }
+
+    fn user() -> Message {
+        Message::User { text: "go on".into() }
+    }
+
+    #[test]
+    fn a_whole_conversation_is_left_as_it_is() {
+        let whole = vec![user(), calls(["a", "b"]), result("b"), result("a"), calls([]), user()];
+        assert_eq!(mend(whole.clone()), (whole, Vec::new()));
+    }
+
+    #[test]
+    fn a_call_in_the_middle_gets_a_result_and_a_result_without_a_call_is_left_out() {
+        let (mended, notices) = mend(vec![user(), calls(["a", "b"]), result("a"), result("a"), result("x"), user()]);
+        let interrupted =
+            Message::Tool { call_id: "b".into(), name: "bash".into(), text: INTERRUPTED.into(), is_error: true };
+        assert_eq!(mended, [user(), calls(["a", "b"]), result("a"), interrupted, user()]);
+        assert_eq!(notices.len(), 3, "{notices:?}");
+    }
+
+    #[test]
+    fn the_calls_of_the_last_answer_stay_open() {
+        let (mended, notices) = mend(vec![user(), calls(["a", "b"]), result("a")]);
+        assert_eq!((mended.len(), notices.len()), (3, 0));
+    }
+}

@@ -1,0 +1,223 @@
+//! Sessions on disk, a folder each, as they happen: one Markdown file a message, each whole and synced before the run goes
+//! on. People read them, and so does the program whose layout it is (docs/decisions/sessions.md).
+//!
+//! ```text
+//! <id>/session.conf                   what the session is, and how it ended
+//! <id>/messages/0001-user.md          front matter and text
+//! <id>/messages/0002-assistant.md     text and fenced tool calls
+//! <id>/messages/0003-tool_result.md
+//! ```
+//!
+//! A process that is killed at any time leaves a session that can be read and gone on with. Only one process at a time
+//! writes to one, held by a lock that ends with it.
+
+mod body;
+mod error;
+mod fields;
+mod mend;
+mod message_file;
+mod metadata;
+mod reader;
+mod timestamp;
+mod writer;
+
+pub use error::SessionStoreError;
+pub use mend::INTERRUPTED;
+pub use message_file::StoredMessage;
+pub use reader::{Damage, StoredSession, Summary};
+pub use writer::SessionWriter;
+
+use crate::message::TokenUsage;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Most ids that are told where several sessions are meant.
+const AMBIGUOUS: usize = 5;
+
+/// What a session is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The session's id, also the folder's name.
+    pub id: String,
+    /// The provider's name as configured.
+    pub provider: String,
+    /// The model's name as configured.
+    pub model: String,
+    /// Root of the project that the agent works on.
+    pub workspace: PathBuf,
+    /// The session that started this one.
+    pub parent: Option<String>,
+}
+
+/// Where an answer came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// The provider's name as configured.
+    pub provider: String,
+    /// The model's name as configured.
+    pub model: String,
+    /// Why it ended: `end`, `tool_calls`, `length`, or another word.
+    pub stop: String,
+    /// What it used.
+    pub usage: TokenUsage,
+}
+
+/// How a session ended. One that was killed has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// `success`, `rejected`, `max-turns`, `error` or `cancelled`.
+    pub status: String,
+    /// Why, where it is no success.
+    pub reason: Option<String>,
+    /// Model calls of the session.
+    pub turns: u32,
+    /// What the session used.
+    pub usage: TokenUsage,
+}
+
+/// A session that goes on, locked against other processes.
+#[derive(Debug)]
+pub struct Resumed {
+    /// Writes what follows.
+    pub writer: SessionWriter,
+    /// What it is so far. Its messages are valid for any provider, but for the calls of the last answer, which may be
+    /// without results.
+    pub session: StoredSession,
+    /// A sentence for each thing that its files lacked.
+    pub notices: Vec<String>,
+}
+
+/// The folder in which sessions are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionStore {
+    folder: PathBuf,
+}
+
+impl SessionStore {
+    /// Sessions in `folder`, which is made when the first one is.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Begins a session. Only the user can read it: it holds whatever the tools saw.
+    ///
+    /// # Errors
+    /// If the id cannot name a folder, there is one already, or it cannot be written.
+    pub fn create(&self, header: &Header) -> Result<SessionWriter, SessionStoreError> {
+        SessionWriter::create(&self.folder, header)
+    }
+
+    /// Goes on with a session.
+    ///
+    /// # Errors
+    /// If there is none of this id, another process writes it, a message of it is damaged, or it cannot be read.
+    pub fn resume(&self, id: &str) -> Result<Resumed, SessionStoreError> {
+        let writer = SessionWriter::resume(&self.existing(id)?, id)?;
+        // Behind the lock: nobody adds to it meanwhile.
+        let mut session = self.read(id)?;
+        if let Some(Damage { path, reason }) = session.damaged.first().cloned() {
+            return Err(SessionStoreError::Damaged { path, reason });
+        }
+        let mut notices: Vec<String> = session.missing.iter().map(|number| missing(id, *number)).collect();
+        let messages = session.messages.iter().map(|stored| stored.message.clone()).collect();
+        let (messages, mended) = mend::mend(messages);
+        notices.extend(mended);
+        session.conversation = messages;
+        Ok(Resumed { writer, session, notices })
+    }
+
+    /// Reads a session, also one that another process writes.
+    ///
+    /// # Errors
+    /// If there is none of this id, or it cannot be read. What is wrong with single messages is told beside the others.
+    pub fn read(&self, id: &str) -> Result<StoredSession, SessionStoreError> {
+        StoredSession::read(&self.existing(id)?)
+    }
+
+    /// All sessions, the last used first. What is no session's folder is passed over.
+    ///
+    /// # Errors
+    /// If the folder cannot be read. One that is not there has none.
+    pub fn list(&self) -> Result<Vec<Summary>, SessionStoreError> {
+        let mut sessions: Vec<Summary> =
+            self.ids()?.iter().filter_map(|id| Summary::read(&self.folder.join(id))).collect();
+        sessions.sort_by(|a, b| (b.updated, &b.header.id).cmp(&(a.updated, &a.header.id)));
+        Ok(sessions)
+    }
+
+    /// The id that this is, or the one that begins so.
+    ///
+    /// # Errors
+    /// If there is none, or more than one begins so.
+    pub fn find(&self, prefix: &str) -> Result<String, SessionStoreError> {
+        let mut ids = self.ids()?;
+        ids.retain(|id| id.starts_with(prefix));
+        ids.sort();
+        // One that is given in full is meant, even if it is the beginning of another.
+        if let Some(place) = ids.iter().position(|id| id == prefix) {
+            return Ok(ids.swap_remove(place));
+        }
+        match ids.len() {
+            0 => Err(SessionStoreError::NotFound { id: prefix.to_owned(), folder: self.folder.clone() }),
+            1 => Ok(ids.remove(0)),
+            _ => {
+                ids.truncate(AMBIGUOUS);
+                Err(SessionStoreError::Ambiguous { prefix: prefix.to_owned(), ids })
+            }
+        }
+    }
+
+    /// Removes a session and its messages.
+    ///
+    /// # Errors
+    /// If there is none of this id, another process writes it, or it cannot be removed.
+    pub fn remove(&self, id: &str) -> Result<(), SessionStoreError> {
+        let path = self.existing(id)?;
+        let _lock = writer::lock(&path, id)?;
+        // Under another name it is no session any more, however far the removal gets.
+        let removed = self.folder.join(format!(".removed-{id}"));
+        std::fs::rename(&path, &removed)
+            .and_then(|()| std::fs::remove_dir_all(&removed))
+            .map_err(SessionStoreError::io(path, "removed"))
+    }
+
+    fn existing(&self, id: &str) -> Result<PathBuf, SessionStoreError> {
+        let path = self.folder.join(id);
+        if metadata::is_id(id) && path.join(metadata::FILE).is_file() {
+            return Ok(path);
+        }
+        Err(SessionStoreError::NotFound { id: id.to_owned(), folder: self.folder.clone() })
+    }
+
+    fn ids(&self) -> Result<Vec<String>, SessionStoreError> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(SessionStoreError::io(&self.folder, "listed"))?,
+        };
+        let id =
+            |entry: std::io::Result<std::fs::DirEntry>| Some(metadata::id_of(&entry.ok()?.file_name())?.to_owned());
+        Ok(entries.filter_map(id).filter(|id| self.existing(id).is_ok()).collect())
+    }
+}
+
+/// A sentence about a message that is not there.
+fn missing(id: &str, number: u64) -> String {
+    format!("the session {id} has no message {number:04}: its file was removed, and the model does not know of it")
+}
+
+/// Milliseconds since the Unix epoch.
+fn now() -> u64 {
+    millis(SystemTime::now())
+}
+
+fn millis(time: SystemTime) -> u64 {
+    u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn messages_folder(session: &Path) -> PathBuf {
+    session.join("messages")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Reads what a session left on disk, whoever wrote it and whatever has become of its files since.
+
+use super::metadata::{self, Metadata};
+use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_folder, millis};
+use crate::message::{Message, TokenUsage};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// How much of a prompt is read to tell its first words.
+const FIRST_WORDS: u64 = 4096;
+
+/// A session as its files tell it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredSession {
+    /// What the session is.
+    pub header: Header,
+    /// When it began, in milliseconds since the Unix epoch, where its file says so.
+    pub created: Option<u64>,
+    /// The messages that can be read, oldest first.
+    pub messages: Vec<StoredMessage>,
+    /// The conversation, oldest first.
+    pub conversation: Vec<Message>,
+    /// Files that are no messages, or no longer.
+    pub damaged: Vec<Damage>,
+    /// Numbers between others of which there is no file.
+    pub missing: Vec<u64>,
+    /// How it ended; `None` where it was killed, or still runs.
+    pub ending: Option<Ending>,
+    /// Model calls so far.
+    pub turns: u32,
+    /// What they used.
+    pub usage: TokenUsage,
+}
+
+/// A message's file that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What is told of a session among others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// What the session is.
+    pub header: Header,
+    /// When it began, in milliseconds since the Unix epoch, where its file says so.
+    pub created: Option<u64>,
+    /// When its last message was written.
+    pub updated: u64,
+    /// How many messages it has.
+    pub messages: usize,
+    /// The beginning of its first prompt, where that can be read.
+    pub prompt: Option<String>,
+    /// How it ended; `None` where it was killed, or still runs.
+    pub ending: Option<Ending>,
+}
+
+impl StoredSession {
+    /// Reads the session in a folder of its own.
+    ///
+    /// # Errors
+    /// If the system does not let it be read. What is wrong with single messages is told beside the others.
+    pub fn read(folder: &Path) -> Result<Self, SessionStoreError> {
+        let metadata = metadata(folder)?;
+        let (mut messages, mut damaged) = (Vec::new(), Vec::new());
+        let files = message_files(folder)?;
+        for (number, path) in &files {
+            let bytes = std::fs::read(path).map_err(SessionStoreError::io(path, "read"))?;
+            match StoredMessage::read(*number, &bytes) {
+                Ok(message) => messages.push(message),
+                Err(reason) => damaged.push(Damage { path: path.clone(), reason }),
+            }
+        }
+        let numbers: Vec<u64> = files.iter().map(|(number, _)| *number).collect();
+        let missing = numbers.windows(2).flat_map(|pair| pair[0] + 1..pair[1]).take(100);
+        // The last end counts what failed calls used; the messages since then are not in it.
+        let (mut turns, mut usage) = metadata.used();
+        let generations: Vec<_> = messages.iter().filter_map(|message| message.generation.as_ref()).collect();
+        let mut counted = TokenUsage::default();
+        generations.iter().for_each(|generation| counted.add(generation.usage));
+        if counted.input_tokens > usage.input_tokens || counted.output_tokens > usage.output_tokens {
+            usage = counted;
+        }
+        turns = turns.max(u32::try_from(generations.len()).unwrap_or(u32::MAX));
+        Ok(Self {
+            header: metadata.header(&id(folder)),
+            created: metadata.created(),
+            missing: missing.collect(),
+            conversation: messages.iter().map(|stored| stored.message.clone()).collect(),
+            messages,
+            damaged,
+            ending: metadata.ending(),
+            turns,
+            usage,
+        })
+    }
+}
+
+impl Summary {
+    /// Of the session in a folder of its own; none where that cannot be read.
+    pub(super) fn read(folder: &Path) -> Option<Self> {
+        let metadata = metadata(folder).ok()?;
+        let files = message_files(folder).ok()?;
+        let written = std::fs::metadata(messages_folder(folder)).and_then(|messages| messages.modified());
+        let prompt = files.iter().find_map(|(number, path)| first_words(*number, path));
+        Some(Self {
+            header: metadata.header(&id(folder)),
+            created: metadata.created(),
+            updated: written.map(millis).ok().or(metadata.created()).unwrap_or(0),
+            messages: files.len(),
+            prompt,
+            ending: metadata.ending(),
+        })
+    }
+}
+
+fn id(folder: &Path) -> String {
+    folder.file_name().and_then(metadata::id_of).unwrap_or_default().to_owned()
+}
+
+pub(super) fn metadata(folder: &Path) -> Result<Metadata, SessionStoreError> {
+    let file = folder.join(metadata::FILE);
+    let bytes = std::fs::read(&file).map_err(SessionStoreError::io(&file, "read"))?;
+    Ok(Metadata::parse(&String::from_utf8_lossy(&bytes)))
+}
+
+/// The files of the messages by number. Two of one number, which a program without a lock can leave, both count.
+pub(super) fn message_files(folder: &Path) -> Result<Vec<(u64, PathBuf)>, SessionStoreError> {
+    let folder = messages_folder(folder);
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(&folder).map_err(SessionStoreError::io(&folder, "read"))? {
+        let entry = entry.map_err(SessionStoreError::io(&folder, "read"))?;
+        let name = entry.file_name();
+        if let Some(number) = name.to_str().and_then(message_file::number) {
+            files.insert((number, name), entry.path());
+        }
+    }
+    Ok(files.into_iter().map(|((number, _), path)| (number, path)).collect())
+}
+
+/// The beginning of a prompt; none where the file is no prompt.
+fn first_words(number: u64, path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(FIRST_WORDS).read_to_end(&mut bytes).ok()?;
+    // What is read may end within a character.
+    let end = match std::str::from_utf8(&bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    match StoredMessage::read(number, &bytes[..end]).ok()?.message {
+        Message::User { text } => Some(text),
+        Message::Assistant { .. } | Message::Tool { .. } => None,
+    }
+}

@@ -1,0 +1,245 @@
+//! A session is whole whenever the process that writes it dies, and whatever becomes of its files.
+
+use super::*;
+use crate::message::{Message, ToolUse};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
+
+fn header(id: &str) -> Header {
+    let (provider, model) = ("p".into(), "m".into());
+    Header { id: id.into(), provider, model, workspace: "/work".into(), parent: None }
+}
+
+fn messages() -> Vec<Message> {
+    let call = ToolUse { id: "1".into(), name: "bash".into(), arguments: json!({ "command": "echo 'ä\n'" }) };
+    vec![
+        Message::User { text: "two\nlines".into() },
+        Message::Assistant { text: String::new(), tool_calls: vec![call] },
+        Message::Tool { call_id: "1".into(), name: "bash".into(), text: "ä".into(), is_error: false },
+        Message::Assistant { text: "done".into(), tool_calls: Vec::new() },
+    ]
+}
+
+fn generation(message: &Message) -> Option<Generation> {
+    let usage = TokenUsage { input_tokens: 3, cached_input_tokens: 1, output_tokens: 2 };
+    let (provider, model, stop) = ("p".into(), "m".into(), "end".into());
+    matches!(message, Message::Assistant { .. }).then_some(Generation { provider, model, stop, usage })
+}
+
+fn ending() -> Ending {
+    let usage = TokenUsage { input_tokens: 30, cached_input_tokens: 10, output_tokens: 20 };
+    Ending { status: "success".into(), reason: None, turns: 2, usage }
+}
+
+/// A store with one session, which has ended.
+fn written() -> (tempfile::TempDir, SessionStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SessionStore::new(folder.path().join("sessions"));
+    let mut writer = store.create(&header("s-1")).unwrap();
+    for message in messages() {
+        writer.append(&message, generation(&message)).unwrap();
+    }
+    writer.end(&ending()).unwrap();
+    (folder, store)
+}
+
+fn file(store: &SessionStore, name: &str) -> PathBuf {
+    store.folder.join("s-1").join(name)
+}
+
+#[test]
+fn what_was_written_is_read_and_gone_on_with() {
+    let (_folder, store) = written();
+    let read = store.read("s-1").unwrap();
+    assert_eq!((&read.conversation, &read.header, &read.ending), (&messages(), &header("s-1"), &Some(ending())));
+    assert_eq!((read.usage, read.turns), (ending().usage, 2));
+    assert!(read.damaged.is_empty() && read.missing.is_empty());
+    let names: Vec<_> = read.messages.iter().map(|stored| message_file::name(stored.number, &stored.message)).collect();
+    assert_eq!(names, ["0001-user.md", "0002-assistant.md", "0003-tool_result.md", "0004-assistant.md"]);
+
+    let Resumed { mut writer, session, notices } = store.resume("s-1").unwrap();
+    assert_eq!((session.conversation, notices), (messages(), Vec::<String>::new()));
+    writer.take_up(&Header { model: "n".into(), ..header("s-1") }).unwrap();
+    writer.append(&Message::User { text: "more".into() }, None).unwrap();
+    let read = store.read("s-1").unwrap();
+    assert_eq!((read.messages.last().unwrap().number, read.header.model.as_str(), read.ending), (5, "n", None));
+    assert!(read.usage.input_tokens == 30 && read.created.is_some());
+}
+
+#[test]
+fn of_a_session_that_was_killed_every_message_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SessionStore::new(folder.path());
+    let mut writer = store.create(&header("s-1")).unwrap();
+    for (index, message) in messages().into_iter().enumerate() {
+        // What a kill between two steps leaves: nothing of the message, or a file that has no name yet.
+        std::fs::write(store.folder.join("s-1/.unfinished-x"), "---\nro").unwrap();
+        let read = store.read("s-1").unwrap();
+        assert_eq!((read.conversation.len(), read.ending), (index, None));
+        writer.append(&message, generation(&message)).unwrap();
+    }
+    drop(writer);
+    std::fs::create_dir(store.folder.join(".unfinished-y")).unwrap();
+    let Resumed { session, .. } = store.resume("s-1").unwrap();
+    assert_eq!((session.turns, session.usage.input_tokens), (2, 6), "counted from the messages");
+    assert!(!file(&store, ".unfinished-x").exists());
+    assert_eq!(store.list().unwrap().len(), 1);
+}
+
+#[test]
+fn only_one_process_at_a_time_writes_and_the_lock_ends_with_it() {
+    let (_folder, store) = written();
+    let writer = store.resume("s-1").unwrap().writer;
+    let in_use = "the session s-1 is in use by another process: wait until that has ended, or end it";
+    assert_eq!(store.resume("s-1").unwrap_err().to_string(), in_use);
+    assert_eq!(store.remove("s-1").unwrap_err().to_string(), in_use);
+    assert!(store.read("s-1").is_ok(), "anybody may read it");
+    drop(writer);
+    assert!(store.resume("s-1").is_ok());
+}
+
+#[test]
+fn a_message_that_a_program_without_a_lock_has_written_is_not_written_over() {
+    let (_folder, store) = written();
+    let mut writer = store.resume("s-1").unwrap().writer;
+    std::fs::write(file(&store, "messages/0005-user.md"), "---\nrole: user\n---\ntheirs\n").unwrap();
+    let error = writer.append(&Message::User { text: "ours".into() }, None).unwrap_err();
+    assert!(matches!(error, SessionStoreError::Overtaken { .. }), "{error}");
+    assert_eq!(store.read("s-1").unwrap().messages[4].message.text(), "theirs");
+}
+
+#[test]
+fn a_damaged_message_is_told_by_its_file_and_the_others_are_read() {
+    let (_folder, store) = written();
+    let path = file(&store, "messages/0002-assistant.md");
+    std::fs::write(&path, "nothing that was here before").unwrap();
+    let read = store.read("s-1").unwrap();
+    assert_eq!((read.messages.len(), read.damaged.len()), (3, 1));
+    let error = store.resume("s-1").unwrap_err().to_string();
+    let expected = "0002-assistant.md: it has no front matter: its first line must be `---`; mend the file, or remove it and go on without it";
+    assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
+fn a_missing_message_is_told_and_the_rest_is_a_valid_conversation() {
+    let (_folder, store) = written();
+    std::fs::remove_file(file(&store, "messages/0002-assistant.md")).unwrap();
+    let Resumed { session, notices, .. } = store.resume("s-1").unwrap();
+    assert_eq!(session.conversation, [messages()[0].clone(), messages()[3].clone()]);
+    assert!(notices[0].starts_with("the session s-1 has no message 0002") && notices.len() == 2, "{notices:?}");
+
+    let (_folder, store) = written();
+    std::fs::remove_file(file(&store, "messages/0003-tool_result.md")).unwrap();
+    let Resumed { session, .. } = store.resume("s-1").unwrap();
+    assert_eq!(session.conversation[2].text(), INTERRUPTED);
+}
+
+#[test]
+fn a_message_edited_by_hand_counts_as_it_stands() {
+    let (_folder, store) = written();
+    std::fs::write(file(&store, "messages/0001-user.md"), "---\nrole: user\n---\nsomething else").unwrap();
+    assert_eq!(store.resume("s-1").unwrap().session.conversation[0].text(), "something else");
+}
+
+#[test]
+fn a_beginning_names_a_session_if_it_is_that_of_no_other() {
+    let (_folder, store) = written();
+    for id in ["s-2", "s-22", "other"] {
+        drop(store.create(&header(id)).unwrap());
+    }
+    std::fs::create_dir(store.folder.join("s-no-session")).unwrap();
+    assert_eq!(store.find("o").unwrap(), "other");
+    assert_eq!(store.find("s-2").unwrap(), "s-2");
+    let error = store.find("s-").unwrap_err().to_string();
+    assert_eq!(error, "more than one session begins with `s-`: s-1, s-2, s-22; give more of its id");
+    assert!(store.find("x").unwrap_err().to_string().starts_with("there is no session `x` in "));
+    for id in ["../s-1", "..", "s-no-session", ""] {
+        assert!(matches!(store.read(id), Err(SessionStoreError::NotFound { .. })), "{id}");
+    }
+}
+
+#[test]
+fn sessions_are_listed_with_the_last_used_first() {
+    let (_folder, store) = written();
+    let mut writer = store.create(&header("s-2")).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    writer.append(&Message::User { text: "ä".repeat(5000) }, None).unwrap();
+    let listed = store.list().unwrap();
+    let shown: Vec<_> = listed.iter().map(|session| (session.header.id.as_str(), session.messages)).collect();
+    assert_eq!(shown, [("s-2", 1), ("s-1", 4)]);
+    assert_eq!(listed[1].prompt.as_deref(), Some("two\nlines"));
+    assert!(listed[0].prompt.as_ref().is_some_and(|prompt| prompt.starts_with("ää")));
+    assert_eq!(SessionStore::new("/nowhere").list().unwrap(), []);
+}
+
+#[test]
+fn a_removed_session_is_gone() {
+    let (_folder, store) = written();
+    store.remove("s-1").unwrap();
+    assert_eq!(std::fs::read_dir(&store.folder).unwrap().count(), 0);
+    assert!(matches!(store.remove("s-1"), Err(SessionStoreError::NotFound { .. })));
+}
+
+#[test]
+fn only_the_user_can_read_it() {
+    let (_folder, store) = written();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for folder in [store.folder.clone(), file(&store, ""), file(&store, "messages")] {
+        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+    }
+    for name in ["session.conf", ".lock", "messages/0001-user.md"] {
+        assert_eq!(mode(&file(&store, name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn an_existing_session_is_not_written_over_and_an_id_is_no_path() {
+    let (_folder, store) = written();
+    assert!(matches!(store.create(&header("s-1")), Err(SessionStoreError::Io { doing: "created", .. })));
+    for id in ["../x", "", ".x", "a/b", "a\nb"] {
+        assert!(matches!(store.create(&header(id)), Err(SessionStoreError::Id { .. })), "{id}");
+    }
+}
+
+#[test]
+fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = folder.path().join("20260324-143022-12345");
+    std::fs::create_dir_all(session.join("messages")).unwrap();
+    let put = |name: &str, text: &str| std::fs::write(session.join(name), text).unwrap();
+    put(
+        "session.conf",
+        "id=20260324-143022-12345\nmodel=x\nprovider=anthropic\ncreated=2026-03-24T14:30:22+01:00\ncwd=/home/me\n",
+    );
+    let user = "---\nrole: user\nseq: 0001\ntimestamp: 2026-03-24T14:30:22+01:00\n---\nList files\n";
+    put("messages/0001-user.md", user);
+    put(
+        "messages/0002-assistant.md",
+        "---\nrole: assistant\nseq: 0002\ntimestamp: 2026-03-24T14:30:24+01:00\nmodel: x\nprovider: anthropic\n\
+         stop: tool_calls\ntokens_in: 12\ntokens_out: 7\n---\n```thinking signature=sig123\nLook first.\n```\nI look.\n\n\
+         ```tool_call id=toolu_456 name=bash\n{\"command\":\"ls\"}\n```\n\n",
+    );
+    let result = "---\nrole: tool_result\nseq: 0003\ntimestamp: 2026-03-24T14:30:25+01:00\ncall_id: toolu_456\n\
+                  tool: bash\nerror: false\n---\na\n---\nb\n";
+    put("messages/0003-tool_result.md", result);
+    let store = SessionStore::new(folder.path());
+    let Resumed { mut writer, session: read, notices } = store.resume(&store.find("20260324").unwrap()).unwrap();
+    assert_eq!(notices, Vec::<String>::new());
+    let call = ToolUse { id: "toolu_456".into(), name: "bash".into(), arguments: json!({ "command": "ls" }) };
+    assert_eq!(
+        read.conversation,
+        [
+            Message::User { text: "List files".into() },
+            Message::Assistant { text: "I look.".into(), tool_calls: vec![call] },
+            Message::Tool {
+                call_id: "toolu_456".into(),
+                name: "bash".into(),
+                text: "a\n---\nb".into(),
+                is_error: false
+            },
+        ]
+    );
+    assert_eq!((read.usage.input_tokens, read.messages[1].time), (12, Some(1_774_359_024_000)));
+    writer.append(&Message::User { text: "Go on.".into() }, None).unwrap();
+    assert!(store.folder.join("20260324-143022-12345/messages/0004-user.md").exists());
+}

@@ -1,0 +1,147 @@
+//! Writes a session. A file appears whole, under its final name, or not at all.
+
+use super::message_file::{self, StoredMessage};
+use super::metadata::{self, Metadata};
+use super::{Ending, Generation, Header, SessionStoreError, messages_folder, now, reader};
+use crate::message::Message;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// How the names of files begin that are not whole yet.
+const UNFINISHED: &str = ".unfinished-";
+
+/// Writes a session. As long as it is there, no other process can.
+#[derive(Debug)]
+pub struct SessionWriter {
+    folder: PathBuf,
+    metadata: Metadata,
+    next: u64,
+    _lock: File,
+}
+
+impl SessionWriter {
+    pub(super) fn create(store: &Path, header: &Header) -> Result<Self, SessionStoreError> {
+        if !metadata::is_id(&header.id) {
+            return Err(SessionStoreError::Id { id: header.id.clone() });
+        }
+        let folder = store.join(&header.id);
+        let metadata = Metadata::new(header, now());
+        let lock = make(store, &folder, &metadata).map_err(SessionStoreError::io(&folder, "created"))?;
+        Ok(Self { folder, metadata, next: 1, _lock: lock })
+    }
+
+    pub(super) fn resume(folder: &Path, id: &str) -> Result<Self, SessionStoreError> {
+        let lock = lock(folder, id)?;
+        let last = reader::message_files(folder)?.last().map_or(0, |(number, _)| *number);
+        let metadata = reader::metadata(folder)?;
+        remove_unfinished(folder);
+        Ok(Self { folder: folder.to_owned(), metadata, next: last.saturating_add(1), _lock: lock })
+    }
+
+    /// The session's folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Says with which model, and where, the session goes on.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn take_up(&mut self, header: &Header) -> Result<(), SessionStoreError> {
+        self.metadata.take_up(header);
+        self.write_metadata()
+    }
+
+    /// Adds a message. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// If it cannot be written, or another program has written one in its place.
+    pub fn append(&mut self, message: &Message, generation: Option<Generation>) -> Result<(), SessionStoreError> {
+        let name = message_file::name(self.next, message);
+        let stored = StoredMessage { number: self.next, time: Some(now()), message: message.clone(), generation };
+        let path = messages_folder(&self.folder).join(name);
+        let written = unfinished(&self.folder, stored.write().as_bytes())
+            .and_then(|file| file.persist_noclobber(&path).map_err(|error| error.error))
+            .and_then(|_| sync(&messages_folder(&self.folder)));
+        written.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => SessionStoreError::Overtaken { path },
+            _ => SessionStoreError::io(&self.folder, "written")(error),
+        })?;
+        self.next = self.next.saturating_add(1);
+        Ok(())
+    }
+
+    /// Says how the session ended.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn end(&mut self, ending: &Ending) -> Result<(), SessionStoreError> {
+        self.metadata.end(ending, now());
+        self.write_metadata()
+    }
+
+    fn write_metadata(&self) -> Result<(), SessionStoreError> {
+        unfinished(&self.folder, self.metadata.text().as_bytes())
+            .and_then(|file| file.persist(self.folder.join(metadata::FILE)).map_err(|error| error.error))
+            .and_then(|_| sync(&self.folder))
+            .map_err(SessionStoreError::io(&self.folder, "written"))
+    }
+}
+
+/// Makes the folder of a session, which appears whole; the session's lock.
+fn make(store: &Path, folder: &Path, metadata: &Metadata) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(store)?;
+    if folder.exists() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let private = std::fs::Permissions::from_mode(0o700);
+    let new = tempfile::Builder::new().prefix(UNFINISHED).permissions(private).tempdir_in(store)?;
+    DirBuilder::new().mode(0o700).create(messages_folder(new.path()))?;
+    unfinished(new.path(), metadata.text().as_bytes())?.persist(new.path().join(metadata::FILE))?;
+    let lock = open_lock(new.path())?;
+    lock.try_lock()?;
+    std::fs::rename(new.path(), folder)?;
+    // It has another name now: there is nothing to clean up.
+    let _ = new.keep();
+    sync(store)?;
+    Ok(lock)
+}
+
+/// A file in `folder` that only the user can read, written and synced, that does not have its name yet.
+fn unfinished(folder: &Path, content: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_data()?;
+    Ok(file)
+}
+
+/// Makes the names in a folder last.
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// What a process left that was killed while it wrote.
+fn remove_unfinished(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Locks a session against other processes. The lock ends with what is returned, and so with the process.
+pub(super) fn lock(folder: &Path, id: &str) -> Result<File, SessionStoreError> {
+    let file = open_lock(folder).map_err(SessionStoreError::io(folder, "locked"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(SessionStoreError::InUse { id: id.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(SessionStoreError::io(folder, "locked")(error)),
+    }
+}
+
+fn open_lock(folder: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.join(".lock"))
+}

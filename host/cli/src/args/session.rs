@@ -1,0 +1,102 @@
+//! The command line of `session`.
+
+use super::RunOptions;
+use clap::{Args, Subcommand};
+
+const SESSION_EXAMPLES: &str = "\
+Examples:
+  hookhost session list
+  hookhost session show 0199
+  hookhost session resume 0199 \"And now the tests\"
+  hookhost session list --json | jq -r '.[] | select(.status == \"error\").id'";
+
+/// Show the sessions of the agent, go on with one, or remove it
+#[derive(Debug, Args)]
+#[command(after_help = SESSION_EXAMPLES)]
+pub(crate) struct SessionArgs {
+    #[command(subcommand)]
+    pub(crate) command: SessionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    List(ListArgs),
+    Show(ShowSessionArgs),
+    Resume(ResumeArgs),
+    #[command(name = "rm")]
+    Remove(RemoveArgs),
+}
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  hookhost session list 5
+  hookhost session list --all --json";
+
+/// List the sessions, the last used first
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub(crate) struct ListArgs {
+    /// How many
+    #[arg(default_value_t = 20, value_name = "N")]
+    pub(crate) count: usize,
+
+    /// All of them, also those of sub-agents
+    #[arg(long, conflicts_with = "count")]
+    pub(crate) all: bool,
+
+    /// Print one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  hookhost session show 0199 | less
+  hookhost session show 0199 --json | jq -r '.messages[-1].text'";
+
+/// Show a session and its messages
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub(crate) struct ShowSessionArgs {
+    /// The session; the beginning of its id will do
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  hookhost session resume 0199 \"And now the tests\"
+  hookhost session resume 0199 --provider openai --model gpt-5";
+
+/// Go on with a session, as `run --session` does; without a prompt, with what it was interrupted in
+#[derive(Debug, Args)]
+#[command(after_help = RESUME_EXAMPLES)]
+pub(crate) struct ResumeArgs {
+    /// The session; the beginning of its id will do
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+
+    /// What the agent is to do next
+    pub(crate) prompt: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  hookhost session rm 0199
+  hookhost session rm 019a1fd9 019a1fe0";
+
+/// Remove sessions and their messages; what the audit log has of them stays
+#[derive(Debug, Args)]
+#[command(after_help = REMOVE_EXAMPLES)]
+pub(crate) struct RemoveArgs {
+    /// The sessions; the beginning of an id will do
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+}

@@ -1,0 +1,211 @@
+//! `hookhost session`: what the agent has done so far, as its files tell it. (`resume` is in `run`.)
+
+use crate::args::{ListArgs, RemoveArgs, ShowSessionArgs};
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::output::{
+    self,
+    brief::{cut, short},
+    one_line, printable,
+    style::{DIM, ERROR, NAME, WARNING},
+    time::utc,
+};
+use hookhost_agent::message::{Message, TokenUsage, ToolUse};
+use hookhost_agent::session_store::{
+    Damage, Ending, Header, SessionStore, SessionStoreError, StoredMessage, StoredSession, Summary,
+};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Most characters of a prompt in the list.
+const WORDS: usize = 60;
+
+/// Where sessions are kept.
+pub(crate) fn folder() -> Result<PathBuf, Stop> {
+    Ok(configuration::places()?.state.join("sessions"))
+}
+
+fn store() -> Result<SessionStore, Stop> {
+    Ok(SessionStore::new(folder()?))
+}
+
+/// The session that an id, or the beginning of one, names.
+pub(crate) fn find(id: &str) -> Result<Header, Stop> {
+    let store = store()?;
+    let found = store.find(id).and_then(|id| store.read(&id));
+    Ok(found.map_err(stop)?.header)
+}
+
+/// A session that cannot be used; what to do about it.
+pub(crate) fn stop(error: SessionStoreError) -> Stop {
+    match error {
+        SessionStoreError::NotFound { .. } | SessionStoreError::Ambiguous { .. } => {
+            Stop::new(Exit::Usage, error).advise("hookhost session list --all")
+        }
+        other => Stop::new(Exit::Failed, other),
+    }
+}
+
+pub(crate) fn list(args: &ListArgs) -> Result<Exit, Stop> {
+    let mut sessions = store()?.list().map_err(stop)?;
+    if !args.all {
+        sessions.retain(|session| session.header.parent.is_none());
+        sessions.truncate(args.count);
+    }
+    if args.json {
+        output::print_json(&sessions.iter().map(summary).collect::<Vec<_>>())?;
+    } else if sessions.is_empty() {
+        output::note("there are no sessions yet: hookhost run \"…\" begins one\n");
+    } else {
+        output::print(&sessions.iter().map(line).collect::<String>())?;
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) fn show(args: &ShowSessionArgs) -> Result<Exit, Stop> {
+    let store = store()?;
+    let session = store.find(&args.id).and_then(|id| store.read(&id)).map_err(stop)?;
+    if args.json {
+        output::print_json(&whole(&session))?;
+    } else {
+        output::print(&text(&session))?;
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, Stop> {
+    let store = store()?;
+    // All are looked for before any is removed.
+    let ids = args.ids.iter().map(|id| store.find(id)).collect::<Result<Vec<_>, _>>().map_err(stop)?;
+    for id in ids {
+        store.remove(&id).map_err(stop)?;
+        output::note(&format!("removed the session {id}\n"));
+    }
+    Ok(Exit::Done)
+}
+
+fn line(session: &Summary) -> String {
+    let Header { id, provider, model, .. } = &session.header;
+    let messages =
+        if session.messages == 1 { "1 message".to_owned() } else { format!("{} messages", session.messages) };
+    let words = session.prompt.as_deref().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let status = match session.ending.as_ref().map(|ending| ending.status.as_str()) {
+        Some("success") => String::new(),
+        Some(status) => format!(" {WARNING}{}{WARNING:#}", one_line(status)),
+        None => format!(" {WARNING}not ended{WARNING:#}"),
+    };
+    let (model, provider) = (one_line(model), one_line(provider));
+    format!(
+        "{NAME}{id}{NAME:#} {DIM}{} {model} of {provider}, {messages}{DIM:#}{status}\n  {}\n",
+        &utc(session.updated)[..16],
+        cut(&one_line(&words), WORDS)
+    )
+}
+
+fn text(session: &StoredSession) -> String {
+    let Header { id, provider, model, workspace, parent } = &session.header;
+    let mut text = format!("{NAME}{id}{NAME:#}\n");
+    let mut row = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {DIM}{name:<10}{DIM:#}{}", one_line(value));
+    };
+    row("model", &format!("{model} of {provider}"));
+    row("workspace", &workspace.to_string_lossy());
+    row("begun", &session.created.map_or_else(|| "unknown".into(), utc));
+    if let Some(parent) = parent {
+        row("of", parent);
+    }
+    row("ended", &ended(session.ending.as_ref()));
+    let TokenUsage { input_tokens, output_tokens, .. } = session.usage;
+    row("used", &format!("{} model calls, {input_tokens} tokens in, {output_tokens} out", session.turns));
+    for Damage { path, reason } in &session.damaged {
+        let path = one_line(&path.to_string_lossy());
+        let _ = writeln!(text, "{ERROR}not shown:{ERROR:#} {path}: {}", one_line(reason));
+    }
+    for number in &session.missing {
+        let _ = writeln!(text, "{WARNING}missing:{WARNING:#} message {number:04}");
+    }
+    for message in &session.messages {
+        text.push_str(&shown(message));
+    }
+    text
+}
+
+fn ended(ending: Option<&Ending>) -> String {
+    match ending {
+        None => "not yet, or it was killed".into(),
+        Some(Ending { status, reason: None, .. }) => status.clone(),
+        Some(Ending { status, reason: Some(reason), .. }) => format!("{status}: {reason}"),
+    }
+}
+
+fn shown(stored: &StoredMessage) -> String {
+    let who = match &stored.message {
+        Message::User { .. } => "user".into(),
+        Message::Assistant { .. } => match &stored.generation {
+            Some(generation) => format!("{} of {}", generation.model, generation.provider),
+            None => "assistant".into(),
+        },
+        Message::Tool { name, is_error: false, .. } => format!("result of {name}"),
+        Message::Tool { name, is_error: true, .. } => format!("result of {name}, an error"),
+    };
+    let time = stored.time.map(utc).unwrap_or_default();
+    let mut text = format!("\n{DIM}{:04} {time}{DIM:#} {NAME}{}{NAME:#}\n", stored.number, one_line(&who));
+    let said = printable(stored.message.text());
+    if !said.is_empty() {
+        text.push_str(said.trim_end_matches('\n'));
+        text.push('\n');
+    }
+    if let Message::Assistant { tool_calls, .. } = &stored.message {
+        for ToolUse { name, arguments, .. } in tool_calls {
+            let _ = writeln!(text, "{NAME}{}{NAME:#} {}", one_line(name), short(arguments));
+        }
+    }
+    text
+}
+
+fn summary(session: &Summary) -> Value {
+    let mut object = about(&session.header, session.created, session.ending.as_ref());
+    object["updated"] = json!(session.updated);
+    object["messages"] = json!(session.messages);
+    object["prompt"] = json!(session.prompt);
+    object
+}
+
+fn whole(session: &StoredSession) -> Value {
+    let mut object = about(&session.header, session.created, session.ending.as_ref());
+    object["turns"] = json!(session.turns);
+    object["usage"] = json!(session.usage);
+    object["messages"] = session.messages.iter().map(message).collect();
+    object["damaged"] =
+        session.damaged.iter().map(|Damage { path, reason }| json!({ "file": path, "reason": reason })).collect();
+    object["missing"] = json!(session.missing);
+    object
+}
+
+fn about(header: &Header, created: Option<u64>, ending: Option<&Ending>) -> Value {
+    let Header { id, provider, model, workspace, parent } = header;
+    json!({
+        "id": id,
+        "provider": provider,
+        "model": model,
+        "workspace": workspace.to_string_lossy(),
+        "parent": parent,
+        "created": created,
+        "status": ending.map(|ending| &ending.status),
+        "reason": ending.and_then(|ending| ending.reason.as_ref()),
+    })
+}
+
+fn message(stored: &StoredMessage) -> Value {
+    let mut object = serde_json::to_value(&stored.message).unwrap_or_default();
+    object["number"] = json!(stored.number);
+    object["time"] = json!(stored.time);
+    if let Some(generation) = &stored.generation {
+        object["provider"] = json!(generation.provider);
+        object["model"] = json!(generation.model);
+        object["stop"] = json!(generation.stop);
+        object["usage"] = json!(generation.usage);
+    }
+    object
+}
