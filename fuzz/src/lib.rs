@@ -11,6 +11,7 @@ mod loader;
 mod log;
 mod payload;
 mod provider;
+mod session;
 
 pub use configuration::configuration;
 pub use hostile::{hostile, hostile_is_refused};
@@ -18,12 +19,13 @@ pub use loader::{components, loader, loads};
 pub use log::log;
 pub use payload::payload;
 pub use provider::provider;
+pub use session::session;
 
 /// A target by its name.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("loader", loader),
     ("components", components),
     ("hostile", hostile),
@@ -31,4 +33,5 @@ pub const TARGETS: [Target; 7] = [
     ("payload", payload),
     ("provider", provider),
     ("log", log),
+    ("session", session),
 ];

@@ -133,29 +133,65 @@ fn parse(Text { text, size }: &Text) -> Result<(String, String, String), String>
     Ok((name.to_owned(), description, body.trim_matches('\n').to_owned()))
 }
 
-/// The top-level keys of a YAML mapping whose values are scalars.
+/// The top-level keys of a YAML mapping, where they and their values are scalars.
 fn fields(yaml: &str) -> Result<Vec<(String, String)>, String> {
     let mut fields = Vec::new();
     let mut depth = 0_usize;
-    let mut key: Option<String> = None;
+    // The key before the value: nothing before a key.
+    let mut before: Option<Option<String>> = None;
     for event in Parser::new_from_str(yaml) {
         let (event, _) = event.map_err(|error| format!("its front matter is no YAML: {error}"))?;
-        match event {
+        let at = depth;
+        let node = match event {
             Event::MappingStart(..) | Event::SequenceStart(..) => {
-                // A key whose value is not a scalar.
-                if depth == 1 {
-                    key = None;
-                }
                 depth += 1;
+                None
             }
-            Event::MappingEnd | Event::SequenceEnd => depth = depth.saturating_sub(1),
-            Event::Scalar(value, ..) if depth == 1 => match key.take() {
-                None => key = Some(value.into_owned()),
-                Some(key) => fields.push((key, value.into_owned())),
-            },
-            Event::Alias(_) if depth == 1 => key = None,
-            _ => {}
+            Event::MappingEnd | Event::SequenceEnd => {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            Event::Scalar(value, ..) => Some(value.into_owned()),
+            Event::Alias(_) => None,
+            _ => continue,
+        };
+        if at != 1 {
+            continue;
+        }
+        match before.take() {
+            None => before = Some(node),
+            Some(key) => fields.extend(key.zip(node)),
         }
     }
     Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(text: String) -> Text {
+        let size = u64::try_from(text.len()).unwrap();
+        Text { text, size }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_stands_in_a_skill_is_read_or_refused(any: String, yaml in "[ \n:>|&*!%@`'\"{}\\[\\]#a-c\\-]{0,60}") {
+            for whole in [any.clone(), format!("---\n{any}\n---\n"), format!("---\nname: a\n{yaml}\n---\n{any}")] {
+                let parsed = parse(&text(whole));
+                prop_assert!(parsed.is_err() || parsed.is_ok_and(|(name, ..)| !name.contains(char::is_whitespace)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_nested_counts_for_nothing_and_what_is_deep_does_no_harm() {
+        let nested = "---\nmetadata: {name: no, deep: [[name]]}\nname: yes\n? [a]\n: b\ndescription: |\n  Two\n  lines.\n---\nText.";
+        let expected = ("yes".to_owned(), "Two lines.".to_owned(), "Text.".to_owned());
+        assert_eq!(parse(&text(nested.into())), Ok(expected));
+        let deep = format!("---\nname: a\nx: {}\n---\n", "[".repeat(60_000));
+        assert!(parse(&text(deep)).is_err());
+    }
 }

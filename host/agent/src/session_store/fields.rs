@@ -43,7 +43,7 @@ impl Fields {
         text
     }
 
-    pub(super) fn set(&mut self, key: &str, value: impl ToString) {
+    pub(super) fn set(&mut self, key: &str, value: &(impl ToString + ?Sized)) {
         self.set_bytes(key, value.to_string().into_bytes());
     }
 
@@ -102,7 +102,7 @@ pub(super) fn word(key: &str, value: &str) -> String {
 pub(super) fn unword(key: &str, word: &str) -> Option<String> {
     let rest = word.strip_prefix(key)?;
     match rest.strip_prefix("*=") {
-        Some(encoded) => percent_decode_str(encoded).decode_utf8().ok().map(|value| value.into_owned()),
+        Some(encoded) => percent_decode_str(encoded).decode_utf8().ok().map(std::borrow::Cow::into_owned),
         None => rest.strip_prefix('=').filter(|value| !value.is_empty()).map(str::to_owned),
     }
 }

@@ -45,17 +45,17 @@ impl StoredMessage {
     pub(super) fn write(&self) -> String {
         let mut fields = Fields::default();
         fields.set("role", role(&self.message));
-        fields.set("seq", format!("{:04}", self.number));
+        fields.set("seq", &format!("{:04}", self.number));
         if let Some(time) = self.time {
-            fields.set("timestamp", timestamp::format(time));
+            fields.set("timestamp", &timestamp::format(time));
         }
         if let Some(Generation { provider, model, stop, usage }) = &self.generation {
             fields.set("model", model);
             fields.set("provider", provider);
             fields.set("stop", stop);
-            fields.set("tokens_in", usage.input_tokens);
-            fields.set("tokens_out", usage.output_tokens);
-            fields.set("tokens_cached", usage.cached_input_tokens);
+            fields.set("tokens_in", &usage.input_tokens);
+            fields.set("tokens_out", &usage.output_tokens);
+            fields.set("tokens_cached", &usage.cached_input_tokens);
         }
         let body = match &self.message {
             Message::User { text } => text.clone(),

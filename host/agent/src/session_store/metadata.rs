@@ -27,7 +27,7 @@ impl Metadata {
         let mut metadata = Self::default();
         metadata.0.set("id", &header.id);
         metadata.take_up(header);
-        metadata.0.set("created", timestamp::format(now));
+        metadata.0.set("created", &timestamp::format(now));
         if let Some(parent) = &header.parent {
             metadata.0.set("parent", parent);
         }
@@ -50,11 +50,11 @@ impl Metadata {
             Some(reason) => self.0.set("reason", reason),
             None => self.0.remove("reason"),
         }
-        self.0.set("ended", timestamp::format(now));
-        self.0.set("turns", ending.turns);
-        self.0.set("tokens_in", ending.usage.input_tokens);
-        self.0.set("tokens_out", ending.usage.output_tokens);
-        self.0.set("tokens_cached", ending.usage.cached_input_tokens);
+        self.0.set("ended", &timestamp::format(now));
+        self.0.set("turns", &ending.turns);
+        self.0.set("tokens_in", &ending.usage.input_tokens);
+        self.0.set("tokens_out", &ending.usage.output_tokens);
+        self.0.set("tokens_cached", &ending.usage.cached_input_tokens);
     }
 
     /// The session in the folder of this name.

@@ -31,6 +31,9 @@ use crate::message::TokenUsage;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// How the names of folders begin whose session is being removed.
+const REMOVED: &str = ".removed-";
+
 /// Most ids that are told where several sessions are meant.
 const AMBIGUOUS: usize = 5;
 
@@ -176,10 +179,21 @@ impl SessionStore {
         let path = self.existing(id)?;
         let _lock = writer::lock(&path, id)?;
         // Under another name it is no session any more, however far the removal gets.
-        let removed = self.folder.join(format!(".removed-{id}"));
+        let removed = self.folder.join(format!("{REMOVED}{id}"));
         std::fs::rename(&path, &removed)
             .and_then(|()| std::fs::remove_dir_all(&removed))
-            .map_err(SessionStoreError::io(path, "removed"))
+            .map_err(SessionStoreError::io(path, "removed"))?;
+        self.finish_removals();
+        Ok(())
+    }
+
+    /// Removes what a process left that was killed while it removed a session.
+    fn finish_removals(&self) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(REMOVED) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     fn existing(&self, id: &str) -> Result<PathBuf, SessionStoreError> {

@@ -175,6 +175,8 @@ fn sessions_are_listed_with_the_last_used_first() {
 #[test]
 fn a_removed_session_is_gone() {
     let (_folder, store) = written();
+    // A process was killed while it removed another.
+    std::fs::create_dir_all(store.folder.join(".removed-s-0/messages")).unwrap();
     store.remove("s-1").unwrap();
     assert_eq!(std::fs::read_dir(&store.folder).unwrap().count(), 0);
     assert!(matches!(store.remove("s-1"), Err(SessionStoreError::NotFound { .. })));

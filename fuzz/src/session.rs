@@ -1,0 +1,42 @@
+//! Files that people, other programs and repositories write: messages and metadata of a session, skills, instructions.
+
+use hookhost_agent::context::{Context, Sources};
+use hookhost_agent::message::{Message, unanswered};
+use hookhost_agent::session_store::SessionStore;
+use std::path::Path;
+
+/// The bytes are each of these files in turn, the message as that of a user, of the model, and of a tool.
+pub fn session(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).expect("a folder");
+        std::fs::write(path, content).expect("a file");
+    };
+    write("work/AGENTS.md", bytes);
+    write("work/.agents/skills/a/SKILL.md", bytes);
+    let context = Context::gather(&Sources { workspace: folder.path().join("work"), ..Sources::default() });
+    assert!(context.skills.len() + context.notices.len() > 0, "a file that is no skill is told");
+
+    write("sessions/s/session.conf", bytes);
+    write("sessions/s/messages/0001-user.md", b"---\nrole: user\n---\ngo\n");
+    write("sessions/s/messages/0002-assistant.md", bytes);
+    write("sessions/s/messages/0004-tool_result.md", b"---\nrole: tool_result\ncall_id: 1\n---\n");
+    let store = SessionStore::new(folder.path().join("sessions"));
+    assert_eq!(store.list().expect("a list").len(), 1);
+    let mut resumed = match store.resume("s") {
+        Ok(resumed) => resumed,
+        Err(error) => return assert!(error.to_string().contains("0002-assistant.md: "), "{error}"),
+    };
+    let conversation = resumed.session.conversation;
+    for (index, message) in conversation.iter().enumerate() {
+        if !matches!(message, Message::Tool { .. }) {
+            assert_eq!(unanswered(&conversation[..index]), Vec::<&hookhost_agent::message::ToolUse>::new());
+        }
+    }
+    for message in &conversation {
+        resumed.writer.append(message, None).expect("a message");
+    }
+    let read = store.read("s").expect("a session").conversation;
+    assert_eq!(read[read.len() - conversation.len()..], conversation);
+}
