@@ -190,7 +190,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, AgentError> {
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(state::Run::open(self, reporter, cancel.clone(), limits)?.finish(prompt).await)
+        Ok(state::Run::open(self, reporter, cancel, limits)?.finish(prompt).await)
     }
 }
 

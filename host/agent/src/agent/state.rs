@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
     pub(super) fn open(
         agent: &'a Agent,
         reporter: &'a dyn Reporter,
-        cancel: CancellationToken,
+        cancel: &CancellationToken,
         limits: Arc<Limits>,
     ) -> Result<Self, AgentError> {
         let Agent { host, models, config, workspace, .. } = agent;

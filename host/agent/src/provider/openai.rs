@@ -324,8 +324,8 @@ mod tests {
     }
 
     fn ids(deltas: &[Delta]) -> Vec<&str> {
-        let id = |delta| if let Delta::ToolCall(call) = delta { Some(call.id.as_str()) } else { None };
-        deltas.iter().filter_map(id).collect()
+        let calls = deltas.iter().filter_map(|delta| if let Delta::ToolCall(call) = delta { Some(call) } else { None });
+        calls.map(|call| call.id.as_str()).collect()
     }
 
     #[test]
