@@ -98,7 +98,11 @@ impl Run<'_> {
 
     /// Asks the model aside from the conversation: nothing of it is shown, and it is no turn.
     async fn ask_aside(&mut self, mut outgoing: Outgoing) -> Result<Option<String>, Ended> {
-        self.gate_body(&mut outgoing).await?;
+        match self.gate_body(&mut outgoing).await {
+            Ok(()) => {}
+            Err(ended) if ended.stop => return Err(ended),
+            Err(_) => return Ok(None),
+        }
         let (text, used) = loop {
             match self.read_aside(&outgoing).await {
                 None => return Err(self.interrupted()),

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 #[derive(Debug)]
 pub(super) enum Told {
     /// For the reporter.
-    Happened(Box<AgentEvent>),
+    Happened(AgentEvent),
     /// What became of the call at this place of the answer at hand.
     Call(usize, Became),
 }
@@ -77,7 +77,7 @@ impl Desk {
     }
 
     pub(super) fn report(&self, event: AgentEvent) {
-        self.tell(Told::Happened(Box::new(event)));
+        self.tell(Told::Happened(event));
     }
 
     /// Whoever has ended hears nothing more.

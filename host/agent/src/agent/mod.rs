@@ -204,7 +204,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, AgentError> {
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(state::Run::open(self, reporter, cancel.clone(), limits, None)?.finish(Some(prompt)).await)
+        Ok(state::Run::open(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
     }
 
     /// Goes on with a session of [`AgentConfig::sessions_dir`], under its id: the model has its conversation, plugins
@@ -227,7 +227,7 @@ impl Agent {
             return Err(AgentError::NoPrompt { id: session.to_owned() });
         }
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(state::Run::open(self, reporter, cancel.clone(), limits, Some(resumed))?.finish(prompt).await)
+        Ok(state::Run::open(self, reporter, cancel, limits, Some(resumed))?.finish(prompt).await)
     }
 }
 

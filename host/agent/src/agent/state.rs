@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
     pub(super) fn open(
         agent: &'a Agent,
         reporter: &'a dyn Reporter,
-        cancel: CancellationToken,
+        cancel: &CancellationToken,
         limits: Arc<Limits>,
         resumed: Option<Resumed>,
     ) -> Result<Self, AgentError> {

@@ -86,7 +86,7 @@ impl Tool for SpawnAgent {
         };
         let reporter = ToParent { desk: Arc::clone(desk), call: context.call.clone(), depth };
         let child = self.child(session.id());
-        let run = Run::open(&child, &reporter, context.cancel.clone(), Arc::clone(limits), None);
+        let run = Run::open(&child, &reporter, &context.cancel, Arc::clone(limits), None);
         let outcome = match run {
             Ok(run) => run.finish(Some(&prompt)).await,
             Err(error) => return Ok(failed(format!("the sub-agent could not be started: {error}"))),

@@ -308,3 +308,57 @@ fn stop_reason(word: String) -> StopReason {
         _ => StopReason::Other(word),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks() -> Chunks {
+        let endpoint = Endpoint::new("local", "http://localhost:1/v1", None, Timeouts::default()).unwrap();
+        Chunks::new(endpoint, 0)
+    }
+
+    fn piece(index: u64, id: Option<&str>, arguments: &str) -> String {
+        let call = json!({ "index": index, "id": id, "function": { "name": "bash", "arguments": arguments } });
+        json!({ "choices": [{ "delta": { "tool_calls": [call] } }] }).to_string()
+    }
+
+    fn ids(deltas: &[Delta]) -> Vec<&str> {
+        let calls = deltas.iter().filter_map(|delta| if let Delta::ToolCall(call) = delta { Some(call) } else { None });
+        calls.map(|call| call.id.as_str()).collect()
+    }
+
+    #[test]
+    fn a_call_comes_when_another_begins_and_its_arguments_are_whole() {
+        let mut chunks = chunks();
+        assert!(chunks.event(&piece(0, Some("a"), "{\"command\":")).unwrap().is_empty());
+        assert!(chunks.event(&piece(0, None, "\"ls\"}")).unwrap().is_empty());
+        let deltas = chunks.event(&piece(1, Some("b"), "{")).unwrap();
+        assert_eq!(ids(&deltas), ["a"]);
+        let Delta::ToolCall(call) = &deltas[0] else { panic!("{deltas:?}") };
+        assert_eq!(call.arguments, json!({ "command": "ls" }));
+        assert!(chunks.event(&piece(1, None, "}")).unwrap().is_empty());
+        // The last one comes with the end, and the first one not again.
+        assert_eq!(ids(&chunks.event("[DONE]").unwrap()), ["b"]);
+    }
+
+    #[test]
+    fn calls_whose_pieces_take_turns_wait_until_they_are_whole() {
+        let mut chunks = chunks();
+        for (index, id, arguments) in [(0, Some("a"), "{"), (1, Some("b"), "{"), (1, None, "}")] {
+            assert!(chunks.event(&piece(index, id, arguments)).unwrap().is_empty());
+        }
+        assert_eq!(ids(&chunks.event(&piece(0, None, "}")).unwrap()), ["a"]);
+        assert_eq!(ids(&chunks.event("[DONE]").unwrap()), ["b"]);
+    }
+
+    #[test]
+    fn what_still_comes_for_a_call_that_may_be_running_is_an_error() {
+        let mut chunks = chunks();
+        chunks.event(&piece(0, Some("a"), "{}")).unwrap();
+        chunks.event(&piece(1, Some("b"), "{}")).unwrap();
+        assert!(chunks.event(&piece(0, None, " ")).unwrap().is_empty());
+        let error = chunks.event(&piece(0, None, "{\"command\":\"rm\"}")).unwrap_err();
+        assert!(matches!(error, ProviderError::BadAnswer { .. }), "{error}");
+    }
+}
