@@ -45,6 +45,7 @@
 
 pub mod agent;
 pub mod config;
+pub mod mcp;
 pub mod message;
 pub mod provider;
 pub mod tool;

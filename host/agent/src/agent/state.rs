@@ -136,6 +136,7 @@ impl<'a> Run<'a> {
             workspace: Arc::new(workspace.clone()),
             hidden_variables: config.hidden_variables.clone().into(),
             cancel: cancel.clone(),
+            plugin_tools: Some(session.plugin_tools()),
         };
         Ok(Self {
             agent,

@@ -292,7 +292,8 @@ pub(super) fn said(body: &Value) -> Option<String> {
     error.get("message").unwrap_or(error).as_str().map(str::to_owned)
 }
 
-fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
+/// A client that follows no redirects, since keys would go along, and asks no proxy for what is on this machine.
+pub(crate) fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
     // reqwest is built without a TLS provider of its own. One that the program installed first stays.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();

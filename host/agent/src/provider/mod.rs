@@ -10,6 +10,7 @@ mod retry;
 pub mod scripted;
 
 pub use error::ProviderError;
+pub(crate) use http::client as http_client;
 pub use http::{Endpoint, Timeouts};
 pub use retry::RetryPolicy;
 

@@ -9,6 +9,7 @@ mod support;
 mod cancelling;
 mod failing;
 mod inference;
+mod plugin_tools;
 mod providers;
 mod running;
 mod served;

@@ -8,6 +8,7 @@ use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hookhost::event::EventKind;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Runs policies for LLM agents as sandboxed WebAssembly components.
@@ -25,10 +26,14 @@ pub(crate) enum Command {
     Trust(TrustArgs),
     Inspect(InspectArgs),
     Hooks(HooksArgs),
+    Tools(ToolsArgs),
     Dispatch(DispatchArgs),
     Audit(AuditArgs),
     Replay(ReplayArgs),
     Cache(CacheArgs),
+    /// A program `hookhost-NAME` of the user.
+    #[command(external_subcommand)]
+    External(Vec<OsString>),
 }
 
 /// Which plugins load.
@@ -222,6 +227,23 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HOOKS_EXAMPLES)]
 pub(crate) struct HooksArgs {
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const TOOLS_EXAMPLES: &str = "\
+Examples:
+  hookhost tools
+  hookhost tools --json | jq -r '.tools[] | .name'";
+
+/// Show the tools that a model is offered here, and who brings each: hookhost itself, a plugin or an MCP server
+#[derive(Debug, Args)]
+#[command(after_help = TOOLS_EXAMPLES)]
+pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 

@@ -4,10 +4,12 @@ mod allow;
 mod audit;
 mod cache;
 mod dispatch;
+mod external;
 mod hooks;
 mod inspect;
 mod replay;
 mod run;
+mod tools;
 mod trust;
 
 use crate::args::Command;
@@ -21,10 +23,12 @@ pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
         Command::Trust(args) => trust::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
+        Command::Tools(args) => wait_for(tools::run(&args)),
         Command::Dispatch(args) => wait_for(dispatch::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),
         Command::Cache(args) => cache::run(&args),
+        Command::External(words) => external::run(&words),
     }
 }
 

@@ -11,12 +11,12 @@ use crate::interrupt;
 use crate::loading;
 use crate::output;
 use crate::terminal_approver;
+use crate::toolbox::{hidden_variables, toolbox};
 use anyhow::anyhow;
 use hookhost::Config;
 use hookhost::session::Cause;
 use hookhost_agent::agent::{Agent, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
-use hookhost_agent::tool::Toolbox;
 use report::{ForPeople, ForPrograms};
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _};
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     let chosen = choose(&section, args)?;
-    let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive)?;
+    let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive).await?;
 
     let people = (!args.json).then(|| Arc::new(ForPeople::default()));
     let reporter: Arc<dyn Reporter> = match &people {
@@ -96,7 +96,7 @@ fn choose(section: &AgentSection, args: &RunArgs) -> Result<Chosen, Stop> {
     })
 }
 
-fn agent(
+async fn agent(
     host: hookhost::Host,
     config: &Config,
     section: &AgentSection,
@@ -105,14 +105,15 @@ fn agent(
     interactive: bool,
 ) -> Result<Agent, Stop> {
     let Chosen { provider, model, others, notices } = chosen;
-    for notice in notices {
+    let (tools, left_out) = toolbox(&host, config, section, workspace).await?;
+    for notice in notices.into_iter().chain(left_out) {
         output::note(&report::notice(&notice));
     }
     let mut settings = section.agent_config(workspace, &model);
     settings.stream_unfinalised = config.settings().stream_unfinalised;
     settings.interactive = interactive;
     settings.transcript_dir = Some(configuration::places()?.state.join("sessions"));
-    let tools = Toolbox::builtin().map_err(anyhow::Error::new)?;
+    settings.hidden_variables = hidden_variables(config, section)?;
     let mut builder = Agent::builder(host, provider, tools, settings);
     for (provider, models) in others {
         builder = builder.models(provider, models).map_err(anyhow::Error::new)?;
