@@ -17,6 +17,9 @@ fn tools_are_listed_with_who_brings_them() {
     for said in ["bash built in\n", "notebook__write_note plugin notebook\n  Keeps a note for later sessions"] {
         assert!(ended.stdout.contains(said), "{}", ended.stdout);
     }
+    let hooks = user.run(["hooks"]);
+    let said = "  tools   notebook__write_note, notebook__read_notes, notebook__remove_note\n";
+    assert!(hooks.stdout.contains(said) && !hooks.stdout.contains("hears nothing"), "{}", hooks.stdout);
     let ended = user.run(["tools", "--json"]);
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();
     let tools = object["tools"].as_array().unwrap();

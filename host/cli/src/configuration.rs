@@ -8,6 +8,7 @@ use etcetera::BaseStrategy as _;
 use hookhost::allowlist::{Config, Discovered, Entry, Error, InertFile, Layer, Places};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
+use hookhost_agent::provider::Keys;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that are not the engine's.
@@ -55,6 +56,16 @@ pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, S
 /// The section `[agent]`.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, Stop> {
     Ok(config.section("agent").map_err(not_loaded)?.unwrap_or_default())
+}
+
+/// The file of keys that `hookhost auth` keeps.
+pub(crate) fn keys_file() -> Result<PathBuf, Stop> {
+    Ok(places()?.config.join("keys.toml"))
+}
+
+/// The keys in it.
+pub(crate) fn keys() -> Result<Keys, Stop> {
+    Keys::read(&keys_file()?).map_err(Stop::not_loaded)
 }
 
 /// The section `[mcp]`.

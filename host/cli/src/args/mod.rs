@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Hooks(HooksArgs),
     Tools(ToolsArgs),
+    Auth(AuthArgs),
     Dispatch(DispatchArgs),
     Audit(AuditArgs),
     Replay(ReplayArgs),
@@ -83,7 +84,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
-    /// The provider of the model: `anthropic`, `openai`, `scripted`, or a name of [agent.providers]
+    /// The provider of the model: a name of [agent.providers], `scripted`, or one that is known without it, such as
+    /// `anthropic` [default: the first that is ready]
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
 
@@ -233,6 +235,41 @@ pub(crate) struct HooksArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const AUTH_EXAMPLES: &str = "\
+Examples:
+  hookhost auth set anthropic
+  pass show groq | hookhost auth set groq
+  hookhost auth list
+  hookhost auth rm groq";
+
+/// Keep keys of providers in a file that is yours alone, for where they are not in the environment
+#[derive(Debug, Args)]
+#[command(after_help = AUTH_EXAMPLES)]
+pub(crate) struct AuthArgs {
+    #[command(subcommand)]
+    pub(crate) command: AuthCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuthCommand {
+    /// Keep a key, read from the standard input; a terminal does not show it
+    Set {
+        /// The provider, as `--provider` names it
+        provider: String,
+    },
+    /// Show which providers have a key; no key is shown
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget a key
+    Rm {
+        /// The provider
+        provider: String,
+    },
 }
 
 const TOOLS_EXAMPLES: &str = "\

@@ -2,6 +2,7 @@
 
 mod allow;
 mod audit;
+mod auth;
 mod cache;
 mod dispatch;
 mod external;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
         Command::Trust(args) => trust::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
+        Command::Auth(args) => auth::run(&args),
         Command::Tools(args) => wait_for(tools::run(&args)),
         Command::Dispatch(args) => wait_for(dispatch::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),

@@ -34,7 +34,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let host = loading::recording_host(config.clone(), approver).await?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
-    let chosen = choose(&section, args)?;
+    let chosen = choose(&section, args).await?;
     let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive).await?;
 
     let people = (!args.json).then(|| Arc::new(ForPeople::default()));
@@ -87,10 +87,17 @@ fn prompt(args: &RunArgs) -> Result<String, Stop> {
     Ok(prompt)
 }
 
-fn choose(section: &AgentSection, args: &RunArgs) -> Result<Chosen, Stop> {
-    let overrides =
+async fn choose(section: &AgentSection, args: &RunArgs) -> Result<Chosen, Stop> {
+    let mut overrides =
         Overrides { provider: args.provider.clone(), model: args.model.clone(), script: args.script.clone() };
-    section.choose(&overrides).map_err(|error| match error {
+    let keys = configuration::keys()?;
+    if let Some(ready) = section.first_ready(&overrides, &keys).await {
+        let name = |name: &Option<String>| name.clone().unwrap_or_default();
+        let (provider, model) = (name(&ready.provider), name(&ready.model));
+        output::note(&report::notice(&format!("{provider} is ready and is used, with the model {model}")));
+        overrides = ready;
+    }
+    section.choose_with(&overrides, &keys).map_err(|error| match error {
         ConfigError::Provider(_) => Stop::new(Exit::Failed, error),
         other => Stop::new(Exit::Usage, other),
     })
@@ -104,12 +111,15 @@ async fn agent(
     workspace: &Path,
     interactive: bool,
 ) -> Result<Agent, Stop> {
-    let Chosen { provider, model, others, notices } = chosen;
+    let Chosen { provider, model, limits, others, notices } = chosen;
     let (tools, left_out) = toolbox(&host, config, section, workspace).await?;
     for notice in notices.into_iter().chain(left_out) {
         output::note(&report::notice(&notice));
     }
     let mut settings = section.agent_config(workspace, &model);
+    if let Some(most) = limits.max_output_tokens {
+        settings.max_output_tokens = settings.max_output_tokens.min(most);
+    }
     settings.stream_unfinalised = config.settings().stream_unfinalised;
     settings.interactive = interactive;
     settings.transcript_dir = Some(configuration::places()?.state.join("sessions"));
