@@ -9,7 +9,7 @@ const MOST_TEXT: usize = 64 * 1024;
 /// Largest result that is kept whole, in bytes of JSON.
 const MOST_RAW: usize = 4 * 1024 * 1024;
 
-pub(super) fn output(result: CallToolResult) -> ToolOutput {
+pub(super) fn output(result: &CallToolResult) -> ToolOutput {
     let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
     let is_more = result.structured_content.is_some() || !result.content.iter().all(is_text);
     let mut text = String::new();
@@ -40,7 +40,7 @@ pub(super) fn output(result: CallToolResult) -> ToolOutput {
         text = structured.to_string();
     }
     let is_error = result.is_error.unwrap_or(false);
-    let raw = is_more.then(|| serde_json::to_value(&result).ok()).flatten();
+    let raw = is_more.then(|| serde_json::to_value(result).ok()).flatten();
     let raw = raw.filter(|raw| raw.to_string().len() <= MOST_RAW);
     ToolOutput { text: capped(text, MOST_TEXT), is_error, raw }
 }
@@ -51,7 +51,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn of(result: Value) -> ToolOutput {
-        output(serde_json::from_value(result).unwrap())
+        output(&serde_json::from_value(result).unwrap())
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Server {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = Some(arguments);
         match timeout(seconds(self.call_limit), self.client.peer().call_tool(params)).await {
-            Ok(Ok(result)) => Ok(answer::output(result)),
+            Ok(Ok(result)) => Ok(answer::output(&result)),
             Ok(Err(error)) => Err(self.failed(&error).await),
             Err(_) => {
                 let (server, seconds) = (self.name.clone(), self.call_limit.get());
