@@ -26,6 +26,7 @@ fn the_transcript_is_what_the_demo_prints() {
         "bounded-shell",
         "freeze",
         "no-force-push",
+        "notebook",
         "path-guard",
         "redact-secrets",
         "token-budget",

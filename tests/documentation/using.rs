@@ -4,7 +4,8 @@ use crate::guide::{blocks_of, page, run_commands};
 use hookhost::allowlist::{
     AskRule, Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant,
 };
-use hookhost_agent::config::AgentSection;
+use hookhost_agent::config::{AgentSection, ModelLimits, ProviderSection};
+use hookhost_agent::mcp::McpSection;
 use hookhost_tests::User;
 use regex_lite::Regex;
 use std::num::NonZeroU32;
@@ -12,17 +13,20 @@ use std::num::NonZeroU32;
 fn configs() -> Vec<Config> {
     let source = Source::new("/home/me/.config/hookhost/hookhost.toml", Layer::User);
     let source = Source { home: Some("/home/me".into()), ..source };
-    let parse =
-        |text: &String| Config::parse(text, &source, &["agent"]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let parse = |text: &String| {
+        Config::parse(text, &source, &["agent", "mcp"]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    };
     blocks_of(&page("docs/using.md"), "toml").iter().map(parse).collect()
 }
 
 #[test]
 fn every_toml_block_is_a_configuration() {
     let configs = configs();
-    assert_eq!(configs.len(), 6);
+    assert_eq!(configs.len(), 7);
     let agent = configs.iter().find_map(|config| config.section::<AgentSection>("agent").expect("a section"));
     assert_eq!(agent.expect("a block with [agent]").provider.as_deref(), Some("local"));
+    let mcp = configs.iter().find_map(|config| config.section::<McpSection>("mcp").expect("a section"));
+    assert_eq!(mcp.expect("a block with [mcp]").check(), Ok(()));
 }
 
 #[test]
@@ -81,7 +85,10 @@ fn every_key_of_the_file_is_in_a_table_and_no_other() {
         format!("{:?}", Settings::default()),
         format!("{:?}", AgentSection::default()),
     ];
-    let debug = format!("{entry:?} {ask} {settings} {agent}");
+    let mcp: McpSection = toml::from_str("[x]\ncommand = 'x'").expect("a section");
+    let servers = mcp.servers.values().map(|server| format!("{server:?}")).collect::<String>();
+    let (provider, limits) = (ProviderSection::default(), ModelLimits::default());
+    let debug = format!("{entry:?} {ask} {settings} {agent} {servers} {provider:?} {limits:?}");
     let fields = Regex::new(r"(?:\{|,) (\w+): ").expect("a pattern");
     let page = page("docs/using.md");
     for found in fields.captures_iter(&debug) {

@@ -34,6 +34,27 @@ impl Plugin for CarefulGit {
     }
 }
 
+struct Words;
+
+#[plugin]
+impl Plugin for Words {
+    fn tools() -> Vec<Tool> {
+        let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
+        vec![Tool::new("count_words", "Counts the words of a text.", schema)]
+    }
+
+    fn call_tool(_session: &Session, _name: &str, arguments: &str) -> ToolResult {
+        #[derive(serde::Deserialize)]
+        struct Arguments {
+            text: String,
+        }
+        match hookhost_guest::parse::<Arguments>(arguments) {
+            Ok(Arguments { text }) => ToolResult::new(text.split_whitespace().count().to_string()),
+            Err(error) => ToolResult::new(error.to_string()).failed(),
+        }
+    }
+}
+
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Config {
@@ -101,6 +122,14 @@ fn a_log_is_shortened_a_push_is_asked_about_and_a_signature_is_cut_off() {
     let result = ToolResult::new("text\n-----BEGIN PGP SIGNATURE-----\nxyz");
     let verdict = CarefulGit::after_tool_call(&testing::session(), &testing::shell("ls"), &result, ResultSource::Tool);
     assert_eq!(verdict, ToolResultVerdict::replace(ToolResult::new("text\n")));
+}
+
+#[test]
+fn words_are_counted_by_a_tool() {
+    assert_eq!(Words::tools()[0].name, "count_words");
+    let call = |arguments: &str| Words::call_tool(&testing::session(), "count_words", arguments);
+    assert_eq!(call(r#"{"text": "one two"}"#), ToolResult::new("2"));
+    assert!(call("{}").is_error);
 }
 
 #[test]

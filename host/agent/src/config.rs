@@ -1,21 +1,18 @@
 //! The section `[agent]` of `hookhost.toml`: which provider and model, and how an agent runs.
 //!
-//! Keys are in the environment and nowhere else: the section only names the variables that hold them.
+//! No key stands in it: keys are in the environment, whose variables the section names, or in the user's [`Keys`].
 
 use crate::agent::AgentConfig;
-use crate::provider::anthropic::{self, Anthropic};
-use crate::provider::openai::{self, OpenAi};
+use crate::provider::anthropic::Anthropic;
+use crate::provider::openai::OpenAi;
 use crate::provider::scripted::{Script, Scripted};
-use crate::provider::{Endpoint, Provider, ProviderError, RetryPolicy, Timeouts};
+use crate::provider::{Endpoint, Keys, Provider, ProviderError, RetryPolicy, Timeouts, ready, shipped};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The model of [`Kind::Anthropic`] where none is named.
-const ANTHROPIC_MODEL: &str = "claude-sonnet-4-5";
 
 /// The section `[agent]`.
 ///
@@ -36,9 +33,9 @@ const ANTHROPIC_MODEL: &str = "claude-sonnet-4-5";
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AgentSection {
-    /// A name of `providers`, or one of the kinds `anthropic`, `openai` and `scripted`. Default: `anthropic`.
+    /// A name of `providers`, of the table that is shipped, or `scripted`. Default: the first that is ready.
     pub provider: Option<String>,
-    /// The model. Required, but for `anthropic` (`claude-sonnet-4-5`) and `scripted`.
+    /// The model. Default: the provider's own, where it has one.
     pub model: Option<String>,
     /// Further models of this provider that a plugin may move a request to.
     pub models: Vec<String>,
@@ -62,8 +59,8 @@ pub struct AgentSection {
     pub max_time: Option<Duration>,
     /// Most tokens of a run, read and written, sub-agents included. Default: none.
     pub max_tokens: Option<NonZeroU64>,
-    /// What the model can read at once, in tokens: near it, the older part of the conversation is summarised. Default: not
-    /// known, so never.
+    /// What the model can read at once, in tokens: near it, the older part of the conversation is summarised. Default:
+    /// what is known of the model; where nothing is, never.
     pub context_window: Option<NonZeroU64>,
     /// How deep sub-agents go. Default: 3; 0: there are none.
     pub max_depth: Option<u8>,
@@ -76,20 +73,38 @@ pub struct AgentSection {
 }
 
 /// One of `[agent.providers]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProviderSection {
-    /// Which protocol it speaks.
-    pub kind: Kind,
+    /// Which protocol it speaks. Default: that of the shipped provider of this name.
+    pub kind: Option<Kind>,
     /// As [`AgentSection::base_url`].
     pub base_url: Option<String>,
     /// As [`AgentSection::key_variable`].
     pub key_variable: Option<String>,
     /// As [`AgentSection::script`].
     pub script: Option<PathBuf>,
+    /// The model where none is named.
+    pub model: Option<String>,
     /// The models that a plugin may move a request to.
     #[serde(default)]
     pub models: Vec<String>,
+    /// Further headers of each request. None carries a key.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// What is known of its models.
+    #[serde(default)]
+    pub limits: BTreeMap<String, ModelLimits>,
+}
+
+/// What is known of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ModelLimits {
+    /// How much it can read and write in one request, in tokens.
+    pub context_window: Option<NonZeroU64>,
+    /// Its longest answer, in tokens.
+    pub max_output_tokens: Option<NonZeroU32>,
 }
 
 /// A protocol.
@@ -123,6 +138,8 @@ pub struct Chosen {
     pub provider: Arc<dyn Provider>,
     /// The agent's own model.
     pub model: String,
+    /// What is known of the model.
+    pub limits: ModelLimits,
     /// What a plugin may move a request to; the agent's own provider among them where it has further models.
     pub others: Vec<(Arc<dyn Provider>, Vec<String>)>,
     /// A sentence for each provider that is left out of `others`, since it cannot be used.
@@ -141,6 +158,12 @@ pub enum ConfigError {
         /// What there is.
         known: String,
     },
+    /// The protocol of a provider of the user's own is not given.
+    #[error("[agent.providers.{name}] needs `kind`, the protocol: `anthropic` or `openai`")]
+    NoKind {
+        /// The name.
+        name: String,
+    },
     /// No model is named.
     #[error("the provider {provider} needs a model: name one with --model, or with `model` in [agent]")]
     NoModel {
@@ -158,46 +181,38 @@ pub enum ConfigError {
     Provider(#[from] ProviderError),
 }
 
-impl Kind {
-    const ALL: [(&str, Self); 3] =
-        [("anthropic", Self::Anthropic), ("openai", Self::OpenAi), ("scripted", Self::Scripted)];
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
-    }
-
-    fn default_model(self) -> Option<&'static str> {
-        match self {
-            Self::Anthropic => Some(ANTHROPIC_MODEL),
-            Self::OpenAi => None,
-            Self::Scripted => Some("scripted"),
-        }
-    }
-}
-
 impl AgentSection {
-    /// Makes the providers.
+    /// Makes the providers, with keys of the environment only.
+    ///
+    /// # Errors
+    /// As [`Self::choose_with`].
+    pub fn choose(&self, overrides: &Overrides) -> Result<Chosen, ConfigError> {
+        self.choose_with(overrides, &Keys::default())
+    }
+
+    /// Makes the providers. Where no provider is named, that is Anthropic: [`Self::first_ready`] finds another.
     ///
     /// # Errors
     /// If the chosen one is not known or cannot be used (no key, no script), or no model is named. One that only
     /// plugins could choose is left out with a notice.
-    pub fn choose(&self, overrides: &Overrides) -> Result<Chosen, ConfigError> {
+    pub fn choose_with(&self, overrides: &Overrides, keys: &Keys) -> Result<Chosen, ConfigError> {
         let name = match overrides {
             Overrides { provider: Some(name), .. } => name.as_str(),
             Overrides { script: Some(_), .. } => "scripted",
-            _ => self.provider.as_deref().unwrap_or("anthropic"),
+            _ => self.named(),
         };
         let mut section = self.provider(name)?;
-        if section.kind == Kind::Scripted && overrides.script.is_some() {
+        if section.kind == Some(Kind::Scripted) && overrides.script.is_some() {
             section.script.clone_from(&overrides.script);
         }
-        let own = section.provider(name)?;
+        let own = section.provider(name, keys)?;
         // A model that is configured for one provider is none of another's.
-        let configured =
-            (self.provider.as_deref().unwrap_or("anthropic") == name).then_some(self.model.as_ref()).flatten();
-        let model = overrides.model.clone().or_else(|| configured.cloned());
-        let model = model.or_else(|| section.kind.default_model().map(str::to_owned));
-        let model = model.ok_or_else(|| ConfigError::NoModel { provider: name.to_owned() })?;
+        let configured = (self.named() == name).then_some(self.model.as_ref()).flatten();
+        let model = overrides.model.as_ref().or(configured).or(section.model.as_ref()).cloned();
+        let scripted = || (section.kind == Some(Kind::Scripted)).then(|| "scripted".to_owned());
+        let model = model.or_else(scripted).ok_or_else(|| ConfigError::NoModel { provider: name.to_owned() })?;
+        let known = section.limits.get(&model).copied().unwrap_or_default();
+        let limits = ModelLimits { context_window: self.context_window.or(known.context_window), ..known };
         let mut others = Vec::new();
         if !section.models.is_empty() {
             others.push((Arc::clone(&own), section.models));
@@ -206,43 +221,98 @@ impl AgentSection {
         for (other, section) in
             self.providers.iter().filter(|(other, section)| *other != name && !section.models.is_empty())
         {
-            match section.provider(other) {
+            match self.provider(other).and_then(|section| section.provider(other, keys)) {
                 Ok(provider) => others.push((provider, section.models.clone())),
                 Err(error) => notices.push(format!("plugins cannot use the provider {other}: {error}")),
             }
         }
-        Ok(Chosen { provider: own, model, others, notices })
+        Ok(Chosen { provider: own, model, limits, others, notices })
     }
 
-    /// The section of a provider: its own, or, for a kind, what stands in `[agent]` itself.
-    fn provider(&self, name: &str) -> Result<ProviderSection, ConfigError> {
-        if let Some(section) = self.providers.get(name) {
-            return Ok(section.clone());
+    /// Where neither the section nor a flag says which provider, the first that is ready: one of the user's own or a
+    /// hosted one whose key is there, or a server on this machine that answers. Its model stands in the answer, too.
+    pub async fn first_ready(&self, overrides: &Overrides, keys: &Keys) -> Option<Overrides> {
+        let says_which = self.provider.is_some() || self.model.is_some() || self.base_url.is_some();
+        let says_which = says_which || self.key_variable.is_some() || self.script.is_some();
+        if says_which || overrides.provider.is_some() || overrides.script.is_some() {
+            return None;
         }
-        let Some(kind) = Kind::from_name(name) else {
-            let kinds = Kind::ALL.iter().map(|(kind, _)| (*kind).to_owned());
-            let known = kinds.chain(self.providers.keys().cloned()).collect::<Vec<_>>().join(", ");
-            return Err(ConfigError::UnknownProvider { name: name.to_owned(), known });
+        let own = self.providers.keys().cloned();
+        let known = shipped::names().into_iter().filter(|name| !self.providers.contains_key(name));
+        for name in own.chain(known) {
+            let Ok(section) = self.provider(&name) else { continue };
+            if section.kind == Some(Kind::Scripted) || section.provider(&name, keys).is_err() {
+                continue;
+            }
+            let mut model = overrides.model.clone().or(section.model);
+            if section.key_variable.is_none() {
+                let Some(served) = ready::models(section.base_url.as_deref().unwrap_or_default()).await else {
+                    continue;
+                };
+                model = model.or_else(|| served.into_iter().next());
+            }
+            if model.is_some() {
+                return Some(Overrides { provider: Some(name), model, script: None });
+            }
+        }
+        None
+    }
+
+    fn named(&self) -> &str {
+        self.provider.as_deref().unwrap_or("anthropic")
+    }
+
+    /// What is known of a provider: what its own section says, or, for the one that `[agent]` names, what stands there;
+    /// and for the rest what is shipped.
+    ///
+    /// # Errors
+    /// If there is none of that name, or its protocol is not given.
+    pub fn provider(&self, name: &str) -> Result<ProviderSection, ConfigError> {
+        let known = shipped::provider(name);
+        let mut section = match self.providers.get(name) {
+            Some(section) => section.clone(),
+            None if known.is_none() => {
+                let names = shipped::names().into_iter().chain(self.providers.keys().cloned());
+                let known = names.collect::<Vec<_>>().join(", ");
+                return Err(ConfigError::UnknownProvider { name: name.to_owned(), known });
+            }
+            // What stands in `[agent]` is about its own provider, and about no other that a flag chooses.
+            None if self.named() == name => ProviderSection {
+                base_url: self.base_url.clone(),
+                key_variable: self.key_variable.clone(),
+                script: self.script.clone(),
+                models: self.models.clone(),
+                ..ProviderSection::default()
+            },
+            None => ProviderSection::default(),
         };
-        // What stands in `[agent]` is about its own provider, and about no other that a flag chooses.
-        if self.provider.as_deref().unwrap_or("anthropic") != name {
-            return Ok(ProviderSection { kind, base_url: None, key_variable: None, script: None, models: Vec::new() });
+        let Some(known) = known else {
+            return if section.kind.is_some() {
+                Ok(section)
+            } else {
+                Err(ConfigError::NoKind { name: name.to_owned() })
+            };
+        };
+        section.kind = section.kind.or(known.kind);
+        if section.kind == known.kind {
+            // A key never goes to a server that it is not meant for.
+            if section.base_url.is_none() {
+                section.base_url = known.base_url;
+                section.key_variable = section.key_variable.or(known.key_variable);
+                section.model = section.model.or(known.model);
+            }
+            let own = std::mem::replace(&mut section.limits, known.limits);
+            section.limits.extend(own);
         }
-        Ok(ProviderSection {
-            kind,
-            base_url: self.base_url.clone(),
-            key_variable: self.key_variable.clone(),
-            script: self.script.clone(),
-            models: self.models.clone(),
-        })
+        Ok(section)
     }
 
     /// The environment variables that hold keys, for [`AgentConfig::hidden_variables`].
     #[must_use]
     pub fn key_variables(&self) -> Vec<String> {
         let named = self.providers.values().filter_map(|section| section.key_variable.clone());
-        let known = [anthropic::KEY_VARIABLE.to_owned(), openai::KEY_VARIABLE.to_owned()];
-        let mut variables: Vec<String> = known.into_iter().chain(self.key_variable.clone()).chain(named).collect();
+        let known = shipped::providers().into_iter().filter_map(|(_, section)| section.key_variable);
+        let mut variables: Vec<String> = known.chain(self.key_variable.clone()).chain(named).collect();
         variables.sort();
         variables.dedup();
         variables
@@ -289,25 +359,34 @@ fn time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Dura
 }
 
 impl ProviderSection {
-    fn provider(&self, name: &str) -> Result<Arc<dyn Provider>, ConfigError> {
+    fn provider(&self, name: &str, keys: &Keys) -> Result<Arc<dyn Provider>, ConfigError> {
         Ok(match self.kind {
-            Kind::Anthropic => {
-                Arc::new(Anthropic::new(self.endpoint(name, anthropic::BASE_URL, anthropic::KEY_VARIABLE)?))
-            }
-            Kind::OpenAi => Arc::new(OpenAi::new(self.endpoint(name, openai::BASE_URL, openai::KEY_VARIABLE)?)),
-            Kind::Scripted => {
+            Some(Kind::Anthropic) => Arc::new(Anthropic::new(self.endpoint(name, keys, "anthropic")?)),
+            Some(Kind::OpenAi) => Arc::new(OpenAi::new(self.endpoint(name, keys, "openai")?)),
+            Some(Kind::Scripted) => {
                 let script = self.script.as_deref();
                 let script = script.ok_or_else(|| ConfigError::NoScript { provider: name.to_owned() })?;
                 let script = Script::open(script).map_err(ProviderError::from)?;
                 Arc::new(Scripted::new(script))
             }
+            None => return Err(ConfigError::NoKind { name: name.to_owned() }),
         })
     }
 
-    fn endpoint(&self, name: &str, base_url: &str, key_variable: &str) -> Result<Endpoint, ProviderError> {
-        let default_key = self.base_url.is_none().then_some(key_variable);
-        let key = self.key_variable.as_deref().or(default_key);
-        Endpoint::new(name, self.base_url.as_deref().unwrap_or(base_url), key, Timeouts::default())
+    /// Where nothing says where it is, it is the server that its protocol comes from.
+    fn endpoint(&self, name: &str, keys: &Keys, protocol: &str) -> Result<Endpoint, ProviderError> {
+        let home = self.base_url.is_none().then(|| shipped::provider(protocol)).flatten().unwrap_or_default();
+        let base_url = self.base_url.as_ref().or(home.base_url.as_ref()).cloned().unwrap_or_default();
+        let key = self.key_variable.as_ref().or(home.key_variable.as_ref());
+        Endpoint::with_keys(name, &base_url, key.map(String::as_str), keys, Timeouts::default())?
+            .with_headers(&self.headers)
+    }
+
+    /// The server's name, to which a key of this provider goes; none where it is not told.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        let url = reqwest::Url::parse(self.base_url.as_deref()?).ok()?;
+        url.host_str().map(str::to_owned)
     }
 }
 
@@ -358,7 +437,7 @@ mod tests {
     fn an_unknown_provider_is_told_with_those_that_exist() {
         assert_eq!(
             error("provider = 'opnai'\n[providers.local]\nkind = 'openai'\n"),
-            "there is no provider named `opnai`: use anthropic, openai, scripted, local, or add [agent.providers.opnai]"
+            "there is no provider named `opnai`: use anthropic, openai, groq, deepseek, openrouter, fireworks, zai, ollama, llama.cpp, vllm, scripted, local, or add [agent.providers.opnai]"
         );
     }
 
@@ -401,6 +480,67 @@ mod tests {
     fn every_key_variable_is_hidden_from_commands() {
         let section = section("key-variable = 'A'\n[providers.x]\nkind = 'openai'\nkey-variable = 'B'\n");
         let config = section.agent_config(Path::new("/"), "m");
-        assert_eq!(config.hidden_variables, ["A", "ANTHROPIC_API_KEY", "B", "OPENAI_API_KEY"]);
+        let hidden = config.hidden_variables;
+        assert!(
+            ["A", "ANTHROPIC_API_KEY", "B", "GROQ_API_KEY"].iter().all(|name| hidden.contains(&(*name).to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_section_of_a_shipped_name_changes_what_it_says_and_no_more() {
+        let own = section("[providers.groq]\nmodel = 'm'\n[providers.groq.limits.m]\ncontext-window = 5\n");
+        let groq = own.provider("groq").unwrap();
+        assert_eq!(groq.base_url.as_deref(), Some("https://api.groq.com/openai/v1"));
+        assert_eq!((groq.key_variable.as_deref(), groq.model.as_deref()), (Some("GROQ_API_KEY"), Some("m")));
+        assert_eq!(groq.limits["m"].context_window, NonZeroU64::new(5));
+        // Another server is given no key that it was not named.
+        let elsewhere = section("[providers.groq]\nbase-url = 'http://localhost:1/v1'\n").provider("groq").unwrap();
+        assert_eq!((elsewhere.key_variable, elsewhere.kind), (None, Some(Kind::OpenAi)));
+        assert!(matches!(section("[providers.x]\n").provider("x"), Err(ConfigError::NoKind { .. })));
+    }
+
+    #[test]
+    fn a_kept_key_opens_its_own_server_and_no_other() {
+        let mut keys = Keys::default();
+        keys.set("far", "far.example.com", "sk-kept").unwrap();
+        let at = |url: &str| {
+            let text = format!(
+                "provider = 'far'\nmodel = 'm'\n[providers.far]\nkind = 'openai'\nbase-url = '{url}'\nkey-variable = 'HOOKHOST_TEST_NO_SUCH_KEY'\n"
+            );
+            section(&text).choose_with(&Overrides::default(), &keys)
+        };
+        assert!(at("https://far.example.com/v1").is_ok());
+        assert!(at("https://evil.example.com/v1").unwrap_err().to_string().contains("needs an API key"));
+    }
+
+    #[test]
+    fn a_header_that_carries_a_key_is_refused() {
+        let text = "provider = 'x'\nmodel = 'm'\n[providers.x]\nkind = 'openai'\nbase-url = 'http://localhost:1'\nheaders = { Authorization = 'sk' }\n";
+        assert!(error(text).starts_with("the header Authorization of the provider x cannot be sent: it carries a key"));
+    }
+
+    #[tokio::test]
+    async fn the_first_provider_that_is_ready_is_taken_and_a_server_is_asked_for_its_model() {
+        use std::io::{Read as _, Write as _};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                let body = r#"{"data":[{"id":"served-1"},{"id":"served-2"}]}"#;
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                    body.len()
+                );
+            }
+        });
+        let text = format!(
+            "[providers.a]\nkind = 'openai'\nbase-url = 'http://127.0.0.1:1/v1'\n[providers.b]\nkind = 'openai'\nbase-url = '{url}'\n"
+        );
+        let none = Overrides::default();
+        let found = section(&text).first_ready(&none, &Keys::default()).await.unwrap();
+        assert_eq!((found.provider.as_deref(), found.model.as_deref()), (Some("b"), Some("served-1")));
+        assert_eq!(section("model = 'm'").first_ready(&none, &Keys::default()).await, None);
     }
 }

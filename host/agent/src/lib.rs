@@ -46,6 +46,7 @@
 pub mod agent;
 pub mod config;
 pub mod context;
+pub mod mcp;
 pub mod message;
 pub mod provider;
 pub mod session_store;

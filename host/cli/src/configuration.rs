@@ -7,10 +7,12 @@ use crate::output::{self, quoted, style::WARNING};
 use etcetera::BaseStrategy as _;
 use hookhost::allowlist::{Config, Discovered, Entry, Error, InertFile, Layer, Places};
 use hookhost_agent::config::AgentSection;
+use hookhost_agent::mcp::McpSection;
+use hookhost_agent::provider::Keys;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that are not the engine's.
-pub(crate) const SECTIONS: &[&str] = &["agent"];
+pub(crate) const SECTIONS: &[&str] = &["agent", "mcp"];
 
 /// The folders of the user's own files.
 pub(crate) fn places() -> Result<Places, Stop> {
@@ -47,12 +49,30 @@ pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, S
     let found = found.map_err(not_loaded)?;
     // Whatever the command is: a file counts only if all of it is right.
     agent(&found.config)?;
+    mcp(&found.config)?;
     Ok(found)
 }
 
 /// The section `[agent]`.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, Stop> {
     Ok(config.section("agent").map_err(not_loaded)?.unwrap_or_default())
+}
+
+/// The file of keys that `hookhost auth` keeps.
+pub(crate) fn keys_file() -> Result<PathBuf, Stop> {
+    Ok(places()?.config.join("keys.toml"))
+}
+
+/// The keys in it.
+pub(crate) fn keys() -> Result<Keys, Stop> {
+    Keys::read(&keys_file()?).map_err(Stop::not_loaded)
+}
+
+/// The section `[mcp]`.
+pub(crate) fn mcp(config: &Config) -> Result<McpSection, Stop> {
+    let section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
+    section.check().map_err(Stop::not_loaded)?;
+    Ok(section)
 }
 
 fn announce(inert: &InertFile) {

@@ -122,7 +122,13 @@ fn not_loaded(error: &LoadError, config: &Config) -> Stop {
         (LoadError::Unreadable { .. }, Some(origin)) => {
             format!("{error}; put the file back, or take out its entry at {origin}")
         }
-        (LoadError::NotGranted { .. } | LoadError::NoFolder { .. } | LoadError::Refused { .. }, Some(origin)) => {
+        (
+            LoadError::NotGranted { .. }
+            | LoadError::NoFolder { .. }
+            | LoadError::Refused { .. }
+            | LoadError::Tools { .. },
+            Some(origin),
+        ) => {
             format!("{error}\n  its entry is at {origin}")
         }
         _ => error.to_string(),
@@ -143,6 +149,7 @@ fn name_of(error: &LoadError) -> Option<&str> {
         | LoadError::NotGranted { name, .. }
         | LoadError::NoFolder { name, .. }
         | LoadError::Refused { name, .. }
+        | LoadError::Tools { name, .. }
         | LoadError::Failed { name, .. } => Some(name),
         _ => None,
     }

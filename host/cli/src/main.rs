@@ -9,6 +9,7 @@ mod interrupt;
 mod loading;
 mod output;
 mod terminal_approver;
+mod toolbox;
 mod warnings;
 
 use clap::Parser as _;

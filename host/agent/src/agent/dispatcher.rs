@@ -230,7 +230,9 @@ impl Dispatcher {
             Err(error) => Err(error),
         };
         match output {
-            Ok(ToolOutput { text, is_error }) => ToolResult { text, is_error, raw: None },
+            Ok(ToolOutput { text, is_error, raw }) => {
+                ToolResult { text, is_error, raw: raw.map(|raw| raw.to_string()) }
+            }
             Err(error) => ToolResult::error(error.to_string()),
         }
     }

@@ -172,6 +172,7 @@ impl<'a> Run<'a> {
             hidden_variables: config.hidden_variables.clone().into(),
             cancel: cancel.clone(),
             call: String::new(),
+            plugin_tools: Some(session.plugin_tools()),
         };
         let time_is_over = Arc::new(AtomicBool::new(false));
         let mut clock = JoinSet::new();

@@ -137,7 +137,7 @@ fn result(outcome: RunOutcome) -> ToolOutput {
 }
 
 fn failed(text: String) -> ToolOutput {
-    ToolOutput { text, is_error: true }
+    ToolOutput { text, is_error: true, raw: None }
 }
 
 /// What happens in a sub-agent is told as part of what happens in its parent.

@@ -119,5 +119,5 @@ fn unfit(tasks: &[Task]) -> Option<ToolOutput> {
 }
 
 fn failed(text: String) -> ToolOutput {
-    ToolOutput { text, is_error: true }
+    ToolOutput { text, is_error: true, raw: None }
 }

@@ -1,5 +1,8 @@
 //! The Anthropic Messages API, streaming: <https://docs.anthropic.com/en/api/messages-streaming>.
 //!
+//! What stays the same from one request to the next is marked for the provider's cache: the tools, the system prompt, and the
+//! conversation up to its end. Reminders come behind the last mark.
+//!
 //! Results of one answer's tool calls go back in one user message, as the API asks; reminders follow as text blocks.
 
 use super::http::{Decoder, Endpoint, said};
@@ -71,15 +74,23 @@ fn body(request: &Request) -> Value {
         "messages": messages(request),
     });
     if !request.system_prompt.is_empty() {
-        body["system"] = json!(request.system_prompt);
+        body["system"] = json!([{ "type": "text", "text": request.system_prompt, "cache_control": cached() }]);
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(
             |tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema }),
         );
         body["tools"] = tools.collect();
+        if let Some(last) = body["tools"].as_array_mut().and_then(|tools| tools.last_mut()) {
+            last["cache_control"] = cached();
+        }
     }
     body
+}
+
+/// The mark behind which the provider keeps what it has read; three of the four that a request may have are used.
+fn cached() -> Value {
+    json!({ "type": "ephemeral" })
 }
 
 /// The conversation with neighbours of one role joined, and no empty text, which the API refuses.
@@ -106,8 +117,14 @@ fn messages(request: &Request) -> Vec<Value> {
             ),
         }
     }
-    for reminder in &request.reminders {
-        push("user", text_block(reminder));
+    if let Some(last) = joined.last_mut().and_then(|(_, content)| content.last_mut()) {
+        last["cache_control"] = cached();
+    }
+    for block in request.reminders.iter().flat_map(|reminder| text_block(reminder)) {
+        match joined.last_mut() {
+            Some(("user", content)) => content.push(block),
+            _ => joined.push(("user", vec![block])),
+        }
     }
     joined.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
 }
@@ -361,7 +378,8 @@ mod tests {
                 ]}),
                 json!({ "role": "user", "content": [
                     { "type": "tool_result", "tool_use_id": "a", "content": "ok", "is_error": false },
-                    { "type": "tool_result", "tool_use_id": "b", "content": "ok", "is_error": true },
+                    { "type": "tool_result", "tool_use_id": "b", "content": "ok", "is_error": true,
+                      "cache_control": { "type": "ephemeral" } },
                     { "type": "text", "text": "be brief" },
                 ]}),
             ]

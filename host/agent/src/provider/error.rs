@@ -9,12 +9,24 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum ProviderError {
     /// The environment variable that should hold the key is not there, or empty.
-    #[error("the provider {provider} needs an API key: set the environment variable {variable}")]
+    #[error(
+        "the provider {provider} needs an API key: set the environment variable {variable}, or keep one with `hookhost auth set {provider}`"
+    )]
     NoKey {
         /// The provider's name.
         provider: String,
         /// The environment variable.
         variable: String,
+    },
+    /// A configured header cannot be sent.
+    #[error("the header {header} of the provider {provider} cannot be sent: {reason}")]
+    Header {
+        /// The provider's name.
+        provider: String,
+        /// The header's name.
+        header: String,
+        /// Why not.
+        reason: String,
     },
     /// Status 401 or 403.
     #[error("the provider {provider} refused the API key (HTTP {status}): {}", key_advice(.variable.as_deref()))]
@@ -23,7 +35,7 @@ pub enum ProviderError {
         provider: String,
         /// 401 or 403.
         status: u16,
-        /// The environment variable that the key came from, if one was sent.
+        /// The environment variable that the key came from, if one was sent; empty: it was kept by `hookhost auth`.
         variable: Option<String>,
     },
     /// Status 429, or the provider said the same in its stream.
@@ -121,6 +133,7 @@ impl ProviderError {
 
 fn key_advice(variable: Option<&str>) -> String {
     match variable {
+        Some("") => "set it anew with `hookhost auth set`".into(),
         Some(variable) => format!("check the value of the environment variable {variable}"),
         None => "none was sent; name the environment variable that holds one with key-variable".into(),
     }

@@ -3,12 +3,12 @@
 //! Failures become [`ProviderError`]s here. The key is sent to the endpoint it belongs to and shown nowhere:
 //! redirects are not followed, and what a server says of it is masked.
 
-use super::{Delta, DeltaStream, ProviderError};
+use super::{Delta, DeltaStream, Keys, ProviderError};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use reqwest::{Client, Response, StatusCode, Url, header::HeaderMap, header::HeaderName, redirect};
 use serde_json::Value;
 use sse_stream::{Sse, SseByteStream};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
@@ -48,6 +48,7 @@ pub struct Endpoint {
     provider: String,
     base: Url,
     key: Option<Key>,
+    headers: HeaderMap,
     client: Client,
 }
 
@@ -72,6 +73,21 @@ impl Endpoint {
         key_variable: Option<&str>,
         timeouts: Timeouts,
     ) -> Result<Self, ProviderError> {
+        Self::with_keys(provider, base_url, key_variable, &Keys::default(), timeouts)
+    }
+
+    /// The same; where the variable is absent or empty, the key is one that the user has put away for this provider and
+    /// this server.
+    ///
+    /// # Errors
+    /// As [`Self::new`], if there is none either.
+    pub fn with_keys(
+        provider: &str,
+        base_url: &str,
+        key_variable: Option<&str>,
+        keys: &Keys,
+        timeouts: Timeouts,
+    ) -> Result<Self, ProviderError> {
         let unusable = |reason: String| ProviderError::Unreachable {
             provider: provider.to_owned(),
             url: Url::parse(base_url).map_or_else(|_| "base-url".to_owned(), |url| shown(&url)),
@@ -87,13 +103,42 @@ impl Endpoint {
                 Ok(value) if !value.trim().is_empty() => {
                     Some(Key { variable: variable.to_owned(), value: value.trim().to_owned() })
                 }
-                _ => {
-                    return Err(ProviderError::NoKey { provider: provider.to_owned(), variable: variable.to_owned() });
-                }
+                _ => match keys.get(provider, base.host_str().unwrap_or_default()) {
+                    Some(kept) => Some(Key { variable: String::new(), value: kept.to_owned() }),
+                    None => {
+                        return Err(ProviderError::NoKey {
+                            provider: provider.to_owned(),
+                            variable: variable.to_owned(),
+                        });
+                    }
+                },
             },
         };
         let client = client(&base, timeouts).map_err(|error| unusable(root_cause(&error)))?;
-        Ok(Self { provider: provider.to_owned(), base, key, client })
+        Ok(Self { provider: provider.to_owned(), base, key, headers: HeaderMap::new(), client })
+    }
+
+    /// Further headers of each request, such as the name of the program.
+    ///
+    /// # Errors
+    /// If one cannot be a header, or is one that carries a key: keys do not stand in a configuration.
+    pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Result<Self, ProviderError> {
+        for (name, value) in headers {
+            let unusable = |why: &str| ProviderError::Header {
+                provider: self.provider.clone(),
+                header: name.clone(),
+                reason: why.to_owned(),
+            };
+            let header: HeaderName = name.parse().map_err(|_| unusable("its name cannot be one"))?;
+            if matches!(header.as_str(), "authorization" | "x-api-key" | "proxy-authorization" | "cookie") {
+                return Err(unusable(
+                    "it carries a key, and keys are in the environment: name the variable with key-variable",
+                ));
+            }
+            let value = value.parse().map_err(|_| unusable("its value has characters that no header can have"))?;
+            self.headers.insert(header, value);
+        }
+        Ok(self)
     }
 
     pub(super) fn provider(&self) -> &str {
@@ -118,7 +163,12 @@ impl Endpoint {
     ) -> Result<DeltaStream, ProviderError> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        let mut request = self.client.post(url).header("content-type", "application/json").body(body.to_string());
+        let mut request = self
+            .client
+            .post(url)
+            .headers(self.headers.clone())
+            .header("content-type", "application/json")
+            .body(body.to_string());
         for (name, value) in headers {
             request = request.header(name, *value);
         }
@@ -292,7 +342,8 @@ pub(super) fn said(body: &Value) -> Option<String> {
     error.get("message").unwrap_or(error).as_str().map(str::to_owned)
 }
 
-fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
+/// A client that follows no redirects, since keys would go along, and asks no proxy for what is on this machine.
+pub(crate) fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
     // reqwest is built without a TLS provider of its own. One that the program installed first stays.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -5,12 +5,17 @@
 pub mod anthropic;
 mod error;
 mod http;
+mod keys;
 pub mod openai;
+pub(crate) mod ready;
 mod retry;
 pub mod scripted;
+pub(crate) mod shipped;
 
 pub use error::ProviderError;
+pub(crate) use http::client as http_client;
 pub use http::{Endpoint, Timeouts};
+pub use keys::{Keys, KeysError};
 pub use retry::RetryPolicy;
 
 use crate::message::{Message, StopReason, TokenUsage, ToolUse};

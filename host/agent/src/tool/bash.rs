@@ -173,5 +173,5 @@ fn answer(output: CappedOutput, end: &End) -> ToolOutput {
             true
         }
     };
-    ToolOutput { text, is_error }
+    ToolOutput { text, is_error, raw: None }
 }

@@ -37,6 +37,16 @@ impl CappedOutput {
     }
 }
 
+/// A text of `cap` bytes at most, and a line that counts what was cut.
+pub(crate) fn capped(text: String, cap: usize) -> String {
+    if text.len() <= cap {
+        return text;
+    }
+    let mut output = CappedOutput::new(cap);
+    output.push(text.as_bytes());
+    output.into_text()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ mod bash;
 mod capped_output;
 mod edit_file;
 mod list_dir;
+mod plugin;
 mod process_group;
 mod read_file;
 mod toolbox;
@@ -17,13 +18,18 @@ mod write_file;
 pub use bash::Bash;
 pub use edit_file::EditFile;
 pub use list_dir::ListDir;
+pub use plugin::PluginTool;
 pub use read_file::ReadFile;
 pub use toolbox::{Toolbox, ToolboxError};
 pub use workspace::{Workspace, WorkspaceError};
 pub use write_file::WriteFile;
 
+pub(crate) use capped_output::capped;
+pub(crate) use process_group::ProcessGroup;
+
 use async_trait::async_trait;
 use hookhost::contract::ToolOrigin;
+use hookhost::session::PluginTools;
 use serde_json::Value;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -66,10 +72,12 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Identifier of the call.
     pub call: String,
+    /// The tools of plugins, in the session of the run.
+    pub plugin_tools: Option<PluginTools>,
 }
 
 impl ToolContext {
-    /// A context in `workspace`, with nothing hidden, that nobody cancels.
+    /// A context in `workspace`, with nothing hidden, that nobody cancels, outside of any session.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
         Self {
@@ -77,24 +85,27 @@ impl ToolContext {
             hidden_variables: Arc::new([]),
             cancel: CancellationToken::new(),
             call: String::new(),
+            plugin_tools: None,
         }
     }
 }
 
 /// What a tool answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     /// What the model reads.
     pub text: String,
     /// Whether the model is to take it as a failure.
     pub is_error: bool,
+    /// The whole result where it is more than text, such as images; for plugins.
+    pub raw: Option<Value>,
 }
 
 impl ToolOutput {
     /// A success.
     #[must_use]
     pub fn success(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false }
+        Self { text: text.into(), is_error: false, raw: None }
     }
 }
 
@@ -146,6 +157,12 @@ pub enum ToolError {
     #[error("the command could not be started: {reason}")]
     Start {
         /// What the system says.
+        reason: String,
+    },
+    /// A plugin's or a server's tool gave no result.
+    #[error("{reason}")]
+    Failed {
+        /// Who failed and how, a whole sentence.
         reason: String,
     },
     /// The tool has a bug.

@@ -3,25 +3,30 @@
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
 use std::process::ExitStatus;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 /// A running process group. Dropping it kills every process of it.
 #[derive(Debug)]
-pub(super) struct ProcessGroup {
+pub(crate) struct ProcessGroup {
     leader: Child,
     group: Option<Pid>,
 }
 
 impl ProcessGroup {
     /// Starts `command` as the leader of a group of its own.
-    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         let leader = command.process_group(0).spawn()?;
         let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Ok(Self { leader, group })
     }
 
+    /// The leader's standard streams, as far as they are pipes that nobody has taken.
+    pub(crate) fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
+    }
+
     /// Waits for the leader; what it left running goes on.
-    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.leader.wait().await
     }
 

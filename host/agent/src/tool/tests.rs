@@ -158,7 +158,7 @@ async fn bash_runs_in_the_workspace_and_shows_output_in_order_and_the_exit_code(
     let output = fixture.call("bash", json!({ "command": "cat; printf done" })).await.unwrap();
     assert_eq!(output, ToolOutput::success("done\n[exit code 0]"));
     let output = fixture.call("bash", json!({ "command": "kill -9 $$" })).await.unwrap();
-    assert_eq!(output, ToolOutput { text: "[killed by signal 9]".into(), is_error: true });
+    assert_eq!(output, ToolOutput { text: "[killed by signal 9]".into(), is_error: true, raw: None });
 }
 
 #[tokio::test]

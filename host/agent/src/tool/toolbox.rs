@@ -1,7 +1,8 @@
 //! The tools of a session: their names are unique, and what the model asks for is checked against their schemas.
 
-use super::{Bash, EditFile, ListDir, ReadFile, Tool, ToolError, WriteFile};
+use super::{Bash, EditFile, ListDir, PluginTool, ReadFile, Tool, ToolError, WriteFile};
 use crate::provider::ToolDefinition;
+use hookhost::Host;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -60,6 +61,14 @@ impl Toolbox {
             .with(Arc::new(WriteFile))?
             .with(Arc::new(EditFile))?
             .with(Arc::new(ListDir))
+    }
+
+    /// The tools that the plugins of `host` bring, too.
+    ///
+    /// # Errors
+    /// If a name is taken by a tool that is none of a plugin's.
+    pub fn with_plugins(self, host: &Host) -> Result<Self, ToolboxError> {
+        host.tools().into_iter().try_fold(self, |tools, tool| tools.with(Arc::new(PluginTool::new(tool))))
     }
 
     /// One tool more.

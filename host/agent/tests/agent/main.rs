@@ -12,6 +12,7 @@ mod failing;
 mod inference;
 mod limits;
 mod plans;
+mod plugin_tools;
 mod providers;
 mod running;
 mod served;

@@ -94,11 +94,15 @@ async fn two_turns_in_the_anthropic_format() {
     assert_eq!(asked[0].path, "/v1/messages");
     assert_eq!(asked[0].header("x-api-key"), std::env::var(VARIABLE).ok().as_deref());
     assert_eq!(asked[0].header("anthropic-version"), Some("2023-06-01"));
+    let cached = json!({ "type": "ephemeral" });
     assert_eq!(
         asked[1].body,
         json!({
-            "model": "some/model-1", "max_tokens": 512, "stream": true, "system": "Be good.",
-            "tools": [{ "name": "list_dir", "description": "Lists.", "input_schema": { "type": "object" } }],
+            "model": "some/model-1", "max_tokens": 512, "stream": true,
+            "system": [{ "type": "text", "text": "Be good.", "cache_control": cached }],
+            "tools": [{
+                "name": "list_dir", "description": "Lists.", "input_schema": { "type": "object" }, "cache_control": cached,
+            }],
             "messages": [
                 { "role": "user", "content": [{ "type": "text", "text": "What is here?" }] },
                 { "role": "assistant", "content": [
@@ -106,7 +110,8 @@ async fn two_turns_in_the_anthropic_format() {
                     { "type": "tool_use", "id": "call_1", "name": "list_dir", "input": { "path": "." } },
                 ]},
                 { "role": "user", "content": [
-                    { "type": "tool_result", "tool_use_id": "call_1", "content": "a", "is_error": false },
+                    { "type": "tool_result", "tool_use_id": "call_1", "content": "a", "is_error": false,
+                      "cache_control": cached },
                 ]},
             ],
         })
@@ -279,6 +284,40 @@ async fn what_is_not_the_protocol_is_told_apart_from_a_failure() {
 }
 
 #[tokio::test]
+async fn a_message_of_20_mb_is_read_and_one_beyond_the_bound_is_told() {
+    let event = |text: &str| format!("data: {}\n\n", json!({ "choices": [{ "delta": { "content": text } }] }));
+    let whole = |text: &str| Answer::events("").chunk(event(text)).chunk("data: [DONE]\n\n".into());
+    let server = Server::start([whole(&"x".repeat(20_000_000)), whole(&"x".repeat(34_000_000))]).await;
+    let (text, ..) = answer(&openai(&server.url), prompt()).await.unwrap();
+    assert_eq!(text.len(), 20_000_000);
+    let error = answer(&openai(&server.url), prompt()).await.unwrap_err().to_string();
+    assert!(error.contains("it is longer than 33554432 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_without_usage_is_whole() {
+    let body =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let server = Server::start([Answer::events(body)]).await;
+    let (text, _, usage, stop) = answer(&openai(&server.url), prompt()).await.unwrap();
+    assert_eq!((text.as_str(), usage, stop), ("Hello.", TokenUsage::default(), StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn what_stays_the_same_from_turn_to_turn_is_marked_for_the_cache() {
+    let server = Server::start([Answer::events(&dialects::anthropic_text("One file."))]).await;
+    let asked = Request { reminders: vec!["be brief".into()], ..request(prompt()) };
+    let _ = anthropic(&server.url).send(asked).await.unwrap().collect::<Vec<_>>().await;
+    let body = &server.asked()[0].body;
+    let mark = json!({ "type": "ephemeral" });
+    assert_eq!(body["system"][0]["cache_control"], mark);
+    assert_eq!(body["tools"][0]["cache_control"], mark);
+    let last = body["messages"][0]["content"].as_array().unwrap();
+    assert_eq!((last[0]["text"].as_str(), &last[0]["cache_control"]), (Some("What is here?"), &mark));
+    assert_eq!((last[1]["text"].as_str(), last[1].get("cache_control")), (Some("be brief"), None));
+}
+
+#[tokio::test]
 async fn a_redirect_is_not_followed_since_the_key_would_go_along() {
     let elsewhere = Server::start([]).await;
     let redirect = Answer::error(307, "{}").header("location", &elsewhere.url);
@@ -313,7 +352,8 @@ fn a_missing_key_is_told_with_its_variable() {
     let error = Endpoint::new("anthropic", "http://localhost/v1", Some("HOOKHOST_TEST_NO_SUCH_KEY"), timeouts());
     assert_eq!(
         error.unwrap_err().to_string(),
-        "the provider anthropic needs an API key: set the environment variable HOOKHOST_TEST_NO_SUCH_KEY"
+        "the provider anthropic needs an API key: set the environment variable HOOKHOST_TEST_NO_SUCH_KEY, or keep one with \
+         `hookhost auth set anthropic`"
     );
 }
 

@@ -10,6 +10,7 @@ use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hookhost::event::EventKind;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Runs policies for LLM agents as sandboxed WebAssembly components.
@@ -28,10 +29,15 @@ pub(crate) enum Command {
     Trust(TrustArgs),
     Inspect(InspectArgs),
     Hooks(HooksArgs),
+    Tools(ToolsArgs),
+    Auth(AuthArgs),
     Dispatch(DispatchArgs),
     Audit(AuditArgs),
     Replay(ReplayArgs),
     Cache(CacheArgs),
+    /// A program `hookhost-NAME` of the user.
+    #[command(external_subcommand)]
+    External(Vec<OsString>),
 }
 
 /// Which plugins load.
@@ -93,7 +99,8 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
-    /// The provider of the model: `anthropic`, `openai`, `scripted`, or a name of [agent.providers]
+    /// The provider of the model: a name of [agent.providers], `scripted`, or one that is known without it, such as
+    /// `anthropic` [default: the first that is ready]
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
 
@@ -237,6 +244,58 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HOOKS_EXAMPLES)]
 pub(crate) struct HooksArgs {
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const AUTH_EXAMPLES: &str = "\
+Examples:
+  hookhost auth set anthropic
+  pass show groq | hookhost auth set groq
+  hookhost auth list
+  hookhost auth rm groq";
+
+/// Keep keys of providers in a file that is yours alone, for where they are not in the environment
+#[derive(Debug, Args)]
+#[command(after_help = AUTH_EXAMPLES)]
+pub(crate) struct AuthArgs {
+    #[command(subcommand)]
+    pub(crate) command: AuthCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuthCommand {
+    /// Keep a key, read from the standard input; a terminal does not show it
+    Set {
+        /// The provider, as `--provider` names it
+        provider: String,
+    },
+    /// Show which providers have a key; no key is shown
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget a key
+    Rm {
+        /// The provider
+        provider: String,
+    },
+}
+
+const TOOLS_EXAMPLES: &str = "\
+Examples:
+  hookhost tools
+  hookhost tools --json | jq -r '.tools[] | .name'";
+
+/// Show the tools that a model is offered here, and who brings each: hookhost itself, a plugin or an MCP server
+#[derive(Debug, Args)]
+#[command(after_help = TOOLS_EXAMPLES)]
+pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 

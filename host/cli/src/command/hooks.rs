@@ -84,10 +84,15 @@ fn is_about_calls(event: EventKind) -> bool {
 fn about(plugin: &Plugin) -> String {
     let entry = plugin.entry();
     let origin = entry.origin.as_ref().map(ToString::to_string).unwrap_or_default();
-    let hears =
-        if plugin.events().next().is_none() { "  hears nothing: its entry leaves all of its events out\n" } else { "" };
+    let hears = if plugin.events().next().is_none() && plugin.tools().is_empty() {
+        "  hears nothing: its entry leaves all of its events out\n"
+    } else {
+        ""
+    };
+    let tools = plugin.tools().iter().map(|tool| tool.full_name.as_str()).collect::<Vec<_>>().join(", ");
+    let tools = if tools.is_empty() { tools } else { format!("  tools   {tools}\n") };
     format!(
-        "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{hears}  limits  {}\n  grants  {}\n",
+        "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{hears}{tools}  limits  {}\n  grants  {}\n",
         plugin.name(),
         output::one_line(&entry.path.to_string_lossy()),
         entry::limits(&entry.limits),

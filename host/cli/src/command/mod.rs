@@ -2,13 +2,16 @@
 
 mod allow;
 mod audit;
+mod auth;
 mod cache;
 mod dispatch;
+mod external;
 mod hooks;
 mod inspect;
 mod replay;
 mod run;
 mod session;
+mod tools;
 mod trust;
 
 use crate::args::{Command, SessionCommand};
@@ -29,10 +32,13 @@ pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
         Command::Trust(args) => trust::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
+        Command::Auth(args) => auth::run(&args),
+        Command::Tools(args) => wait_for(tools::run(&args)),
         Command::Dispatch(args) => wait_here_for(dispatch::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),
         Command::Cache(args) => cache::run(&args),
+        Command::External(words) => external::run(&words),
     }
 }
 

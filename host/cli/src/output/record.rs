@@ -5,7 +5,7 @@ use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::{difference, one_line, time};
 use hookhost::allowlist::Mode;
 use hookhost::audit::{
-    Answer, CallRecord, Dropped, Entry, Line, LoadedPlugin, Observed, Record, RulesChanged, SessionOpened,
+    Answer, CallRecord, Dropped, Entry, Line, LoadedPlugin, Observed, Record, RulesChanged, SessionOpened, ToolRun,
 };
 use hookhost::session::OutcomeKind;
 use serde_json::Value;
@@ -30,6 +30,7 @@ pub(crate) fn describe(line: &Line) -> String {
         }
         Entry::Event(record) => event(&mut text, record),
         Entry::Answer(answer) => answered(&mut text, answer),
+        Entry::ToolRun(run) => tool_run(&mut text, run),
         Entry::Observed(observed) => heard(&mut text, observed),
         Entry::Dropped(dropped) => unheard(&mut text, dropped),
         Entry::RulesChanged(changed) => taken_up(&mut text, changed),
@@ -133,6 +134,23 @@ fn answered(text: &mut String, answer: &Answer) {
     if let Some(reason) = &answer.reason {
         let _ = writeln!(text, "    {}", cut(&one_line(reason), SHOWN));
     }
+}
+
+fn tool_run(text: &mut String, run: &ToolRun) {
+    let ToolRun { session, turn, tool, arguments, call, not_replayable, withheld: kept_out, .. } = run;
+    let came = match (&call.verdict, &call.failure) {
+        (Some(_), _) => "ran",
+        (None, Some(_)) => "failed",
+        (None, None) => "was given up",
+    };
+    let _ = writeln!(text, "the tool {NAME}{}{NAME:#} of {} {came}", one_line(tool), one_line(&call.plugin));
+    let _ = writeln!(text, "    {DIM}session {}, turn {turn}{DIM:#}", one_line(session));
+    let _ = writeln!(text, "    {}", short(&parsed(arguments)));
+    called(text, call);
+    for why in not_replayable {
+        let _ = writeln!(text, "    {DIM}not replayable: {}{DIM:#}", cut(&one_line(why), SHOWN));
+    }
+    withheld(text, kept_out.keys());
 }
 
 fn heard(text: &mut String, observed: &Observed) {

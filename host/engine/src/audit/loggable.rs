@@ -1,6 +1,6 @@
 //! What becomes a line of the log.
 
-use super::record::{Answer, Dropped, LogBegins, Observed, Record, RulesChanged, SessionEnded, SessionOpened};
+use super::record::{Answer, Dropped, LogBegins, Observed, Record, RulesChanged, SessionEnded, SessionOpened, ToolRun};
 use super::withholding;
 use crate::allowlist::AuditSettings;
 use serde::Serialize;
@@ -76,6 +76,16 @@ loggable! {
             let mut record = self.clone();
             record.calls.iter_mut().for_each(forget_state);
             Some(record)
+        }
+    }
+    ToolRun = "tool-run" {
+        fn withheld(self, settings: &AuditSettings) -> Self {
+            withholding::tool_run(self, settings)
+        }
+        fn without_state(&self) -> Option<Self> {
+            let mut run = self.clone();
+            forget_state(&mut run.call);
+            Some(run)
         }
     }
     Observed = "observed" {

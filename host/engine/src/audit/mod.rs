@@ -19,7 +19,7 @@ pub use log::{Filter, Lines, Log, LogError};
 pub use mask::Withheld;
 pub use record::{
     Answer, CallRecord, Dropped, Entry, Inputs, LoadedPlugin, LogBegins, ModelAnswer, ModelReply, Observed, Record,
-    RulesChanged, SessionEnded, SessionOpened, StateRead, StateUse, StateWrite, TranscriptRead, WrittenValue,
+    RulesChanged, SessionEnded, SessionOpened, StateRead, StateUse, StateWrite, ToolRun, TranscriptRead, WrittenValue,
 };
 pub use value::Bytes;
 

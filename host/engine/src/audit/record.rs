@@ -26,6 +26,8 @@ pub enum Entry {
     Event(Box<Record>),
     /// An escalated event was answered.
     Answer(Answer),
+    /// A tool of a plugin has run.
+    ToolRun(Box<ToolRun>),
     /// Observers have heard of an event.
     Observed(Observed),
     /// Observers did not hear of events.
@@ -309,6 +311,32 @@ pub struct Answer {
     pub answer: Answered,
 }
 
+/// A call of a tool that a plugin brings. The events about it have records of their own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ToolRun {
+    /// Identifier of the call, unique among events and such calls of all sessions.
+    pub id: String,
+    /// The session's identifier.
+    pub session: String,
+    /// Model calls of the session before it.
+    pub turn: u32,
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The plugin's own name for the tool.
+    pub tool: String,
+    /// The arguments that it ran with.
+    pub arguments: Box<RawValue>,
+    /// What the plugin did; its `verdict` is the tool's result. With neither a verdict nor a failure it was given up.
+    pub call: CallRecord,
+    /// Why it could not be run again from this record, a sentence each; none: it could.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_replayable: Vec<String>,
+    /// What the configuration keeps out of the log, as in [`Record::withheld`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub withheld: BTreeMap<String, Withheld>,
+}
+
 /// What observers did when they heard of an event. The event's own record was written before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -421,6 +449,7 @@ impl Entry {
             Self::Session(_) => "session",
             Self::Event(_) => "event",
             Self::Answer(_) => "answer",
+            Self::ToolRun(_) => "tool-run",
             Self::Observed(_) => "observed",
             Self::Dropped(_) => "dropped",
             Self::RulesChanged(_) => "rules-changed",
@@ -436,6 +465,7 @@ impl Entry {
             Self::Session(opened) => Some(&opened.session),
             Self::Event(record) => Some(&record.session),
             Self::Answer(answer) => Some(&answer.session),
+            Self::ToolRun(run) => Some(&run.session),
             Self::Observed(observed) => Some(&observed.session),
             Self::Dropped(dropped) => Some(&dropped.session),
             Self::SessionEnded(ended) => Some(&ended.session),
@@ -450,6 +480,7 @@ impl Entry {
             Self::Session(opened) => opened.time,
             Self::Event(record) => record.time,
             Self::Answer(answer) => answer.time,
+            Self::ToolRun(run) => run.time,
             Self::Observed(observed) => observed.time,
             Self::Dropped(dropped) => dropped.time,
             Self::RulesChanged(changed) => changed.time,
@@ -464,7 +495,12 @@ impl Entry {
             Self::Event(record) => Some(record.event),
             Self::Answer(answer) => Some(answer.event),
             Self::Observed(observed) => Some(observed.event),
-            Self::Log(_) | Self::Session(_) | Self::Dropped(_) | Self::RulesChanged(_) | Self::SessionEnded(_) => None,
+            Self::Log(_)
+            | Self::Session(_)
+            | Self::ToolRun(_)
+            | Self::Dropped(_)
+            | Self::RulesChanged(_)
+            | Self::SessionEnded(_) => None,
         }
     }
 
@@ -483,6 +519,7 @@ impl Entry {
     pub fn calls(&self) -> &[CallRecord] {
         match self {
             Self::Event(record) => &record.calls,
+            Self::ToolRun(run) => std::slice::from_ref(&run.call),
             Self::Observed(observed) => &observed.calls,
             _ => &[],
         }
@@ -505,6 +542,7 @@ impl Entry {
             "session" => Self::Session(serde_json::from_str(json)?),
             "event" => Self::Event(serde_json::from_str(json)?),
             "answer" => Self::Answer(serde_json::from_str(json)?),
+            "tool-run" => Self::ToolRun(serde_json::from_str(json)?),
             "observed" => Self::Observed(serde_json::from_str(json)?),
             "dropped" => Self::Dropped(serde_json::from_str(json)?),
             "rules-changed" => Self::RulesChanged(serde_json::from_str(json)?),

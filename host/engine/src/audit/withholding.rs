@@ -2,7 +2,7 @@
 
 use super::mask::{Withheld, withhold};
 use super::raw;
-use super::record::{CallRecord, ModelReply, Observed, Record, WrittenValue};
+use super::record::{CallRecord, ModelReply, Observed, Record, ToolRun, WrittenValue};
 use super::value::Bytes;
 use crate::allowlist::AuditSettings;
 use serde::Serialize;
@@ -45,6 +45,15 @@ pub(super) fn observed(mut observed: Observed, settings: &AuditSettings) -> Obse
     parts.calls(&mut observed.calls);
     observed.withheld = parts.parts;
     observed
+}
+
+/// The record of a tool's call, as the log is to hold it.
+pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
+    let mut parts = Withholding { settings, parts: std::mem::take(&mut run.withheld) };
+    parts.json("arguments", &mut run.arguments);
+    parts.call("call", &mut run.call);
+    run.withheld = parts.parts;
+    run
 }
 
 struct Withholding<'s> {

@@ -11,7 +11,7 @@ use crate::allowlist::Config;
 use crate::approval::Approver;
 use crate::audit::{Loggable as _, RulesChanged};
 use crate::event::EventKind;
-use crate::plugin::{Cache, LoadError, Plugin};
+use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::{Network, Resolver};
@@ -105,6 +105,12 @@ impl Host {
     #[must_use]
     pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
         self.rules().chain(event).to_vec()
+    }
+
+    /// The tools that plugins bring, in chain order. A plugin in audit mode brings none.
+    #[must_use]
+    pub fn tools(&self) -> Vec<PluginTool> {
+        self.rules().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
     }
 
     /// Whether any plugin hears an event.

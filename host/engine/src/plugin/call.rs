@@ -1,7 +1,7 @@
 //! Asking a loaded plugin.
 
 use super::Plugin;
-use crate::contract::Session;
+use crate::contract::{Session, ToolResult};
 use crate::event::Dispatched;
 use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
 use std::time::Duration;
@@ -24,6 +24,26 @@ impl Plugin {
         let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
         // On the heap: every future above would else be as large, and be copied while it is put together.
         Box::pin(sandbox.call(&loaded.pre, configure, handle, params, setup, limits)).await
+    }
+}
+
+impl Plugin {
+    /// Calls one of its tools, in a fresh instance. `arguments` is a JSON object.
+    pub(crate) async fn call_tool(
+        &self,
+        session: &Session,
+        tool: &str,
+        arguments: &str,
+        setup: GuestSetup,
+    ) -> Called<(ToolResult,)> {
+        let loaded = &*self.shared;
+        let Some(functions) = &loaded.tool_functions else {
+            return Called::failed(Failure::new(FailureKind::NotInstantiated, "brings no tools"));
+        };
+        let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
+        let params = (session, tool, arguments);
+        let limits = &loaded.entry.limits;
+        Box::pin(loaded.sandbox.call(&loaded.pre, configure, &functions.call, params, setup, limits)).await
     }
 }
 

@@ -1,12 +1,13 @@
 //! Whether a file is a component of the contract: by its bytes, its imports, and the types of its exports.
 
+use super::tools::{ToolDeclaration, ToolFunctions};
 use crate::contract::{Json, VERSION};
 use crate::event::{EventKind, HandleType};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
 use std::collections::BTreeMap;
 use wasmtime::Engine;
+use wasmtime::component::Component;
 use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem};
-use wasmtime::component::{Component, ComponentType, Lift, Lower};
 
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "hookhost:hooks/";
@@ -70,7 +71,7 @@ pub enum ContractError {
 pub(super) struct Surface {
     pub(super) handles: BTreeMap<EventKind, Handle>,
     pub(super) configure: Option<Handle>,
-    pub(super) tools: bool,
+    pub(super) tools: Option<ToolFunctions>,
     /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
     pub(super) capabilities: Vec<(String, String)>,
     /// An import that the grant `http` gives.
@@ -174,30 +175,20 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
             let typed = |function: &ComponentFunc| function.typecheck::<(Json,), (Result<(), String>,)>(&types);
             surface.configure = Some(check.function("configure", typed)?);
         } else if interface == "tools" {
-            check.function("list", |function| function.typecheck::<(), (Vec<ToolDeclaration>,)>(&types))?;
-            check.function("call", |function| {
+            let list = check.function("list", |function| function.typecheck::<(), (Vec<ToolDeclaration>,)>(&types))?;
+            let call = check.function("call", |function| {
                 function.typecheck::<(crate::contract::Session, String, Json), (crate::contract::ToolResult,)>(&types)
             })?;
-            surface.tools = true;
+            surface.tools = Some(ToolFunctions { list, call });
         } else {
             return Err(ContractError::UnknownExport { export: export.to_owned(), hint: nearest(interface) });
         }
     }
-    if surface.handles.is_empty() && !surface.tools {
+    if surface.handles.is_empty() && surface.tools.is_none() {
         let found = if others.is_empty() { "nothing".into() } else { others.join(", ") };
         return Err(ContractError::NoEvent { found });
     }
     Ok(surface)
-}
-
-/// A tool that a plugin brings, as `tools.list` describes it.
-#[derive(ComponentType, Lift, Lower, Clone, Debug)]
-#[component(record)]
-pub(super) struct ToolDeclaration {
-    name: String,
-    description: String,
-    #[component(name = "input-schema")]
-    input_schema: Json,
 }
 
 struct Check<'a> {

@@ -86,6 +86,14 @@ pub enum LoadError {
         /// What it said.
         message: String,
     },
+    /// The tools that it brings cannot be offered to a model.
+    #[error("plugin `{name}` cannot bring its tools: {problem}")]
+    Tools {
+        /// Name of the entry.
+        name: String,
+        /// What is wrong with them, and what to do.
+        problem: String,
+    },
     /// `setup.configure` failed, or no instance could be made.
     #[error("plugin `{name}` failed while it was set up: it {failure}")]
     Failed {

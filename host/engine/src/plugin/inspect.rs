@@ -58,7 +58,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
         Ok(surface) => {
             inspection.events = surface.handles.keys().copied().collect();
             inspection.configurable = surface.configure.is_some();
-            inspection.tools = surface.tools;
+            inspection.tools = surface.tools.is_some();
             let lines = surface.capabilities.iter().filter_map(|(capability, _)| {
                 crate::sandbox::capability::GRANTED.iter().find(|(name, _)| name == capability)
             });

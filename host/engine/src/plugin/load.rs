@@ -3,7 +3,7 @@
 use super::cache::{Cache, Cached, Code};
 use super::compiling::{WITHIN, compile_within};
 use super::contract_check::{Surface, kind_of_file, surface};
-use super::{ContractError, LoadError, Loaded, Plugin, bounds, preinitialise};
+use super::{ContractError, LoadError, Loaded, Plugin, bounds, preinitialise, tools};
 use crate::allowlist::{Digest, Entry};
 use crate::sandbox::{Folders, SharedSandbox, Unopened, capability, http};
 use std::sync::Arc;
@@ -50,6 +50,7 @@ impl Plugin {
             // What `configure` left is in the image.
             loaded.configure = None;
         }
+        loaded.tools = tools::listed(&loaded).await?;
         if let Some(events) = &entry.events {
             if let Some(event) = events.iter().find(|event| !loaded.handles.contains_key(event)) {
                 let hears = loaded.handles.keys().map(|event| event.name()).collect::<Vec<_>>().join(", ");
@@ -88,6 +89,9 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
         pre: linker.instantiate_pre(component).map_err(link_error)?,
         handles: surface.handles,
         configure: surface.configure,
+        tool_functions: surface.tools,
+        // None while it is configured.
+        tools: Arc::default(),
         config_digest: Digest::of_bytes(config.as_bytes()),
         config,
         entry: entry.clone(),

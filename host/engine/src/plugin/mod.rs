@@ -12,6 +12,7 @@ mod error;
 mod inspect;
 mod load;
 mod preinitialise;
+mod tools;
 
 pub use bounds::read;
 pub(crate) use cache::Cache;
@@ -19,6 +20,7 @@ pub use cache::{CacheFiles, cache_files, clear_cache};
 pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};
+pub use tools::{MOST_TOOLS, PluginTool};
 
 use crate::allowlist::{Digest, Entry, Mode, OnFailure};
 use crate::contract::ToolCall;
@@ -47,6 +49,10 @@ pub(crate) struct Loaded {
     pub(crate) handles: BTreeMap<EventKind, Handle>,
     /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
     pub(crate) configure: Option<Handle>,
+    /// The functions of its tools, where it exports them.
+    tool_functions: Option<tools::ToolFunctions>,
+    /// The tools that it brings.
+    tools: Arc<[PluginTool]>,
     pub(crate) config: String,
     pub(crate) config_digest: Digest,
 }

@@ -7,9 +7,11 @@ mod outcome;
 mod recall;
 mod recording;
 mod rules;
+mod tools;
 
 pub use observers::MOST_WAITING;
 pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, Settled, TransformOutcome};
+pub use tools::{PluginTools, ToolCallError};
 
 pub(crate) use dispatch::Dispatch;
 pub(crate) use observers::Telling;

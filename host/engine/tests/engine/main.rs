@@ -20,3 +20,4 @@ mod requests;
 mod sessions;
 mod stillborn;
 mod support;
+mod tools;

@@ -29,6 +29,12 @@ impl Answer {
         }
     }
 
+    /// With one chunk more, sent as a whole.
+    pub(crate) fn chunk(mut self, text: String) -> Self {
+        self.chunks.push(text.into_bytes());
+        self
+    }
+
     /// An error with a JSON body.
     pub(crate) fn error(status: u16, body: &str) -> Self {
         Self {

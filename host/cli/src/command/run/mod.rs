@@ -12,6 +12,7 @@ use crate::interrupt;
 use crate::loading;
 use crate::output;
 use crate::terminal_approver;
+use crate::toolbox::{hidden_variables, toolbox};
 use anyhow::anyhow;
 use hookhost::Config;
 use hookhost::session::Cause;
@@ -19,7 +20,6 @@ use hookhost_agent::agent::{Agent, AgentError, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
 use hookhost_agent::context::{Context, Sources};
 use hookhost_agent::session_store::Header;
-use hookhost_agent::tool::Toolbox;
 use report::{ForPeople, ForPrograms};
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _};
@@ -49,8 +49,8 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
     let host = loading::recording_host(config.clone(), approver).await?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
-    let chosen = choose(&section, args)?;
-    let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive)?;
+    let chosen = choose(&section, args).await?;
+    let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive).await?;
 
     let people = (!args.json).then(|| Arc::new(ForPeople::default()));
     let reporter: Arc<dyn Reporter> = match &people {
@@ -126,16 +126,23 @@ fn prompt(given: Option<&String>) -> Result<String, Stop> {
     Ok(prompt)
 }
 
-fn choose(section: &AgentSection, args: &RunOptions) -> Result<Chosen, Stop> {
-    let overrides =
+async fn choose(section: &AgentSection, args: &RunOptions) -> Result<Chosen, Stop> {
+    let mut overrides =
         Overrides { provider: args.provider.clone(), model: args.model.clone(), script: args.script.clone() };
-    section.choose(&overrides).map_err(|error| match error {
+    let keys = configuration::keys()?;
+    if let Some(ready) = section.first_ready(&overrides, &keys).await {
+        let name = |name: &Option<String>| name.clone().unwrap_or_default();
+        let (provider, model) = (name(&ready.provider), name(&ready.model));
+        output::note(&report::notice(&format!("{provider} is ready and is used, with the model {model}")));
+        overrides = ready;
+    }
+    section.choose_with(&overrides, &keys).map_err(|error| match error {
         ConfigError::Provider(_) => Stop::new(Exit::Failed, error),
         other => Stop::new(Exit::Usage, other),
     })
 }
 
-fn agent(
+async fn agent(
     host: hookhost::Host,
     config: &Config,
     section: &AgentSection,
@@ -143,18 +150,23 @@ fn agent(
     workspace: &Path,
     interactive: bool,
 ) -> Result<Agent, Stop> {
-    let Chosen { provider, model, others, notices } = chosen;
-    for notice in notices {
+    let Chosen { provider, model, limits, others, notices } = chosen;
+    let (tools, left_out) = toolbox(&host, config, section, workspace).await?;
+    for notice in notices.into_iter().chain(left_out) {
         output::note(&report::notice(&notice));
     }
     let mut settings = section.agent_config(workspace, &model);
+    if let Some(most) = limits.max_output_tokens {
+        settings.max_output_tokens = settings.max_output_tokens.min(most);
+    }
     settings.stream_unfinalised = config.settings().stream_unfinalised;
     settings.interactive = interactive;
+    settings.context_window = limits.context_window;
     settings.sessions_dir = Some(session::folder()?);
     let places = configuration::places()?;
     settings.context =
         Context::gather(&Sources { workspace: workspace.to_owned(), config: Some(places.config), home: places.home });
-    let tools = Toolbox::builtin().map_err(anyhow::Error::new)?;
+    settings.hidden_variables = hidden_variables(config, section)?;
     let mut builder = Agent::builder(host, provider, tools, settings);
     for (provider, models) in others {
         builder = builder.models(provider, models).map_err(anyhow::Error::new)?;

@@ -1,0 +1,85 @@
+//! What a server answers, as text for the model: bounded, and whole in `raw` where it is more than text.
+
+use crate::tool::{ToolOutput, capped};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use std::fmt::Write as _;
+
+/// Text of one result that the model reads, in bytes: half from the beginning, half from the end.
+const MOST_TEXT: usize = 64 * 1024;
+/// Largest result that is kept whole, in bytes of JSON.
+const MOST_RAW: usize = 4 * 1024 * 1024;
+
+pub(super) fn output(result: &CallToolResult) -> ToolOutput {
+    let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
+    let is_more = result.structured_content.is_some() || !result.content.iter().all(is_text);
+    let mut text = String::new();
+    for block in &result.content {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let _ = match block {
+            ContentBlock::Text(block) => write!(text, "{}", block.text),
+            ContentBlock::Image(image) => {
+                write!(text, "[an image, {}, {} bytes as base64]", image.mime_type, image.data.len())
+            }
+            ContentBlock::Audio(audio) => {
+                write!(text, "[audio, {}, {} bytes as base64]", audio.mime_type, audio.data.len())
+            }
+            ContentBlock::Resource(embedded) => match &embedded.resource {
+                ResourceContents::TextResourceContents { uri, text: content, .. } => write!(text, "[{uri}]\n{content}"),
+                ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                    write!(text, "[{uri}, {} bytes as base64]", blob.len())
+                }
+                _ => write!(text, "[a resource of an unknown kind]"),
+            },
+            ContentBlock::ResourceLink(link) => write!(text, "[{}: {}]", link.name, link.uri),
+            _ => write!(text, "[content of an unknown kind]"),
+        };
+    }
+    if let Some(structured) = result.structured_content.as_ref().filter(|_| text.is_empty()) {
+        text = structured.to_string();
+    }
+    let is_error = result.is_error.unwrap_or(false);
+    let raw = is_more.then(|| serde_json::to_value(result).ok()).flatten();
+    let raw = raw.filter(|raw| raw.to_string().len() <= MOST_RAW);
+    ToolOutput { text: capped(text, MOST_TEXT), is_error, raw }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn of(result: Value) -> ToolOutput {
+        output(&serde_json::from_value(result).unwrap())
+    }
+
+    #[test]
+    fn text_is_text_and_needs_nothing_beside_it() {
+        let blocks = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
+        let output = of(json!({ "content": blocks, "isError": true }));
+        assert_eq!(output, ToolOutput { text: "a\nb".into(), is_error: true, raw: None });
+    }
+
+    #[test]
+    fn an_image_is_named_to_the_model_and_kept_whole_for_plugins() {
+        let output = of(json!({ "content": [{ "type": "image", "data": "AAAA", "mimeType": "image/png" }] }));
+        assert_eq!(output.text, "[an image, image/png, 4 bytes as base64]");
+        assert_eq!(output.raw.unwrap()["content"][0]["data"], "AAAA");
+    }
+
+    #[test]
+    fn structured_content_alone_is_read_as_json() {
+        let output = of(json!({ "content": [], "structuredContent": { "n": 1 } }));
+        assert_eq!(output.text, r#"{"n":1}"#);
+        assert!(output.raw.is_some());
+    }
+
+    #[test]
+    fn a_long_text_is_cut_in_its_middle_and_a_huge_image_is_not_kept() {
+        let long = of(json!({ "content": [{ "type": "text", "text": "x".repeat(1_000_000) }] }));
+        assert!(long.text.len() < 70_000, "{}", long.text.len());
+        let image = json!({ "type": "image", "data": "A".repeat(5_000_000), "mimeType": "image/png" });
+        assert_eq!(of(json!({ "content": [image] })).raw, None);
+    }
+}

@@ -1,0 +1,336 @@
+//! One server: started, asked for its tools, called, and ended with everything it started.
+
+use super::section::{Reached, ServerSection};
+use super::tool::Listed;
+use super::{MOST_TOOLS, McpError, answer};
+use crate::provider::{Timeouts, http_client};
+use crate::tool::{ProcessGroup, ToolOutput};
+use reqwest::Url;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, Implementation, InitializeRequestParams, PaginatedRequestParams, Tool,
+};
+use rmcp::service::{RunningService, ServiceError};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{RoleClient, serve_client};
+use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// Longest name that the providers' protocols allow a tool.
+const LONGEST_NAME: usize = 64;
+/// Longest description that is passed on, in bytes.
+const LONGEST_DESCRIPTION: usize = 4 * 1024;
+/// Most pages of a list of tools that are read.
+const MOST_PAGES: usize = 64;
+/// What is kept of a program's standard error, in bytes: its last words.
+const LAST_WORDS: usize = 1024;
+
+/// How long the end of a program is waited for once its streams have ended.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// A server that is there.
+#[derive(Debug)]
+pub(super) struct Server {
+    name: String,
+    client: RunningService<RoleClient, InitializeRequestParams>,
+    program: Option<Program>,
+    call_limit: NonZeroU32,
+}
+
+/// A program with everything it started; dropping it kills them.
+#[derive(Debug)]
+struct Program {
+    group: tokio::sync::Mutex<ProcessGroup>,
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+/// What a server offers, and what of it is left out.
+#[derive(Debug, Default)]
+pub(super) struct Offer {
+    pub(super) tools: Vec<Listed>,
+    pub(super) notices: Vec<String>,
+}
+
+impl Server {
+    /// Starts it and asks for its tools, within its time limit.
+    pub(super) async fn start(
+        name: &str,
+        section: &ServerSection,
+        workspace: &Path,
+        hidden: &[String],
+    ) -> Result<(Self, Offer), McpError> {
+        let limit = section.start_seconds.unwrap_or(THIRTY);
+        let starting = async {
+            let server = match section.reached(name)? {
+                Reached::Program(command) => Self::program(name, command, section, workspace, hidden).await,
+                Reached::Service(url) => Self::service(name, url, section).await,
+            }?;
+            let offer = server.offer(section).await?;
+            Ok((server, offer))
+        };
+        match timeout(seconds(limit), starting).await {
+            Ok(started) => started,
+            Err(_) => Err(McpError::Silent { server: name.to_owned(), seconds: limit.get(), key: "start-seconds" }),
+        }
+    }
+
+    async fn program(
+        name: &str,
+        command: &str,
+        section: &ServerSection,
+        workspace: &Path,
+        hidden: &[String],
+    ) -> Result<Self, McpError> {
+        let failed = |reason: String| McpError::Start { server: name.to_owned(), command: command.to_owned(), reason };
+        let mut starting = Command::new(command);
+        starting.args(&section.args).current_dir(section.cwd.as_deref().unwrap_or(workspace));
+        for variable in hidden {
+            starting.env_remove(variable);
+        }
+        starting.envs(&section.env).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut group = ProcessGroup::start(&mut starting).map_err(|error| failed(error.to_string()))?;
+        let (Some(input), Some(output), Some(errors)) = group.take_pipes() else {
+            return Err(failed("its standard streams cannot be reached".into()));
+        };
+        let said = Arc::new(Mutex::new(Vec::new()));
+        tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
+        let program = Program { group: tokio::sync::Mutex::new(group), said };
+        let client = match serve_client(client_info(), (output, input)).await {
+            Ok(client) => client,
+            Err(error) => {
+                let reason = match program.ended().await {
+                    Some(how) => format!("it ended{how}"),
+                    None => short(&error.to_string()),
+                };
+                return Err(McpError::Unusable { server: name.to_owned(), reason });
+            }
+        };
+        Ok(Self { name: name.to_owned(), client, program: Some(program), call_limit: call_limit(section) })
+    }
+
+    async fn service(name: &str, url: &str, section: &ServerSection) -> Result<Self, McpError> {
+        let unusable = |reason: String| McpError::Unusable { server: name.to_owned(), reason };
+        let parsed = Url::parse(url).map_err(|error| unusable(format!("`url` is not a URL, {error}")))?;
+        let variable = |variable: &str| match std::env::var(variable) {
+            Ok(value) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
+            _ => Err(unusable(format!("the environment variable {variable} is not set"))),
+        };
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+        config.auth_header = section.key_variable.as_deref().map(variable).transpose()?;
+        config.custom_headers = section
+            .header_variables
+            .iter()
+            .map(|(header, held_by)| {
+                let header = header.parse().map_err(|_| unusable(format!("`{header}` is no name of a header")))?;
+                let value = variable(held_by)?.parse();
+                // The value may be a key: the reason must not repeat it.
+                let value = value.map_err(|_| unusable(format!("what {held_by} holds cannot be a header's value")))?;
+                Ok((header, value))
+            })
+            .collect::<Result<HashMap<_, _>, McpError>>()?;
+        let client = http_client(&parsed, Timeouts::default()).map_err(|error| unusable(short(&error.to_string())))?;
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let client = serve_client(client_info(), transport).await;
+        let client = client.map_err(|error| unusable(short(&error.to_string())))?;
+        Ok(Self { name: name.to_owned(), client, program: None, call_limit: call_limit(section) })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads the list of its tools, as far as it is offered.
+    async fn offer(&self, section: &ServerSection) -> Result<Offer, McpError> {
+        let mut listed: Vec<Tool> = Vec::new();
+        let mut cursor = None;
+        for _ in 0..MOST_PAGES {
+            let asked = PaginatedRequestParams::default().with_cursor(cursor.take());
+            let page = match self.client.peer().list_tools(Some(asked)).await {
+                Ok(page) => page,
+                Err(error) => return Err(self.failed(&error).await),
+            };
+            let wanted =
+                |tool: &Tool| section.tools.as_ref().is_none_or(|names| names.iter().any(|name| *name == tool.name));
+            listed.extend(page.tools.into_iter().filter(wanted));
+            cursor = page.next_cursor;
+            if cursor.is_none() || listed.len() > MOST_TOOLS {
+                break;
+            }
+        }
+        Ok(offered(&self.name, listed))
+    }
+
+    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<ToolOutput, McpError> {
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = Some(arguments);
+        match timeout(seconds(self.call_limit), self.client.peer().call_tool(params)).await {
+            Ok(Ok(result)) => Ok(answer::output(&result)),
+            Ok(Err(error)) => Err(self.failed(&error).await),
+            Err(_) => {
+                let (server, seconds) = (self.name.clone(), self.call_limit.get());
+                Err(McpError::Silent { server, seconds, key: "call-seconds" })
+            }
+        }
+    }
+
+    async fn failed(&self, error: &ServiceError) -> McpError {
+        let server = self.name.clone();
+        match (error, &self.program) {
+            (ServiceError::McpError(error), _) => McpError::Refused { server, reason: short(&error.message) },
+            (ServiceError::TransportClosed | ServiceError::TransportSend(_), Some(program)) => {
+                McpError::Gone { server, how: program.ended().await.unwrap_or_default() }
+            }
+            (ServiceError::TransportClosed, None) => McpError::Gone { server, how: String::new() },
+            (other, _) => McpError::Unusable { server, reason: short(&other.to_string()) },
+        }
+    }
+}
+
+const THIRTY: NonZeroU32 = NonZeroU32::new(30).expect("30 is not 0");
+const TWO_MINUTES: NonZeroU32 = NonZeroU32::new(120).expect("120 is not 0");
+
+fn call_limit(section: &ServerSection) -> NonZeroU32 {
+    section.call_seconds.unwrap_or(TWO_MINUTES)
+}
+
+fn seconds(limit: NonZeroU32) -> Duration {
+    Duration::from_secs(u64::from(limit.get()))
+}
+
+fn client_info() -> InitializeRequestParams {
+    let own = Implementation::new("hookhost", env!("CARGO_PKG_VERSION"));
+    InitializeRequestParams::new(ClientCapabilities::default(), own)
+}
+
+impl Program {
+    /// How it ended, where it has, as `, with exit code 1, saying “…”`.
+    async fn ended(&self) -> Option<String> {
+        // Its streams end a moment before it does.
+        let ended = async { self.group.lock().await.wait().await.ok() };
+        let status = timeout(GRACE, ended).await.ok().flatten()?;
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = String::from_utf8_lossy(&said).lines().rev().find(|line| !line.trim().is_empty()).map(short);
+        let how = status.code().map_or_else(|| status.to_string(), |code| format!("with exit code {code}"));
+        Some(match said {
+            Some(said) => format!(", {how}, saying “{said}”"),
+            None => format!(", {how}"),
+        })
+    }
+}
+
+async fn keep_last_words(mut errors: impl AsyncRead + Unpin, said: Arc<Mutex<Vec<u8>>>) {
+    let mut chunk = vec![0; 4 * 1024];
+    while let Ok(length @ 1..) = errors.read(&mut chunk).await {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(&chunk[..length]);
+        let excess = said.len().saturating_sub(LAST_WORDS);
+        said.drain(..excess);
+    }
+}
+
+/// A server's words: one line, and not long.
+fn short(words: &str) -> String {
+    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().filter(|character| !character.is_control()).take(300).collect()
+}
+
+/// The tools under their full names; what cannot be offered is left out, and told.
+fn offered(server: &str, listed: Vec<Tool>) -> Offer {
+    let mut offer = Offer::default();
+    let mut names = HashSet::new();
+    for tool in listed {
+        if offer.tools.len() == MOST_TOOLS {
+            offer.notices.push(format!(
+                "the MCP server {server} lists more than {MOST_TOOLS} tools: the others are left out; name those that \
+                 you need with `tools` of [mcp.{server}]"
+            ));
+            break;
+        }
+        let own: String =
+            tool.name.chars().map(|character| if is_of_a_name(character) { character } else { '_' }).collect();
+        let full_name = format!("mcp__{server}__{own}");
+        let mut schema = (*tool.input_schema).clone();
+        schema.entry("type").or_insert_with(|| "object".into());
+        let why = if own.is_empty() || full_name.len() > LONGEST_NAME {
+            Some(format!("its name has more than {LONGEST_NAME} characters, or none"))
+        } else if !names.insert(full_name.clone()) {
+            Some("another one has its name".to_owned())
+        } else {
+            let compiled = jsonschema::validator_for(&Value::Object(schema.clone()));
+            compiled.err().map(|error| format!("its input schema is no JSON Schema: {}", short(&error.to_string())))
+        };
+        match why {
+            Some(why) => {
+                let name = short(&tool.name);
+                offer.notices.push(format!("the tool `{name}` of the MCP server {server} is left out: {why}"));
+            }
+            None => offer.tools.push(Listed {
+                full_name,
+                name: tool.name.into_owned(),
+                description: cut(tool.description.unwrap_or_default().into_owned()),
+                input_schema: schema,
+            }),
+        }
+    }
+    offer
+}
+
+fn is_of_a_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
+}
+
+fn cut(mut description: String) -> String {
+    let end = (0..=LONGEST_DESCRIPTION.min(description.len())).rev().find(|end| description.is_char_boundary(*end));
+    description.truncate(end.unwrap_or(0));
+    description
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tool(name: &str, schema: Value) -> Tool {
+        serde_json::from_value(json!({ "name": name, "description": "é".repeat(3000), "inputSchema": schema })).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_offered_is_left_out_and_told() {
+        let listed = vec![
+            tool("read/file", json!({})),
+            tool("read.file", json!({})),
+            tool(&"n".repeat(80), json!({})),
+            tool("bad", json!({ "properties": 3 })),
+        ];
+        let offer = offered("fs", listed);
+        let names: Vec<_> = offer.tools.iter().map(|tool| (tool.full_name.as_str(), tool.name.as_str())).collect();
+        assert_eq!(names, [("mcp__fs__read_file", "read/file")]);
+        assert_eq!(offer.tools[0].description.len(), LONGEST_DESCRIPTION);
+        assert_eq!(offer.notices.len(), 3, "{:?}", offer.notices);
+        assert!(offer.notices[0].contains("another one has its name"));
+    }
+
+    #[test]
+    fn ten_thousand_tools_are_cut_off_with_one_sentence() {
+        let offer = offered("big", (0..10_000).map(|n| tool(&format!("t{n}"), json!({}))).collect());
+        assert_eq!((offer.tools.len(), offer.notices.len()), (MOST_TOOLS, 1));
+        assert!(offer.notices[0].starts_with("the MCP server big lists more than 128 tools"), "{:?}", offer.notices);
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_does_no_harm() {
+        let offer = offered("x", vec![tool("loop", json!({ "type": "object", "$ref": "#" }))]);
+        if let [tool] = offer.tools.as_slice() {
+            let validator = jsonschema::validator_for(&Value::Object(tool.input_schema.clone())).unwrap();
+            let _ = validator.is_valid(&json!({}));
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Whether a server on this machine is there, and what it serves.
+
+use super::{Timeouts, http_client};
+use reqwest::Url;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// How long a server on this machine is waited for. One that is there answers at once.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Longest list of models that is read, in bytes.
+const LONGEST: usize = 256 * 1024;
+
+/// The models that a server of OpenAI's protocol lists; `None` where it does not answer.
+pub(crate) async fn models(base_url: &str) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct List {
+        data: Vec<Model>,
+    }
+    #[derive(Deserialize)]
+    struct Model {
+        id: String,
+    }
+    let mut url = Url::parse(base_url).ok()?;
+    url.set_path(&format!("{}/models", url.path().trim_end_matches('/')));
+    let client = http_client(&url, Timeouts { connect: PATIENCE, idle: PATIENCE }).ok()?;
+    let asking = async {
+        let mut answer = client.get(url).send().await.ok().filter(|answer| answer.status().is_success())?;
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.ok()? {
+            body.extend_from_slice(&chunk);
+            if body.len() > LONGEST {
+                return None;
+            }
+        }
+        let list: List = serde_json::from_slice(&body).ok()?;
+        Some(list.data.into_iter().map(|model| model.id).collect())
+    };
+    tokio::time::timeout(PATIENCE, asking).await.ok().flatten()
+}

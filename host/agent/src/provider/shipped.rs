@@ -1,0 +1,53 @@
+//! The providers that are known without any configuration: `shipped.toml`.
+
+use crate::config::{Kind, ProviderSection};
+use serde::Deserialize;
+
+/// In the order in which the first ready one is taken.
+pub(crate) fn providers() -> Vec<(String, ProviderSection)> {
+    #[derive(Deserialize)]
+    struct Table {
+        provider: Vec<Row>,
+    }
+    #[derive(Deserialize)]
+    struct Row {
+        name: String,
+        #[serde(flatten)]
+        section: ProviderSection,
+    }
+    // It is part of the program, and a test reads it.
+    let table: Option<Table> = toml::from_str(include_str!("shipped.toml")).ok();
+    table.into_iter().flat_map(|table| table.provider).map(|row| (row.name, row.section)).collect()
+}
+
+/// The one of that name; `scripted` among them, which is the same for everybody.
+pub(crate) fn provider(name: &str) -> Option<ProviderSection> {
+    if name == "scripted" {
+        return Some(ProviderSection { kind: Some(Kind::Scripted), ..ProviderSection::default() });
+    }
+    providers().into_iter().find(|(known, _)| known == name).map(|(_, section)| section)
+}
+
+/// Their names, `scripted` last.
+pub(crate) fn names() -> Vec<String> {
+    providers().into_iter().map(|(name, _)| name).chain(["scripted".to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole_and_each_row_says_how_it_is_reached() {
+        let providers = providers();
+        assert_eq!(providers.len(), 10);
+        for (name, section) in providers {
+            assert!(section.kind.is_some(), "{name}");
+            let url = reqwest::Url::parse(section.base_url.as_deref().unwrap()).unwrap();
+            let is_local = url.host_str() == Some("localhost");
+            assert_eq!(is_local, section.key_variable.is_none(), "{name}");
+            assert_eq!(url.scheme(), if is_local { "http" } else { "https" }, "{name}");
+            assert_eq!(is_local, section.model.is_none(), "{name}: a hosted one has a model, a local one is asked");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Tools that plugins bring: they run in the sandbox, and their calls pass the same events as any tool's.
+
+use super::{Tool, ToolContext, ToolError, ToolOutput};
+use async_trait::async_trait;
+use hookhost::contract::{ToolOrigin, ToolResult};
+use hookhost::plugin;
+use serde_json::Value;
+
+/// A tool of a plugin, offered as `PLUGIN__TOOL`.
+#[derive(Clone, Debug)]
+pub struct PluginTool {
+    tool: plugin::PluginTool,
+}
+
+impl PluginTool {
+    /// The tool that a host lists ([`hookhost::Host::tools`]).
+    #[must_use]
+    pub fn new(tool: plugin::PluginTool) -> Self {
+        Self { tool }
+    }
+}
+
+#[async_trait]
+impl Tool for PluginTool {
+    fn name(&self) -> &str {
+        &self.tool.full_name
+    }
+
+    fn description(&self) -> &str {
+        &self.tool.description
+    }
+
+    fn input_schema(&self) -> Value {
+        self.tool.input_schema.clone()
+    }
+
+    fn origin(&self) -> ToolOrigin {
+        ToolOrigin::Plugin(self.tool.plugin.clone())
+    }
+
+    async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Some(tools) = &context.plugin_tools else {
+            return Err(ToolError::Failed { reason: format!("the tool `{}` needs a session", self.tool.full_name) });
+        };
+        let called = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => return Err(ToolError::Aborted),
+            called = tools.call(&self.tool.plugin, &self.tool.name, &arguments) => called,
+        };
+        let ToolResult { text, is_error, raw } =
+            called.map_err(|error| ToolError::Failed { reason: error.to_string() })?;
+        // The engine takes no `raw` that is not JSON.
+        Ok(ToolOutput { text, is_error, raw: raw.and_then(|raw| serde_json::from_str(&raw).ok()) })
+    }
+}

@@ -1,0 +1,118 @@
+//! `hookhost auth`: keys of providers, in a file that nobody else can read.
+
+use crate::args::{AuthArgs, AuthCommand};
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::output::{
+    self, one_line,
+    style::{DIM, NAME},
+};
+use anyhow::anyhow;
+use hookhost_agent::config::AgentSection;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Read as _};
+
+/// Longest key that is read, in bytes.
+const LONGEST: u64 = 16 * 1024;
+
+pub(crate) fn run(args: &AuthArgs) -> Result<Exit, Stop> {
+    let section = configuration::agent(&configuration::read(None, &configuration::cwd()?)?)?;
+    match &args.command {
+        AuthCommand::Set { provider } => set(&section, provider),
+        AuthCommand::List { json } => list(&section, *json),
+        AuthCommand::Rm { provider } => remove(provider),
+    }
+}
+
+fn set(section: &AgentSection, provider: &str) -> Result<Exit, Stop> {
+    let host = section.provider(provider).map_err(Stop::usage)?.host();
+    let host =
+        host.ok_or_else(|| Stop::usage(format!("the provider {provider} has no server that a key could be for")))?;
+    let file = configuration::keys_file()?;
+    let mut keys = configuration::keys()?;
+    let key = typed(provider)?;
+    keys.set(provider, &host, &key).map_err(Stop::usage)?;
+    keys.write(&file).map_err(anyhow::Error::new)?;
+    output::print(&format!("kept a key of {} for {} in {}\n", one_line(provider), one_line(&host), file.display()))?;
+    Ok(Exit::Done)
+}
+
+fn remove(provider: &str) -> Result<Exit, Stop> {
+    let mut keys = configuration::keys()?;
+    if !keys.remove(provider) {
+        return Err(Stop::usage(format!("no key of {provider} is kept")).advise("hookhost auth list"));
+    }
+    keys.write(&configuration::keys_file()?).map_err(anyhow::Error::new)?;
+    output::print(&format!("removed the key of {}\n", one_line(provider)))?;
+    Ok(Exit::Done)
+}
+
+/// Which providers have a key, and where it is; never the key.
+fn list(section: &AgentSection, as_json: bool) -> Result<Exit, Stop> {
+    let keys = configuration::keys()?;
+    let kept: Vec<_> =
+        keys.iter().map(|(provider, host)| json!({ "provider": provider, "for": host, "in": "file" })).collect();
+    let set = |variable: &String| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+    let variables: Vec<_> = section.key_variables().into_iter().filter(set).collect();
+    if as_json {
+        output::print_json(&json!({ "kept": kept, "variables": variables }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for (provider, host) in keys.iter() {
+        let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}kept, for {}{DIM:#}", one_line(provider), one_line(host));
+    }
+    for variable in &variables {
+        let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}is set in the environment{DIM:#}", one_line(variable));
+    }
+    if text.is_empty() {
+        text.push_str("No key is kept, and none is in the environment. To keep one: hookhost auth set PROVIDER\n");
+    }
+    output::print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// The key, from a pipe, or from the terminal, which does not show it.
+fn typed(provider: &str) -> Result<String, Stop> {
+    let input = std::io::stdin();
+    let unreadable =
+        |error: std::io::Error| Stop::from(anyhow!("the key cannot be read from the standard input: {error}"));
+    let mut key = String::new();
+    if input.is_terminal() {
+        output::note(&format!("The key of {} (it is not shown): ", one_line(provider)));
+        let shown = Unshown::begin();
+        let read = input.read_line(&mut key);
+        drop(shown);
+        output::note("\n");
+        read.map_err(unreadable)?;
+    } else {
+        input.take(LONGEST).read_to_string(&mut key).map_err(unreadable)?;
+    }
+    Ok(key)
+}
+
+/// A terminal that does not show what is typed, until this is dropped. Ctrl-C is a character meanwhile, and so no key: else it
+/// would leave the terminal as it is.
+struct Unshown(Option<Termios>);
+
+impl Unshown {
+    fn begin() -> Self {
+        let before = tcgetattr(std::io::stdin()).ok();
+        if let Some(before) = &before {
+            let mut unshown = before.clone();
+            unshown.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &unshown);
+        }
+        Self(before)
+    }
+}
+
+impl Drop for Unshown {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `hookhost NAME`, where NAME is none of our commands: the program `hookhost-NAME` on the PATH, as git and cargo have it.
+
+use crate::args::Cli;
+use crate::exit::{Exit, Stop};
+use anyhow::anyhow;
+use clap::CommandFactory as _;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PREFIX: &str = "hookhost-";
+
+/// Becomes the program, with the words behind its name as arguments.
+pub(crate) fn run(words: &[OsString]) -> Result<Exit, Stop> {
+    let Some((name, arguments)) = words.split_first() else { return Err(Stop::usage("no command is named")) };
+    let mut program = OsString::from(PREFIX);
+    program.push(name);
+    // A name with a slash would be a path.
+    let is_a_name = Path::new(name).components().count() == 1 && !name.as_encoded_bytes().contains(&b'/');
+    let Some(file) = on_the_path().find(|file| is_a_name && file.file_name() == Some(program.as_os_str())) else {
+        return Err(unknown(name));
+    };
+    // Only a failure comes back.
+    let error = Command::new(&file).args(arguments).exec();
+    Err(Stop::new(Exit::Failed, anyhow!("{} cannot be started: {error}", file.display())))
+}
+
+fn unknown(name: &OsStr) -> Stop {
+    let name = name.to_string_lossy();
+    let own = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
+    let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
+    let near = |known: String| (strsim::jaro_winkler(&name, &known), known);
+    let nearest = own.into_iter().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
+    let nearest = nearest.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known);
+    let stop = Stop::usage(format!("there is no command `{name}`, and no program {PREFIX}{name} on the PATH"));
+    match nearest {
+        Some(known) => stop.advise(format!("hookhost {known}")),
+        None => stop.advise("hookhost --help"),
+    }
+}
+
+/// Our users' programs, in the order of the PATH.
+fn on_the_path() -> impl Iterator<Item = PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // An empty entry would be the working directory, which a cloned repository may be.
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    let files = folders.into_iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+    files
+        .filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
+        .map(|file| file.path())
+        .filter(|file| {
+            let about = std::fs::metadata(file);
+            about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+        })
+}

@@ -1,0 +1,70 @@
+//! `hookhost tools`: what a model is offered here, and who brings it. Starts the MCP servers, and ends them again.
+
+use crate::args::ToolsArgs;
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::loading;
+use crate::output::{
+    self, one_line,
+    style::{DIM, NAME, WARNING},
+};
+use crate::toolbox::toolbox;
+use hookhost::contract::ToolOrigin;
+use hookhost_agent::tool::Toolbox;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, Stop> {
+    let folder = configuration::cwd()?;
+    let config = loading::config(&args.configuration, &folder)?;
+    let section = configuration::agent(&config)?;
+    let host = loading::host(config.clone()).await?;
+    let (tools, left_out) = toolbox(&host, &config, &section, &folder).await?;
+    if args.json {
+        output::print_json(&as_json(&tools, &left_out))?;
+    } else {
+        for notice in &left_out {
+            output::note(&format!("{WARNING}note:{WARNING:#} {}\n", output::printable(notice)));
+        }
+        output::print(&as_text(&tools))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn as_text(tools: &Toolbox) -> String {
+    let mut text = String::new();
+    for definition in tools.definitions() {
+        let origin = tools.get(&definition.name).map(|tool| tool.origin());
+        let brought_by = origin.map_or_else(String::new, |origin| one_line(&brought_by(&origin)));
+        let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}{brought_by}{DIM:#}", one_line(&definition.name));
+        let _ = writeln!(text, "  {}", one_line(&first_sentence(&definition.description)));
+    }
+    text
+}
+
+fn brought_by(origin: &ToolOrigin) -> String {
+    match origin {
+        ToolOrigin::Builtin => "built in".into(),
+        ToolOrigin::Plugin(plugin) => format!("plugin {plugin}"),
+        ToolOrigin::Mcp(server) => format!("MCP server {server}"),
+        ToolOrigin::External => "the agent's surroundings".into(),
+    }
+}
+
+/// As much of a description as a list has room for.
+fn first_sentence(description: &str) -> String {
+    let line = description.trim().lines().next().unwrap_or_default();
+    line.split_inclusive(". ").next().unwrap_or_default().trim_end().chars().take(200).collect()
+}
+
+fn as_json(tools: &Toolbox, left_out: &[String]) -> Value {
+    let tool = |definition: hookhost_agent::provider::ToolDefinition| {
+        json!({
+            "name": definition.name,
+            "origin": tools.get(&definition.name).map(|tool| tool.origin()),
+            "description": definition.description,
+            "input-schema": definition.input_schema,
+        })
+    };
+    json!({ "tools": tools.definitions().map(tool).collect::<Vec<_>>(), "left-out": left_out })
+}

@@ -1,0 +1,205 @@
+//! The tools that a plugin brings. They are listed once, when it is loaded, and offered under names that cannot collide.
+
+use super::{LoadError, Loaded, Plugin};
+use crate::allowlist::Mode;
+use crate::contract::Json;
+use crate::sandbox::{GuestSetup, Handle};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::sync::Arc;
+use wasmtime::component::{ComponentType, Lift, Lower};
+
+/// Most tools that one plugin brings. Each costs a part of the model's context in every request.
+pub const MOST_TOOLS: usize = 64;
+
+/// Longest name under which a tool is offered: what the providers' protocols allow.
+const LONGEST_NAME: usize = 64;
+
+/// Longest description, in bytes.
+const LONGEST_DESCRIPTION: usize = 4 * 1024;
+
+/// Largest schema, in bytes of JSON.
+const LARGEST_SCHEMA: usize = 32 * 1024;
+
+/// Between the name of a plugin and that of its tool.
+const SEPARATOR: &str = "__";
+
+/// A tool that a plugin brings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PluginTool {
+    /// The name under which it is offered, `PLUGIN__TOOL`. No two plugins can have one in common.
+    pub full_name: String,
+    /// The plugin's name in the allowlist.
+    pub plugin: String,
+    /// The plugin's own name for it.
+    pub name: String,
+    /// What it does and when to use it, for the model.
+    pub description: String,
+    /// A JSON Schema of the arguments object.
+    pub input_schema: Value,
+}
+
+/// The functions of `tools`, found once at load.
+#[derive(Clone, Debug)]
+pub(super) struct ToolFunctions {
+    pub(super) list: Handle,
+    pub(super) call: Handle,
+}
+
+/// A tool as `tools.list` describes it.
+#[derive(ComponentType, Lift, Lower, Clone, Debug)]
+#[component(record)]
+pub(super) struct ToolDeclaration {
+    name: String,
+    description: String,
+    #[component(name = "input-schema")]
+    input_schema: Json,
+}
+
+impl Plugin {
+    /// The tools that it brings; none in audit mode, in which a plugin changes nothing.
+    #[must_use]
+    pub fn tools(&self) -> &[PluginTool] {
+        match self.entry().mode {
+            Mode::Enforce => &self.shared.tools,
+            Mode::Audit => &[],
+        }
+    }
+}
+
+/// What `tools.list` answers, in an instance with no capability but the log.
+///
+/// # Errors
+/// If the plugin fails, or a tool of it cannot be offered.
+pub(super) async fn listed(loaded: &Loaded) -> Result<Arc<[PluginTool]>, LoadError> {
+    let Some(functions) = &loaded.tool_functions else { return Ok(Arc::default()) };
+    let name = || loaded.entry.name.clone();
+    let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
+    let setup = GuestSetup::to_configure(Arc::clone(&loaded.name));
+    let called = loaded.sandbox.call(&loaded.pre, configure, &functions.list, (), setup, &loaded.entry.limits).await;
+    let (declared,): (Vec<ToolDeclaration>,) =
+        called.answer.map_err(|failure| LoadError::Failed { name: name(), failure })?;
+    offered(&loaded.name, declared).map(Into::into).map_err(|problem| LoadError::Tools { name: name(), problem })
+}
+
+/// The tools under their full names.
+///
+/// # Errors
+/// What is wrong with one of them.
+fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginTool>, String> {
+    if declared.is_empty() {
+        return Ok(Vec::new());
+    }
+    check_plugin_name(plugin)?;
+    if declared.len() > MOST_TOOLS {
+        return Err(format!("it lists {} of them, and {MOST_TOOLS} is the most", declared.len()));
+    }
+    let mut names = HashSet::new();
+    declared
+        .into_iter()
+        .map(|ToolDeclaration { name, description, input_schema }| {
+            let shown: String = name.chars().take(LONGEST_NAME).flat_map(char::escape_debug).collect();
+            let full_name = format!("{plugin}{SEPARATOR}{name}");
+            if name.is_empty() || !name.chars().all(is_of_a_name) || full_name.len() > LONGEST_NAME {
+                return Err(format!(
+                    "the name `{shown}` has to consist of letters, digits, `_` and `-`, and may have {LONGEST_NAME} of \
+                     them together with `{plugin}{SEPARATOR}`"
+                ));
+            }
+            if !names.insert(name.clone()) {
+                return Err(format!("it lists `{name}` twice"));
+            }
+            if description.len() > LONGEST_DESCRIPTION {
+                return Err(format!("the description of `{name}` is longer than {LONGEST_DESCRIPTION} bytes"));
+            }
+            let input_schema = schema(&input_schema).map_err(|why| format!("the input schema of `{name}` {why}"))?;
+            Ok(PluginTool { full_name, plugin: plugin.to_owned(), name, description, input_schema })
+        })
+        .collect()
+}
+
+/// Whether the plugin's name ends where the first separator of a tool's full name begins: then no two plugins, and no
+/// plugin and MCP server (`mcp__SERVER__TOOL`), can have a full name in common.
+fn check_plugin_name(plugin: &str) -> Result<(), String> {
+    let why = if plugin == "mcp" {
+        "is what the tools of MCP servers begin with"
+    } else if plugin.contains(SEPARATOR) || plugin.ends_with('_') {
+        "has `__` in it, or ends with `_`"
+    } else if !plugin.chars().all(is_of_a_name) {
+        "has a `.` in it, which no tool's name can have"
+    } else {
+        return Ok(());
+    };
+    Err(format!("the names of tools begin with the plugin's, and `{plugin}` {why}: give it another `name`"))
+}
+
+fn is_of_a_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
+}
+
+fn schema(text: &str) -> Result<Value, String> {
+    if text.len() > LARGEST_SCHEMA {
+        return Err(format!("is larger than {LARGEST_SCHEMA} bytes"));
+    }
+    let schema: Value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err("does not have the `type` `object`".into());
+    }
+    jsonschema::validator_for(&schema).map_err(|error| format!("is not a JSON Schema: {error}"))?;
+    Ok(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, input_schema: &str) -> ToolDeclaration {
+        ToolDeclaration { name: name.into(), description: "d".into(), input_schema: input_schema.into() }
+    }
+
+    fn problem(plugin: &str, tools: Vec<ToolDeclaration>) -> String {
+        offered(plugin, tools).unwrap_err()
+    }
+
+    const OBJECT: &str = r#"{"type":"object"}"#;
+
+    #[test]
+    fn a_tool_is_offered_under_its_plugins_name_and_its_own() {
+        let tools = offered("text-tools", vec![tool("count", OBJECT), tool("sort__", OBJECT)]).unwrap();
+        let names: Vec<_> = tools.iter().map(|tool| tool.full_name.as_str()).collect();
+        assert_eq!(names, ["text-tools__count", "text-tools__sort__"]);
+    }
+
+    #[test]
+    fn no_name_of_a_plugin_lets_two_full_names_collide() {
+        // `a__b` + `c` would be `a` + `b__c`; `a_` + `b` would be `a` + `_b`; `mcp` + `x__y` is an MCP server's.
+        for plugin in ["a__b", "a_", "mcp", "a.b"] {
+            assert!(problem(plugin, vec![tool("c", OBJECT)]).contains("give it another `name`"), "{plugin}");
+            assert!(offered(plugin, Vec::new()).is_ok(), "{plugin} brings none");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_offered_is_told_with_the_tool_and_the_reason() {
+        let long = "n".repeat(62);
+        for (tools, said) in [
+            (vec![tool("", OBJECT)], "the name ``"),
+            (vec![tool("a b", OBJECT)], "the name `a b`"),
+            (vec![tool(&long, OBJECT)], "may have 64"),
+            (vec![tool("a", OBJECT), tool("a", OBJECT)], "`a` twice"),
+            (vec![tool("a", "{")], "`a` is not JSON"),
+            (vec![tool("a", "{}")], "`a` does not have the `type` `object`"),
+            (vec![tool("a", r#"{"type":"object","properties":3}"#)], "`a` is not a JSON Schema"),
+            (
+                vec![tool("a", &format!(r#"{{"type":"object","title":"{}"}}"#, "x".repeat(40_000)))],
+                "is larger than 32768",
+            ),
+            ((0..65).map(|n| tool(&format!("t{n}"), OBJECT)).collect(), "it lists 65 of them, and 64 is the most"),
+        ] {
+            let problem = problem("p", tools);
+            assert!(problem.contains(said), "{problem}");
+        }
+    }
+}

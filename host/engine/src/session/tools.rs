@@ -1,0 +1,241 @@
+//! Calling the tools that plugins bring: what of a call holds, and recording it.
+//!
+//! A tool's call is no event. The events about it (`before-tool-call`, `after-tool-call`) come before and after; several
+//! calls of one session may run at the same time, and while other events are settled.
+
+use super::recording::Due;
+use super::{Session, Shared, now};
+use crate::audit::{CallRecord, Inputs, ToolRun, raw};
+use crate::contract::{self, ToolResult};
+use crate::host::RuleSet;
+use crate::plugin::Plugin;
+use crate::sandbox::capability::{Effects, EventFacts};
+use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
+use crate::state::{View, Writes};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// The tools of plugins, as a session calls them.
+#[derive(Clone)]
+pub struct PluginTools {
+    shared: Arc<Shared>,
+}
+
+/// Why a tool of a plugin gave no result. The model may read it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolCallError {
+    /// There is none, perhaps no longer: the configuration may have changed since the tools were listed.
+    #[error("the plugin {plugin} brings no tool `{tool}`, or no longer")]
+    Unknown {
+        /// The plugin.
+        plugin: String,
+        /// Its own name for the tool.
+        tool: String,
+    },
+    /// The plugin failed; what it did beside has no effect.
+    #[error("the tool `{tool}` failed: the plugin {plugin} {failure}")]
+    Failed {
+        /// The plugin.
+        plugin: String,
+        /// Its own name for the tool.
+        tool: String,
+        /// How.
+        failure: Failure,
+    },
+    /// The call could not be recorded, so nothing of it holds.
+    #[error("the tool `{tool}` of the plugin {plugin} gave a result that could not be recorded: {reason}")]
+    NotRecorded {
+        /// The plugin.
+        plugin: String,
+        /// Its own name for the tool.
+        tool: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Session {
+    /// The tools of plugins, to be called in this session ([`crate::Host::tools`] lists them).
+    #[must_use]
+    pub fn plugin_tools(&self) -> PluginTools {
+        PluginTools { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl PluginTools {
+    /// Calls a tool in a fresh instance of its plugin, under the plugin's limits and grants, and records the call. What it
+    /// wrote to its state, reminded of and found holds if and only if it returned. `arguments` have to fit the tool's
+    /// schema. A failure counts for nothing else: a plugin is not tripped by its tools.
+    ///
+    /// # Errors
+    /// If there is no such tool, the plugin fails, or the call cannot be recorded.
+    pub async fn call(&self, plugin: &str, tool: &str, arguments: &Value) -> Result<ToolResult, ToolCallError> {
+        let rules = self.shared.host.rules();
+        let found = rules.plugins().iter().find(|loaded| loaded.name() == plugin);
+        let Some(found) = found.filter(|plugin| plugin.tools().iter().any(|known| known.name == tool)) else {
+            return Err(ToolCallError::Unknown { plugin: plugin.to_owned(), tool: tool.to_owned() });
+        };
+        let mut call = Call::new(&self.shared, &rules, found, tool, arguments);
+        let answer = call.run(found, tool).await;
+        let recorded = call.conclude(found, answer.as_ref().ok()).await;
+        let (plugin, tool) = (plugin.to_owned(), tool.to_owned());
+        match (answer, recorded) {
+            (Ok(_), Err(reason)) => Err(ToolCallError::NotRecorded { plugin, tool, reason }),
+            (Ok(result), Ok(())) => Ok(result),
+            (Err(failure), _) => Err(ToolCallError::Failed { plugin, tool, failure }),
+        }
+    }
+}
+
+/// A call on its way.
+struct Call<'a> {
+    session: &'a Arc<Shared>,
+    rules: &'a Arc<RuleSet>,
+    info: contract::Session,
+    record: ToolRun,
+    /// What the call did, until it is recorded.
+    did: Option<(Effects, Option<Writes>)>,
+    concluded: bool,
+}
+
+/// Whoever called it waits no more. It ran, and that is recorded; nothing of it holds.
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        if !self.concluded {
+            self.record.not_replayable.push("it was given up before it had returned".into());
+            self.session.record_soon(self.rules, &self.info, &self.record);
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn new(session: &'a Arc<Shared>, rules: &'a Arc<RuleSet>, plugin: &Plugin, tool: &str, arguments: &Value) -> Self {
+        let info = session.info();
+        let record = ToolRun {
+            id: session.next_event_id(),
+            session: info.id.clone(),
+            turn: info.turn,
+            time: now(),
+            tool: tool.to_owned(),
+            arguments: raw(arguments),
+            call: CallRecord {
+                plugin: plugin.name().to_owned(),
+                digest: plugin.digest(),
+                config: plugin.shared.config_digest,
+                mode: plugin.entry().mode,
+                round: 1,
+                verdict: None,
+                failure: None,
+                fuel: 0,
+                micros: 0,
+                inputs: Inputs::default(),
+                wrote: Vec::new(),
+                log: Vec::new(),
+                log_dropped: 0,
+                findings: Vec::new(),
+            },
+            not_replayable: Vec::new(),
+            withheld: std::collections::BTreeMap::new(),
+        };
+        Self { session, rules, info, record, did: None, concluded: false }
+    }
+
+    async fn run(&mut self, plugin: &Plugin, tool: &str) -> Result<ToolResult, Failure> {
+        let limit = plugin.entry().limits.input;
+        let arguments = self.record.arguments.get().to_owned();
+        if arguments.len() > limit.get() {
+            let detail = format!("is not given arguments of {} bytes (limits.input is {limit})", arguments.len());
+            return Err(self.failed(Failure::new(FailureKind::InputTooLarge, detail)));
+        }
+        let setup = self.setup(plugin);
+        let Called { answer, fuel, time, effects, writes, reads, inputs, unrepeatable, log, log_dropped, .. } =
+            plugin.call_tool(&self.info, tool, &arguments, setup).await;
+        let record = &mut self.record.call;
+        record.fuel = fuel;
+        record.micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        record.inputs = Inputs { state: reads.recorded(), ..inputs };
+        (record.log, record.log_dropped) = (log, log_dropped);
+        self.record.not_replayable.extend(unrepeatable.into_iter().map(str::to_owned));
+        let answer = answer.and_then(|(result,)| checked(result));
+        if answer.is_ok() {
+            self.did = Some((effects, writes));
+        }
+        answer.map_err(|failure| self.failed(failure))
+    }
+
+    fn failed(&mut self, failure: Failure) -> Failure {
+        self.record.call.failure = Some(failure.clone());
+        failure
+    }
+
+    fn setup(&self, plugin: &Plugin) -> GuestSetup {
+        let session = self.session;
+        let time = self.record.time;
+        let state = plugin.entry().grants.state.as_ref().map(|grant| {
+            let snapshot = session.host.store().snapshot(&plugin.shared.name, &self.info.id, time);
+            View::new(snapshot, grant.quota.get(), time)
+        });
+        let parent_session = session.spec.parent.clone();
+        GuestSetup {
+            plugin: Arc::clone(&plugin.shared.name),
+            event: EventFacts { id: self.record.id.clone(), time, round: 1, parent_session, raw: None },
+            grants: Arc::clone(&plugin.shared.grants),
+            folders: Arc::clone(&plugin.shared.folders),
+            servers: Arc::clone(&plugin.shared.servers),
+            network: session.host.network(),
+            state,
+            transcript: session.transcript(),
+            model: session.host.model(),
+            model_calls: session.model_calls(plugin.name()),
+            recalled: None,
+        }
+    }
+
+    /// Records the call and makes its effects hold: both, or neither.
+    async fn conclude(mut self, plugin: &Plugin, result: Option<&ToolResult>) -> Result<(), String> {
+        let mut reminders = Vec::new();
+        let mut writes = Vec::new();
+        if let Some(result) = result
+            && let Some((effects, written)) = self.did.take()
+        {
+            let call = &mut self.record.call;
+            call.verdict = Some(raw(result));
+            call.findings = effects.findings;
+            reminders = effects.reminders;
+            if let Some(written) = written.filter(|writes| !writes.is_empty()) {
+                call.wrote = written.recorded();
+                writes.push((Arc::clone(&plugin.shared.name), written));
+            }
+        }
+        let recorded = self.session.record(self.rules, &self.info, &self.record, writes, Due::Soon).await;
+        self.concluded = true;
+        match recorded {
+            Ok(()) => {
+                self.session.remind(reminders);
+                Ok(())
+            }
+            Err(error) => {
+                tracing::error!(%error, tool = self.record.tool, "a tool's call could not be recorded");
+                (self.record.call.wrote, self.record.call.findings) = (Vec::new(), Vec::new());
+                self.session.record_soon(self.rules, &self.info, &self.record);
+                Err(error.to_string())
+            }
+        }
+    }
+}
+
+/// A result whose `raw` is JSON, where it has one.
+fn checked(result: ToolResult) -> Result<ToolResult, Failure> {
+    match result.raw.as_deref().map(serde_json::from_str::<&RawValue>) {
+        Some(Err(error)) => Err(Failure::invalid(format!("answered a tool result whose `raw` is not JSON: {error}"))),
+        _ => Ok(result),
+    }
+}
+
+impl std::fmt::Debug for PluginTools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PluginTools").field("session", &self.shared.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,205 @@
+//! MCP servers: their tools in a run, and servers that end, hang, answer garbage or list too much.
+
+use hookhost_tests::{Ended, Entry, User};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SERVER: &str = env!("CARGO_BIN_EXE_mcp_server");
+const BYE: &str = "[[turn]]\ntext = \"Bye.\"\n";
+
+fn call(tool: &str, arguments: Value) -> String {
+    let arguments = arguments.to_string();
+    // Inline tables and JSON objects differ in `=` and `:` alone, for what stands here.
+    let arguments = arguments.replace("\":", "\"=");
+    format!("[[turn]]\ncall = [{{ tool = \"{tool}\", arguments = {arguments} }}]\n")
+}
+
+fn section(mode: &str, more: &str) -> String {
+    format!("[mcp.test]\ncommand = {SERVER:?}\nargs = [{mode:?}]\n{more}\n")
+}
+
+fn run(user: &User, script: &str) -> Ended {
+    user.write("script.toml", script.to_owned() + BYE);
+    Ended::of(user.command(["run", "go", "--script", "script.toml"]).env("OPENAI_API_KEY", "sk-hidden"))
+}
+
+/// The results of tool calls, from the transcript: text and whether it is an error.
+fn results(user: &User) -> Vec<(String, bool)> {
+    let transcripts = user.transcripts().concat();
+    let result = |line: &Value| {
+        let message = line.get("message").unwrap_or(line);
+        (message["role"] == "tool").then(|| {
+            (message["text"].as_str().unwrap_or_default().to_owned(), message["is-error"].as_bool().unwrap_or_default())
+        })
+    };
+    transcripts.iter().filter_map(result).collect()
+}
+
+#[test]
+fn a_servers_tools_are_called_and_pass_the_events_with_origin_and_action() {
+    let user = User::new();
+    let guard = json!({
+        "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "not {tool}" },
+        "after-tool-call": { "when": { "contains": "said" }, "verdict": "replace", "value": "{value}!" },
+    });
+    user.configure(&(section("good", "") + &Entry::all_events("guard", guard).to_toml()));
+    let script = call("mcp__test__say", json!({ "text": "hello" }))
+        + &call("mcp__test__say", json!({ "text": "forbidden" }))
+        + &call("mcp__test__image", json!({}));
+    run(&user, &script).expect(0, &[]);
+    let results = results(&user);
+    assert_eq!(results[0], ("said hello!".into(), false));
+    assert!(results[1].1 && results[1].0.contains("not mcp__test__say"), "{results:?}");
+    assert_eq!(results[2], ("[an image, image/png, 4 bytes as base64]".into(), false));
+    let records = user.records();
+    let asked = records.iter().find(|record| record["event"] == "before-tool-call").unwrap();
+    assert_eq!(asked["original"]["origin"], json!({ "mcp": "test" }));
+    assert_eq!(asked["original"]["action"], json!({ "mcp": { "server": "test", "tool": "say" } }));
+    let image = records.iter().rfind(|record| record["event"] == "after-tool-call").unwrap();
+    assert!(image["original"]["tool-result"]["raw"].to_string().contains("AAAA"), "{image}");
+}
+
+#[test]
+fn a_server_inherits_no_key_and_what_it_started_dies_with_the_run() {
+    let user = User::new();
+    user.configure(&section("good", "env = { MINE = \"set\" }"));
+    let script = call("mcp__test__environment", json!({ "name": "OPENAI_API_KEY" }))
+        + &call("mcp__test__environment", json!({ "name": "MINE" }))
+        + &call("mcp__test__fork", json!({}));
+    run(&user, &script).expect(0, &[]);
+    let results = results(&user);
+    assert_eq!((results[0].0.as_str(), results[1].0.as_str()), ("not there", "set"));
+    let child = std::path::Path::new("/proc").join(&results[2].0);
+    let patience = Instant::now() + Duration::from_secs(5);
+    let runs = || std::fs::read_to_string(child.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    while runs() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!runs(), "{} goes on", child.display());
+}
+
+#[test]
+fn a_server_that_ends_in_a_call_is_told_and_the_session_goes_on() {
+    let user = User::new();
+    user.configure(&section("good", ""));
+    let script = call("mcp__test__quit", json!({})) + &call("mcp__test__say", json!({ "text": "again" }));
+    let ended = run(&user, &script);
+    ended.expect(0, &[]);
+    let said = "the MCP server test has ended, with exit code 7, saying “I have had enough”: its tools cannot be called \
+                any more in this run";
+    assert_eq!(results(&user), [(said.to_owned(), true), (said.to_owned(), true)]);
+    assert!(ended.stdout.ends_with("Bye.\n"));
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_left_out_with_one_sentence() {
+    for (section, said) in [
+        (
+            section("ends", ""),
+            "the MCP server test cannot be used: it ended, with exit code 3, saying “no licence was found”",
+        ),
+        (
+            section("silent", "start-seconds = 1"),
+            "the MCP server test gave no answer within 1 s (`start-seconds` of [mcp.test])",
+        ),
+        (
+            "[mcp.test]\ncommand = 'no-such-program-here'\n".into(),
+            "the MCP server test cannot be started: no-such-program-here: ",
+        ),
+        ("[mcp.test]\nurl = 'http://127.0.0.1:1/mcp'\n".into(), "the MCP server test cannot be used: "),
+        (
+            "[mcp.test]\nurl = 'http://127.0.0.1:1/mcp'\nkey-variable = 'NO_SUCH'\n".into(),
+            "variable NO_SUCH is not set",
+        ),
+    ] {
+        let user = User::new();
+        user.configure(&section);
+        let ended = run(&user, "");
+        ended.expect(0, &[said, "the run goes on without it"]);
+        assert_eq!(ended.stdout, "Bye.\n");
+    }
+}
+
+#[test]
+fn garbage_is_passed_over_and_ten_thousand_tools_are_cut_off() {
+    let user = User::new();
+    user.configure(&section("garbage", ""));
+    run(&user, &call("mcp__test__say", json!({ "text": "x" }))).expect(0, &[]);
+    assert_eq!(results(&user), [("said x".into(), false)]);
+
+    let user = User::new();
+    user.configure(&section("many", ""));
+    run(&user, "").expect(0, &["the MCP server test lists more than 128 tools"]);
+    user.configure(&section("many", "tools = ['tool-9999']"));
+    let listed = user.run(["tools", "--json"]);
+    listed.expect(0, &[]);
+    assert!(listed.stdout.contains("mcp__test__tool-9999") && !listed.stdout.contains("tool-1"), "{}", listed.stdout);
+}
+
+#[test]
+fn a_projects_server_does_not_start_before_the_project_is_trusted() {
+    let user = User::new();
+    let started = user.path("started");
+    let section = format!("[mcp.test]\ncommand = {SERVER:?}\nargs = [\"good\", {started:?}]\n");
+    user.write("hookhost.toml", &section);
+    run(&user, "").expect(0, &["hookhost trust"]);
+    assert!(!started.exists(), "it was started");
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    run(&user, &call("mcp__test__say", json!({ "text": "now" }))).expect(0, &[]);
+    assert!(started.exists());
+    // The user's own servers cannot be taken over by a project.
+    user.configure(&section);
+    let ended = run(&user, "");
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+}
+
+/// A service on loopback; dropping it ends it.
+struct Service(Child, String);
+
+impl Service {
+    fn start() -> Self {
+        let mut child = Command::new(SERVER).arg("http").stdout(Stdio::piped()).spawn().expect("the service");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("its address");
+        Self(child, line.trim().to_owned())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
+    let service = Service::start();
+    let user = User::new();
+    user.configure(&format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\n", service.1));
+    user.write("script.toml", call("mcp__test__say", json!({ "text": "far" })) + BYE);
+    let with_key = |key: &str| {
+        let mut command = user.command(["run", "go", "--script", "script.toml"]);
+        Ended::of(command.env("TEST_MCP_KEY", key))
+    };
+    let ended = with_key("let-me-in");
+    ended.expect(0, &[]);
+    assert_eq!(results(&user), [("said far".into(), false)]);
+    let wrong = with_key("let-me-out");
+    wrong.expect(0, &["the MCP server test cannot be used: "]);
+    for key in ["let-me-in", "let-me-out"] {
+        assert!(!format!("{ended:?}{wrong:?}{:?}{:?}", user.records(), user.transcripts()).contains(key), "{key}");
+    }
+}
+
+#[test]
+fn a_section_that_makes_no_sense_is_refused_before_anything_runs() {
+    let user = User::new();
+    user.configure("[mcp.test]\ncommand = 'x'\nurl = 'http://y'\n");
+    let ended = run(&user, "");
+    ended.expect(5, &["[mcp.test] has both `command` and `url`"]);
+    user.configure("[mcp.test]\ncomand = 'x'\n");
+    run(&user, "").expect(5, &["unknown key `comand`", "did you mean `command`?"]);
+}

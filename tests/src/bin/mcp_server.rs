@@ -1,0 +1,144 @@
+//! A small server of the Model Context Protocol, for tests: good, or bad in the way that its first argument names.
+//!
+//! | argument | what it does |
+//! |---|---|
+//! | `good` | brings `say`, `image`, `environment`, `fork` and `quit` |
+//! | `ends` | writes a line to its standard error and ends with exit code 3 |
+//! | `silent` | reads, and never answers |
+//! | `garbage` | writes a line that is no JSON, one that is no message and one of 17 MiB before each answer |
+//! | `many` | lists 10 000 tools |
+//! | `http` | is `good` over streamable HTTP; its first line of output is its address |
+//!
+//! With a second argument it first makes a file of that name, so that a test sees whether it was started.
+
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let mode = arguments.next().unwrap_or_default();
+    if let Some(file) = arguments.next() {
+        std::fs::write(file, "started").expect("the file can be written");
+    }
+    match mode.as_str() {
+        "ends" => {
+            eprintln!("no licence was found");
+            return ExitCode::from(3);
+        }
+        "http" => serve_http(),
+        mode => serve_stdio(mode),
+    }
+    ExitCode::SUCCESS
+}
+
+fn serve_stdio(mode: &str) {
+    let mut output = std::io::stdout();
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        if mode == "silent" {
+            continue;
+        }
+        if mode == "garbage" {
+            let huge = "x".repeat(17 * 1024 * 1024);
+            let _ = write!(output, "not JSON\n{{\"jsonrpc\":\"1.0\"}}\n{huge}\n");
+        }
+        let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        if let Some(answer) = answer(&message, mode) {
+            let _ = writeln!(output, "{answer}");
+            let _ = output.flush();
+        }
+    }
+}
+
+/// The answer to a request; none to a notification.
+fn answer(message: &Value, mode: &str) -> Option<Value> {
+    let id = message.get("id")?;
+    let result = match message["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({
+            "protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": { "tools": {} },
+            "serverInfo": { "name": "test", "version": "1" },
+        }),
+        "tools/list" => json!({ "tools": tools(mode) }),
+        "tools/call" => match called(&message["params"]) {
+            Ok(content) => json!({ "content": [content] }),
+            Err(why) => {
+                return Some(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32602, "message": why } }));
+            }
+        },
+        _ => json!({}),
+    };
+    Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+}
+
+fn tools(mode: &str) -> Vec<Value> {
+    let tool = |name: &str| json!({ "name": name, "description": format!("does {name}"), "inputSchema": { "type": "object" } });
+    match mode {
+        "many" => (0..10_000).map(|number| tool(&format!("tool-{number}"))).collect(),
+        _ => ["say", "image", "environment", "fork", "quit"].map(tool).to_vec(),
+    }
+}
+
+fn called(params: &Value) -> Result<Value, String> {
+    let text = |text: String| Ok(json!({ "type": "text", "text": text }));
+    let arguments = &params["arguments"];
+    match params["name"].as_str().unwrap_or_default() {
+        "say" => text(format!("said {}", arguments["text"].as_str().unwrap_or_default())),
+        "image" => Ok(json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" })),
+        "environment" => {
+            let name = arguments["name"].as_str().unwrap_or_default();
+            text(std::env::var(name).unwrap_or_else(|_| "not there".into()))
+        }
+        "fork" => {
+            let child = Command::new("sleep").arg("1000").spawn().map_err(|error| error.to_string())?;
+            text(child.id().to_string())
+        }
+        "quit" => {
+            eprintln!("I have had enough");
+            std::process::exit(7)
+        }
+        other => Err(format!("there is no `{other}` here")),
+    }
+}
+
+fn serve_http() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
+    println!("http://{}/mcp", listener.local_addr().expect("its address"));
+    for stream in listener.incoming().flatten() {
+        std::thread::spawn(move || exchange(&stream));
+    }
+}
+
+/// One request of a connection, and its answer. Whoever has no key is not let in.
+fn exchange(mut stream: &TcpStream) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let (mut length, mut first, mut allowed) = (0, String::new(), false);
+    reader.read_line(&mut first)?;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let lower = line.trim().to_ascii_lowercase();
+        if lower.is_empty() {
+            break;
+        }
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        allowed |= lower == "authorization: bearer let-me-in";
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let (status, body) = match answer(&message, "good") {
+        _ if !allowed => ("401 Unauthorized", String::new()),
+        _ if !first.starts_with("POST") => ("405 Method Not Allowed", String::new()),
+        Some(answer) => ("200 OK", answer.to_string()),
+        None => ("202 Accepted", String::new()),
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
