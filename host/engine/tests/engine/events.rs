@@ -33,7 +33,7 @@ fn resolution(chosen: &str) -> Value {
     json!({"chosen": choice(chosen), "candidates": [choice("m"), choice("n")]})
 }
 
-fn raw_body(body: Value) -> Value {
+fn raw_body(body: &Value) -> Value {
     json!({"provider": "p", "model": "m", "body": body})
 }
 
@@ -50,8 +50,8 @@ pub(crate) fn payload(event: EventKind) -> Value {
                             "cached-input-tokens": 0, "output-tokens": 2}})
         }
         EventKind::ProviderResolve => json!({ "resolution": resolution("m") }),
-        EventKind::RequestSend => json!({ "request": raw_body(json!({"model": "m"})) }),
-        EventKind::ResponseReceive => json!({ "response": raw_body(json!({"text": "t"})) }),
+        EventKind::RequestSend => json!({ "request": raw_body(&json!({"model": "m"})) }),
+        EventKind::ResponseReceive => json!({ "response": raw_body(&json!({"text": "t"})) }),
         EventKind::SubagentStart => json!({"subagent": {"call-id": "1", "depth": 1, "prompt": "look"}}),
         EventKind::SubagentEnd => {
             json!({"subagent": {"session": "s", "call-id": "1", "status": "success", "text": "t", "turns": 1,
@@ -277,9 +277,9 @@ async fn a_task_a_sub_agents_prompt_and_the_model_are_modified() {
 async fn the_body_of_a_request_and_an_answer_are_changed() {
     let modified =
         outcome(EventKind::RequestSend, &json!({"verdict": "modify", "value": {"model": "m", "x": 1}})).await;
-    assert_eq!(modified, json!({"kind": "allowed", "value": raw_body(json!({"model": "m", "x": 1}))}));
+    assert_eq!(modified, json!({"kind": "allowed", "value": raw_body(&json!({"model": "m", "x": 1}))}));
     let replaced = outcome(EventKind::ResponseReceive, &json!({"verdict": "replace", "value": {"text": "u"}})).await;
-    assert_eq!(replaced, json!({"kind": "passed", "value": raw_body(json!({"text": "u"}))}));
+    assert_eq!(replaced, json!({"kind": "passed", "value": raw_body(&json!({"text": "u"}))}));
 }
 
 #[tokio::test]
