@@ -63,7 +63,9 @@ pub struct ShellGuard;
 #[plugin]
 impl Plugin for ShellGuard {
     fn configure(config: Config) -> Result<(), String> {
-        GUARD.set(Guard::new(config)?);
+        let guard = Guard::new(config)?;
+        guard.registry.listing().iter().for_each(log::debug);
+        GUARD.set(guard);
         Ok(())
     }
 

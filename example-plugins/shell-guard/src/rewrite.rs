@@ -2,7 +2,7 @@
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
-use crate::shell::{Command, Script};
+use crate::shell::{Command, Script, UNKNOWN};
 use std::ops::Range;
 
 /// The text with `rewrite` made in each of `commands`, or why it is not made.
@@ -44,9 +44,6 @@ fn change(
     if script.functions.contains(&command.program) {
         return Err("the command defines a function of that name");
     }
-    if command.args.iter().any(|word| word.splits) {
-        return Err("its words are not known before it runs");
-    }
     let spans =
         command.args.iter().chain([&command.program_word]).map(|word| word.span.clone()).collect::<Option<Vec<_>>>();
     let Some(spans) = spans else { return Err("its words do not stand there as they are") };
@@ -59,6 +56,11 @@ fn change(
         return Ok(());
     }
     let arguments = registry.arguments(command);
+    // What is unknown may be a `--`, after which words go to another program.
+    let before = &command.args[..arguments.dashes.unwrap_or(command.args.len())];
+    if before.iter().any(|word| word.splits || word.text.starts_with(UNKNOWN)) {
+        return Err("its words are not known before it runs");
+    }
     if rewrite.no_operands && !arguments.operands.is_empty() {
         return Err("what follows an operand is another program's");
     }

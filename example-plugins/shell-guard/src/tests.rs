@@ -1,11 +1,18 @@
 //! The rules, asked about whole commands.
 
+mod cases;
 mod catalogue;
+mod classifier;
+mod config;
+mod document;
+mod hostile;
+mod rewriting;
 
 use crate::ShellGuard;
 use crate::rules::{Registry, Settings};
 use hookhost_guest::prelude::*;
 use hookhost_guest::testing;
+use serde_json::Value;
 
 fn registry() -> &'static Registry {
     static REGISTRY: Configured<Registry> = Configured::new();
@@ -15,20 +22,34 @@ fn registry() -> &'static Registry {
     REGISTRY.get()
 }
 
-fn configure(config: serde_json::Value) -> Result<(), String> {
+fn configure(config: Value) -> Result<(), String> {
     let config = serde_json::from_value(config).map_err(|error| error.to_string())?;
     ShellGuard::configure(config)
 }
 
-/// The verdict on `command` in one word, or the command that it is rewritten to.
-fn decided(config: serde_json::Value, command: &str) -> String {
-    configure(config).unwrap();
+/// What is made of `command` by the rules as configured last.
+fn ask(command: &str) -> ToolCallVerdict {
     testing::prime(|_| {});
-    match ShellGuard::before_tool_call(&testing::session(), &testing::shell(command)) {
+    ShellGuard::before_tool_call(&testing::session(), &testing::shell(command))
+}
+
+/// The same in one word, or the command that it is rewritten to.
+fn word(command: &str) -> String {
+    match ask(command) {
         ToolCallVerdict::Allow => "allow".into(),
         ToolCallVerdict::Reject(_) => "deny".into(),
         ToolCallVerdict::Escalate(_) => "ask".into(),
         ToolCallVerdict::Rewrite(Action::Shell(shell)) => shell.command,
         other => format!("{other:?}"),
     }
+}
+
+/// The rules that had something to say about the last command.
+fn rules() -> Vec<String> {
+    testing::inspect(|host| host.findings.iter().map(|finding| finding.code.clone()).collect())
+}
+
+fn decided(config: Value, command: &str) -> String {
+    configure(config).unwrap();
+    word(command)
 }

@@ -86,7 +86,8 @@ impl Matcher {
     }
 
     fn fits_whole(&self, text: &str) -> bool {
-        self.text.as_ref().is_none_or(|pattern| pattern.is_match(text))
+        (self.wanted.contains.is_empty() || self.wanted.contains.iter().any(|part| contains(text, part)))
+            && self.text.as_ref().is_none_or(|pattern| pattern.is_match(text))
             && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(text))
     }
 
@@ -163,6 +164,14 @@ impl Matcher {
                     || self.writes_paths.contains(&places.class(target, command.cwd.as_deref())))
         })
     }
+}
+
+/// Whether `part` stands in `text`, in any case.
+fn contains(text: &str, part: &str) -> bool {
+    let (text, part) = (text.as_bytes(), part.as_bytes());
+    let Some(first) = part.first() else { return true };
+    let begins = |at: usize| text[at..].get(..part.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(part));
+    (0..text.len()).any(|at| text[at].eq_ignore_ascii_case(first) && begins(at))
 }
 
 /// `mkfs.*` stands for any ending.

@@ -9,24 +9,24 @@ pub(crate) use matching::Subject;
 pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
 
-/// The catalogues that are part of the plugin.
+/// The catalogues that are part of the plugin, as the build made JSON of `catalogues/*.toml`.
 pub(crate) const EMBEDDED: [(&str, &str); 16] = [
-    ("floor.toml", include_str!("../../catalogues/floor.toml")),
-    ("universal.toml", include_str!("../../catalogues/universal.toml")),
-    ("rust.toml", include_str!("../../catalogues/rust.toml")),
-    ("python.toml", include_str!("../../catalogues/python.toml")),
-    ("typescript.toml", include_str!("../../catalogues/typescript.toml")),
-    ("swift.toml", include_str!("../../catalogues/swift.toml")),
-    ("sql.toml", include_str!("../../catalogues/sql.toml")),
-    ("harn.toml", include_str!("../../catalogues/harn.toml")),
-    ("shell.toml", include_str!("../../catalogues/shell.toml")),
-    ("git.toml", include_str!("../../catalogues/git.toml")),
-    ("docker.toml", include_str!("../../catalogues/docker.toml")),
-    ("kubernetes.toml", include_str!("../../catalogues/kubernetes.toml")),
-    ("cloud.toml", include_str!("../../catalogues/cloud.toml")),
-    ("databases.toml", include_str!("../../catalogues/databases.toml")),
-    ("packages.toml", include_str!("../../catalogues/packages.toml")),
-    ("secrets.toml", include_str!("../../catalogues/secrets.toml")),
+    ("floor", include_str!(concat!(env!("OUT_DIR"), "/floor.json"))),
+    ("universal", include_str!(concat!(env!("OUT_DIR"), "/universal.json"))),
+    ("rust", include_str!(concat!(env!("OUT_DIR"), "/rust.json"))),
+    ("python", include_str!(concat!(env!("OUT_DIR"), "/python.json"))),
+    ("typescript", include_str!(concat!(env!("OUT_DIR"), "/typescript.json"))),
+    ("swift", include_str!(concat!(env!("OUT_DIR"), "/swift.json"))),
+    ("sql", include_str!(concat!(env!("OUT_DIR"), "/sql.json"))),
+    ("harn", include_str!(concat!(env!("OUT_DIR"), "/harn.json"))),
+    ("shell", include_str!(concat!(env!("OUT_DIR"), "/shell.json"))),
+    ("git", include_str!(concat!(env!("OUT_DIR"), "/git.json"))),
+    ("docker", include_str!(concat!(env!("OUT_DIR"), "/docker.json"))),
+    ("kubernetes", include_str!(concat!(env!("OUT_DIR"), "/kubernetes.json"))),
+    ("cloud", include_str!(concat!(env!("OUT_DIR"), "/cloud.json"))),
+    ("databases", include_str!(concat!(env!("OUT_DIR"), "/databases.json"))),
+    ("packages", include_str!(concat!(env!("OUT_DIR"), "/packages.json"))),
+    ("secrets", include_str!(concat!(env!("OUT_DIR"), "/secrets.json"))),
 ];
 
 /// The catalogue whose rules hold whatever a mode says.

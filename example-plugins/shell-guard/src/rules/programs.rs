@@ -46,7 +46,7 @@ pub(crate) struct Programs(BTreeMap<String, Program>);
 
 impl Programs {
     pub(crate) fn embedded() -> Result<Self, String> {
-        let file: File = toml::from_str(include_str!("../../catalogues/programs.toml"))
+        let file: File = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/programs.json")))
             .map_err(|error| format!("catalogues/programs.toml: {error}"))?;
         let named = file.program.into_iter().flat_map(|program| {
             let names = program.names.clone();

@@ -3,6 +3,8 @@
 use super::matching::{Matcher, Subject};
 use super::programs::{Arguments, Programs};
 use super::{CUSTOM, Catalogue, EMBEDDED, FLOOR, Rule};
+use crate::shell::{Places, read};
+use hookhost_guest::prelude::ShellDialect;
 use regex_lite::Regex;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +43,8 @@ pub(crate) struct Compiled {
     pub(crate) rule: Rule,
     pub(crate) catalogue: String,
     pub(crate) mode: Mode,
+    /// Whether the config brought it, and it was not there before.
+    given: bool,
     stack: Option<String>,
     pattern: Option<Regex>,
     matchers: Vec<Matcher>,
@@ -75,14 +79,16 @@ pub(crate) struct Registry {
     /// Rules that may be about any program.
     general: Vec<usize>,
     of_text: Vec<usize>,
+    /// What is loaded, a line each.
+    listing: Vec<String>,
 }
 
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
         let mut catalogues = Vec::new();
         for (file, text) in EMBEDDED {
-            let catalogue: Catalogue = toml::from_str(text).map_err(|error| format!("catalogues/{file}: {error}"))?;
-            catalogues.push(catalogue);
+            let catalogue: Result<Catalogue, _> = serde_json::from_str(text);
+            catalogues.push(catalogue.map_err(|error| format!("catalogues/{file}.toml: {error}"))?);
         }
         let mut given = BTreeSet::new();
         for catalogue in settings.catalogues {
@@ -114,7 +120,9 @@ impl Registry {
         let mut rules = Vec::new();
         let mut seen = BTreeSet::new();
         catalogues.retain(|catalogue| !settings.remove.contains(&catalogue.id));
+        let mut listing = Vec::new();
         for (at, catalogue) in std::iter::once(custom).chain(catalogues).enumerate() {
+            listing.push(catalogue.to_string());
             for rule in catalogue.rules {
                 if !seen.insert(rule.id.clone()) {
                     return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
@@ -123,7 +131,9 @@ impl Registry {
                     continue;
                 }
                 let mode = settings.modes.get(&rule.id).or_else(|| settings.modes.get(&catalogue.id)).copied();
-                let compiled = compile(rule, &catalogue.id, catalogue.stack.as_deref(), mode.unwrap_or(settings.mode))?;
+                let mut compiled =
+                    compile(rule, &catalogue.id, catalogue.stack.as_deref(), mode.unwrap_or(settings.mode))?;
+                compiled.given = at == 0 || given.contains(&catalogue.id);
                 rules.push((at > 0, -compiled.rule.priority, -catalogue.priority, compiled));
             }
         }
@@ -135,11 +145,13 @@ impl Registry {
             by_program: BTreeMap::new(),
             general: Vec::new(),
             of_text: Vec::new(),
+            listing,
         }
         .indexed()
+        .checked()
     }
 
-    fn indexed(mut self) -> Result<Self, String> {
+    fn indexed(mut self) -> Self {
         for (at, rule) in self.rules.iter().enumerate() {
             if rule.pattern.is_some() || rule.matchers.iter().any(Matcher::is_of_text) {
                 self.of_text.push(at);
@@ -158,7 +170,35 @@ impl Registry {
             }
         }
         self.general.dedup();
+        self
+    }
+
+    /// The catalogues that are loaded, a line each.
+    pub(crate) fn listing(&self) -> &[String] {
+        &self.listing
+    }
+
+    /// Whether the rules that the config brought catch and leave what they say.
+    fn checked(self) -> Result<Self, String> {
+        for rule in self.rules.iter().filter(|rule| rule.given) {
+            let id = &rule.rule.id;
+            if let Some(command) = rule.rule.catches.iter().find(|command| !self.catches(id, command)) {
+                return Err(format!("rule `{id}` does not catch `{command}`, which is in its `catches`"));
+            }
+            if let Some(command) = rule.rule.leaves.iter().find(|command| self.catches(id, command)) {
+                return Err(format!("rule `{id}` catches `{command}`, which is in its `leaves`"));
+            }
+        }
         Ok(self)
+    }
+
+    /// Whether a rule matches `command` where its examples are: in a project, with its stacks in use.
+    pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
+        const FOLDER: &str = "/work/project";
+        let places = Places::new(FOLDER);
+        let script = read(command, ShellDialect::Posix, FOLDER, &places);
+        let subject = Subject { text: command, script: &script, places: &places };
+        self.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule)
     }
 
     pub(crate) fn rules(&self) -> &[Compiled] {
@@ -214,7 +254,7 @@ fn compile(rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Resu
     };
     let matchers = rule.matches.iter().cloned().map(Matcher::new).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let stack = stack.map(|stack| stack_name(stack).to_owned());
-    Ok(Compiled { catalogue: catalogue.to_owned(), mode, stack, pattern, matchers, rule })
+    Ok(Compiled { given: false, catalogue: catalogue.to_owned(), mode, stack, pattern, matchers, rule })
 }
 
 /// A stack by its one name.

@@ -1,6 +1,7 @@
 //! What stands in a catalogue's file and in the plugin's config.
 
 use serde::Deserialize;
+use std::fmt;
 
 /// Rules that belong together.
 #[derive(Clone, Debug, Deserialize)]
@@ -22,6 +23,13 @@ pub(crate) struct Catalogue {
     /// The rules.
     #[serde(rename = "rule")]
     pub rules: Vec<Rule>,
+}
+
+impl fmt::Display for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, version, source, rules, .. } = self;
+        write!(f, "catalogue {id} {version} of {source}: {} rules", rules.len())
+    }
 }
 
 /// One mistake, and what becomes of it.
@@ -117,6 +125,8 @@ pub(crate) struct Match {
     pub wrapped_by: Vec<String>,
     /// A regular expression over `NAME=VALUE` of what is set for it.
     pub environment: Option<String>,
+    /// One of these stands in the whole text, in any case: quickly asked, before any pattern.
+    pub contains: Vec<String>,
     /// A regular expression over the whole text.
     pub text: Option<String>,
     /// A regular expression that the whole text does not fit.

@@ -4,7 +4,7 @@
 /// The longest command that is read, in bytes.
 const LENGTH: usize = 256 * 1024;
 /// The most words and operators, here-documents left out.
-const WORDS: usize = 6000;
+const WORDS: usize = 3000;
 /// The deepest nesting of brackets, quotes and substitutions.
 const DEPTH: usize = 24;
 /// The most words that open a compound command, wherever they stand.

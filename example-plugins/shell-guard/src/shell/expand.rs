@@ -64,12 +64,18 @@ impl Making {
 }
 
 impl Reader<'_> {
-    /// The words that become of one in a command, with the bytes it came from.
-    pub(super) fn words(&mut self, raw: &str, span: Option<Range<usize>>) -> Result<Vec<Word>, Unreadable> {
-        if !raw.contains(['$', '`', '"', '\'', '\\', '~', '*', '?', '[', '{']) {
-            return Ok(vec![Word { text: raw.to_owned(), span, ..Word::default() }]);
+    /// Adds the words that become of one in a command, with the bytes it came from.
+    pub(super) fn words(
+        &mut self,
+        raw: &str,
+        span: Option<Range<usize>>,
+        words: &mut Vec<Word>,
+    ) -> Result<(), Unreadable> {
+        if !raw.bytes().any(|byte| b"$`\"'\\~*?[{".contains(&byte)) {
+            words.push(Word { text: raw.to_owned(), span, ..Word::default() });
+            return Ok(());
         }
-        let mut words = Vec::new();
+        let begin = words.len();
         for raw in braces(raw) {
             let mut making = Making::default();
             let pieces = self.pieces(&raw)?;
@@ -77,14 +83,17 @@ impl Reader<'_> {
             words.extend(making.done);
             words.extend(making.current);
         }
-        if let [word] = words.as_mut_slice() {
+        if let [word] = &mut words[begin..] {
             word.span = span;
         }
-        Ok(words)
+        Ok(())
     }
 
     /// The one word that becomes of a value or a file name, where nothing is split.
     pub(super) fn word(&mut self, raw: &str, span: Option<Range<usize>>) -> Result<Word, Unreadable> {
+        if !raw.bytes().any(|byte| b"$`\"'\\~*?[{".contains(&byte)) {
+            return Ok(Word { text: raw.to_owned(), span, ..Word::default() });
+        }
         let pieces = self.pieces(raw)?;
         let mut making = Making::default();
         self.expand(&pieces, true, &mut making)?;
@@ -183,7 +192,8 @@ impl Reader<'_> {
                     let all = self.all_positional();
                     making.value(&all, false);
                 }
-                _ => making.unknown(quoted),
+                // `"$@"` is any number of words, quoted or not.
+                _ => making.unknown(false),
             },
             ParameterExpr::UseDefaultValues {
                 parameter: Parameter::Named(name),
@@ -204,6 +214,11 @@ impl Reader<'_> {
                 }
                 (None, None) => making.unknown(quoted),
             },
+            ParameterExpr::IndicateErrorIfNullOrUnset {
+                parameter: Parameter::Named(name), indirect: false, ..
+            } => {
+                self.fill(making, name, quoted);
+            }
             ParameterExpr::UseAlternativeValue { alternative_value: Some(text), .. }
             | ParameterExpr::IndicateErrorIfNullOrUnset { error_message: Some(text), .. }
             | ParameterExpr::ReplaceSubstring { replacement: Some(text), .. } => {

@@ -10,7 +10,7 @@ mod word;
 
 pub(crate) use path::{Class, Places};
 pub(crate) use read::{Script, read};
-pub(crate) use word::Word;
+pub(crate) use word::{UNKNOWN, Word};
 
 use std::ops::Range;
 

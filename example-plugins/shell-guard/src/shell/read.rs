@@ -72,6 +72,15 @@ pub(super) struct Scope {
     positional: Option<Rc<Vec<Word>>>,
 }
 
+/// A simple command as it is put together.
+#[derive(Default)]
+struct Parts {
+    command: Command,
+    environment: Vec<(String, Option<Word>)>,
+    words: Vec<Word>,
+    place: Option<Range<usize>>,
+}
+
 struct Function {
     body: ast::FunctionBody,
     called: bool,
@@ -294,7 +303,7 @@ impl Reader<'_> {
     fn each(&mut self, clause: &ast::ForClauseCommand) -> Result<(), Unreadable> {
         let mut values = Vec::new();
         for value in clause.values.iter().flatten() {
-            values.extend(self.words(&value.value, None)?);
+            self.words(&value.value, None, &mut values)?;
         }
         if clause.values.is_none() || values.len() > ROUNDS {
             values = vec![Word::unknown()];
@@ -312,6 +321,11 @@ impl Reader<'_> {
         self.script.functions.push(name.clone());
         self.functions.insert(name, Rc::new(Function { body: function.body.clone(), called: false }));
         Ok(())
+    }
+
+    /// Whether the text has defined a function of that name.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        !self.functions.is_empty() && self.functions.contains_key(name)
     }
 
     /// Calls `name` where the text has defined it.
@@ -354,35 +368,17 @@ impl Reader<'_> {
     }
 
     fn simple(&mut self, simple: &ast::SimpleCommand, input: Option<Word>) -> Result<Option<Word>, Unreadable> {
-        let items = simple.prefix.iter().flat_map(|prefix| &prefix.0);
-        let mut command = Command { exact: self.exact, ..Command::default() };
-        let mut environment = Vec::new();
-        let mut place: Option<Range<usize>> = None;
-        let mut words: Vec<Word> = Vec::new();
-        let name = simple.word_or_name.iter().map(|word| ast::CommandPrefixOrSuffixItem::Word(word.clone()));
-        let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
-        for item in items.cloned().chain(name).chain(suffix.cloned()) {
-            match item {
-                ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(&redirect, &mut command)?,
-                ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if words.is_empty() => {
-                    environment.push(self.assignment(&assignment)?);
-                }
-                ast::CommandPrefixOrSuffixItem::Word(word)
-                | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                    let span = self.span(word.loc.as_ref());
-                    if let Some(span) = &span {
-                        place = Some(
-                            place.map_or(span.clone(), |place| place.start.min(span.start)..place.end.max(span.end)),
-                        );
-                    }
-                    words.extend(self.words(&word.value, span.filter(|_| self.exact))?);
-                }
-                ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                    self.subshell(|reader| reader.list(&subshell.list))?;
-                    words.push(Word::literal("/dev/fd/63"));
-                }
-            }
+        let mut parts = Parts { command: Command { exact: self.exact, ..Command::default() }, ..Parts::default() };
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            self.part(item, &mut parts)?;
         }
+        if let Some(word) = &simple.word_or_name {
+            self.part_word(word, &mut parts)?;
+        }
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            self.part(item, &mut parts)?;
+        }
+        let Parts { mut command, environment, words, place } = parts;
         command.input = command.input.or(input);
         command.place = place.filter(|_| self.exact).unwrap_or_else(|| self.place.clone());
         if words.is_empty() {
@@ -399,6 +395,33 @@ impl Reader<'_> {
         let result = self.run(words, command);
         self.place = outer;
         result.map(|()| printed)
+    }
+
+    fn part(&mut self, item: &ast::CommandPrefixOrSuffixItem, parts: &mut Parts) -> Result<(), Unreadable> {
+        match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut parts.command)?,
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if parts.words.is_empty() => {
+                let assignment = self.assignment(assignment)?;
+                parts.environment.push(assignment);
+            }
+            ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+                self.part_word(word, parts)?;
+            }
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
+                self.subshell(|reader| reader.list(&subshell.list))?;
+                parts.words.push(Word::literal("/dev/fd/63"));
+            }
+        }
+        Ok(())
+    }
+
+    fn part_word(&mut self, word: &ast::Word, parts: &mut Parts) -> Result<(), Unreadable> {
+        let span = self.span(word.loc.as_ref());
+        if let Some(span) = &span {
+            let whole = parts.place.get_or_insert(span.clone());
+            *whole = whole.start.min(span.start)..whole.end.max(span.end);
+        }
+        self.words(&word.value, span, &mut parts.words)
     }
 
     /// Notes a command, and what it does to the commands that follow.
@@ -475,7 +498,7 @@ impl Reader<'_> {
             ast::AssignmentValue::Array(elements) => {
                 let mut all = Vec::new();
                 for (_, element) in elements {
-                    all.extend(self.words(&element.value, None)?);
+                    self.words(&element.value, None, &mut all)?;
                 }
                 Some(Word::literal(joined(&all)))
             }

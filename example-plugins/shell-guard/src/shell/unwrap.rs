@@ -6,6 +6,8 @@ use super::{Command, program_name, windows};
 
 /// How a program runs the command that its words hold.
 enum Wrapper {
+    /// The words after its subcommand.
+    Runner,
     /// The words after its own options and so many operands; such options take a value.
     Prefix {
         values: &'static [&'static str],
@@ -86,21 +88,27 @@ impl Reader<'_> {
         let name = program_name(&program.text);
         command.program = if name.contains(UNKNOWN) { String::new() } else { name.to_owned() };
         command.program_word = program.clone();
-        command.args = args.to_vec();
+        let runner = args.first().is_some_and(|word| RUNNERS.contains(&(name, word.text.as_str())));
+        let wrapper = if runner { Some(Wrapper::Runner) } else { wrapper(&command.program.to_ascii_lowercase()) };
+        let Some(wrapper) = wrapper else {
+            if !self.defines(&program.text) {
+                let mut words = words;
+                command.args = words.split_off(1);
+                return self.note(command);
+            }
+            command.args = args.to_vec();
+            self.note(command)?;
+            return self.call(&program.text, args).map(drop);
+        };
+        let inner = command.clone();
         let name = command.program.clone();
-        let inner = Command { args: Vec::new(), ..command.clone() };
+        command.args = args.to_vec();
         self.note(command)?;
         if self.call(&program.text, args)? {
             return Ok(());
         }
-        if let [subcommand, rest @ ..] = args
-            && RUNNERS.contains(&(name.as_str(), subcommand.text.as_str()))
-        {
-            return self.wrapped(&name, skip(rest, &[], 0), inner);
-        }
-        let lower = name.to_ascii_lowercase();
-        let Some(wrapper) = wrapper(&lower) else { return Ok(()) };
         match wrapper {
+            Wrapper::Runner => self.wrapped(&name, skip(&args[1..], &[], 0), inner),
             Wrapper::Prefix { values, operands } => {
                 // `command -v x` only asks.
                 if name == "command"

@@ -1,17 +1,7 @@
 //! Every rule catches what it says and leaves what it says.
 
-use super::{decided, registry};
-use crate::rules::{Compiled, Subject};
-use crate::shell::{Places, read};
-use hookhost_guest::prelude::ShellDialect;
-
-fn matches(rule: &Compiled, command: &str) -> bool {
-    let registry = registry();
-    let places = Places::new("/work/project");
-    let script = read(command, ShellDialect::Posix, "/work/project", &places);
-    let subject = Subject { text: command, script: &script, places: &places };
-    registry.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule.rule.id)
-}
+use super::{configure, decided, registry, word};
+use serde_json::json;
 
 #[test]
 fn each_rule_catches_and_leaves_what_it_says() {
@@ -23,14 +13,14 @@ fn each_rule_catches_and_leaves_what_it_says() {
             rule.rule
                 .catches
                 .iter()
-                .filter(|command| !matches(rule, command))
+                .filter(|command| !registry().catches(&rule.rule.id, command))
                 .map(|command| format!("{} misses `{command}`", rule.rule.id)),
         );
         wrong.extend(
             rule.rule
                 .leaves
                 .iter()
-                .filter(|command| matches(rule, command))
+                .filter(|command| registry().catches(&rule.rule.id, command))
                 .map(|command| format!("{} catches `{command}`", rule.rule.id)),
         );
     }
@@ -39,11 +29,27 @@ fn each_rule_catches_and_leaves_what_it_says() {
 
 #[test]
 fn what_a_floor_rule_catches_is_denied_in_every_mode() {
-    for rule in registry().rules().iter().filter(|rule| rule.is_floor()) {
-        for command in &rule.rule.catches {
-            for mode in ["rewrite-with-audit", "deny", "audit"] {
-                assert_eq!(decided(serde_json::json!({"mode": mode}), command), "deny", "{command} in {mode}");
+    for mode in ["rewrite-with-audit", "deny", "audit"] {
+        configure(json!({"mode": mode})).unwrap();
+        for rule in registry().rules().iter().filter(|rule| rule.is_floor()) {
+            for command in &rule.rule.catches {
+                assert_eq!(word(command), "deny", "{command} in {mode}");
             }
         }
     }
+}
+
+#[test]
+fn examples_of_a_custom_rule_are_checked_when_it_is_loaded() {
+    let rule = |examples: serde_json::Value| {
+        let mut rule =
+            json!({"id": "ours.x", "action": "deny", "match": [{"program": ["make"], "subcommand": ["deploy"]}]});
+        rule.as_object_mut().unwrap().extend(examples.as_object().unwrap().clone());
+        json!({"custom-rules": [rule]})
+    };
+    assert_eq!(decided(rule(json!({"catches": ["sudo make deploy"], "leaves": ["make"]})), "make deploy"), "deny");
+    let error = configure(rule(json!({"catches": ["make build"]}))).unwrap_err();
+    assert_eq!(error, "rule `ours.x` does not catch `make build`, which is in its `catches`");
+    let error = configure(rule(json!({"leaves": ["make deploy"]}))).unwrap_err();
+    assert_eq!(error, "rule `ours.x` catches `make deploy`, which is in its `leaves`");
 }
