@@ -144,7 +144,7 @@ impl Judgement {
             for envelope in self.envelopes.iter_mut().filter(|envelope| envelope.action == "rewrite") {
                 envelope.action = "passthrough".into();
                 envelope.kind = "tool_rule_warning";
-                envelope.would = Some(std::mem::replace(&mut envelope.command, text.to_owned()));
+                envelope.would = Some(std::mem::replace(&mut envelope.command, bounded(text)));
             }
         }
     }
@@ -214,8 +214,8 @@ fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
         hit.commands.first().map_or(0..subject.text.len(), |at| subject.script.commands[*at].place.clone());
     Envelope {
         action: "passthrough".into(),
-        command: subject.text.to_owned(),
-        original_command: subject.text.to_owned(),
+        command: bounded(subject.text),
+        original_command: bounded(subject.text),
         rule_id: rule.id.clone(),
         catalogue_id: hit.rule.catalogue.clone(),
         severity: match rule.severity {
@@ -226,10 +226,16 @@ fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
         explanation: rule.explanation.clone(),
         references: rule.references.clone(),
         kind: "tool_rule_warning",
-        matched: subject.text.get(place.clone()).unwrap_or(subject.text).to_owned(),
+        matched: bounded(subject.text.get(place.clone()).unwrap_or(subject.text)),
         place: (place.start, place.end),
         would: None,
     }
+}
+
+/// At most 16 KiB of a text, so that a record stays one.
+fn bounded(text: &str) -> String {
+    const MOST: usize = 16 * 1024;
+    if text.len() <= MOST { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(MOST)]) }
 }
 
 /// At most so much of a command that a sentence can hold it.

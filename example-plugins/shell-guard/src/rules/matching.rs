@@ -2,7 +2,7 @@
 
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
-use crate::shell::{Class, Command, Places, RedirectKind, Script};
+use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script};
 use regex_lite::Regex;
 
 /// A [`Match`] with its patterns compiled and its names looked up.
@@ -75,6 +75,10 @@ impl Matcher {
 
     /// Asks about the whole text.
     pub(crate) fn fits_text(&self, subject: &Subject<'_>) -> bool {
+        // What is too long to be read is not searched either: it is unreadable, and asked about.
+        if subject.text.len() > LENGTH {
+            return self.wanted.construct == Some(Construct::Unreadable);
+        }
         let construct = match self.wanted.construct {
             Some(Construct::Unreadable) => subject.script.unreadable.is_some(),
             Some(Construct::RunsUnknown) => subject.script.runs_unknown,

@@ -3,7 +3,7 @@
 use super::matching::{Matcher, Subject};
 use super::programs::{Arguments, Programs};
 use super::{CUSTOM, Catalogue, EMBEDDED, FLOOR, Rule};
-use crate::shell::{Places, read};
+use crate::shell::{LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
 use regex_lite::Regex;
 use serde::Deserialize;
@@ -215,7 +215,8 @@ impl Registry {
         let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for at in &self.of_text {
             let rule = &self.rules[*at];
-            let by_pattern = rule.pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text));
+            let by_pattern = subject.text.len() <= LENGTH
+                && rule.pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text));
             if by_pattern || rule.matchers.iter().any(|matcher| matcher.is_of_text() && matcher.fits_text(subject)) {
                 found.entry(*at).or_default();
             }

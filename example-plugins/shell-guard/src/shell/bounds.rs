@@ -2,7 +2,7 @@
 //! word, so both are counted first, by one pass without recursion.
 
 /// The longest command that is read, in bytes.
-const LENGTH: usize = 256 * 1024;
+pub(crate) const LENGTH: usize = 256 * 1024;
 /// The most words and operators, here-documents left out.
 const WORDS: usize = 3000;
 /// The deepest nesting of brackets, quotes and substitutions.

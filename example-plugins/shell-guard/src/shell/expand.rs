@@ -162,10 +162,7 @@ impl Reader<'_> {
                 }
                 WordPiece::ArithmeticExpression(expression) => {
                     // A number, but commands may run to find it.
-                    if expression.value.contains(['$', '`']) {
-                        let pieces = self.pieces(&expression.value)?;
-                        self.expand(&pieces, true, &mut Making::default())?;
-                    }
+                    self.arithmetic(&expression.value)?;
                     making.known("0");
                 }
             }

@@ -8,6 +8,7 @@ mod unwrap;
 mod windows;
 mod word;
 
+pub(crate) use bounds::LENGTH;
 pub(crate) use path::{Class, Places};
 pub(crate) use read::{Script, read};
 pub(crate) use word::{UNKNOWN, Word};

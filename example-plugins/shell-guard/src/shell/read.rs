@@ -262,7 +262,7 @@ impl Reader<'_> {
 
     fn compound(&mut self, compound: &ast::CompoundCommand, _input: Option<Word>) -> Result<(), Unreadable> {
         match compound {
-            ast::CompoundCommand::Arithmetic(arithmetic) => self.word(&quoted(&arithmetic.expr.value), None).map(drop),
+            ast::CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
             ast::CompoundCommand::ArithmeticForClause(clause) => self.perhaps(|reader| reader.list(&clause.body.list)),
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
             ast::CompoundCommand::Subshell(subshell) => self.subshell(|reader| reader.list(&subshell.list)),
@@ -298,6 +298,20 @@ impl Reader<'_> {
                 self.subshell(|reader| reader.command(&coprocess.body, None)).map(drop)
             }
         }
+    }
+
+    /// What stands between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
+    pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
+        let begin = self.script.commands.len();
+        let is_arithmetic = brush_parser::arithmetic::parse(&text.replace(['$', '{', '}'], "")).is_ok();
+        let result = self.subshell(|reader| reader.nested(text));
+        // A variable is a number here, and no program.
+        let mut at = 0;
+        self.script.commands.retain(|command| {
+            at += 1;
+            at <= begin || !command.program.is_empty()
+        });
+        if is_arithmetic { Ok(()) } else { result }
     }
 
     fn each(&mut self, clause: &ast::ForClauseCommand) -> Result<(), Unreadable> {
@@ -588,10 +602,6 @@ fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
 
 fn is_descriptor(word: &str) -> bool {
     word == "-" || word.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit())
-}
-
-fn quoted(expression: &str) -> String {
-    format!("\"{}\"", expression.replace(['"', '\\'], ""))
 }
 
 /// Whether a function's body starts it twice at once, or in the background.

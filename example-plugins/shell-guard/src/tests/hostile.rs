@@ -49,7 +49,9 @@ fn what_is_deep_is_read_as_deep_as_it_says_and_asked_about_beyond() {
     let nested = |depth: usize| format!("{}rm -rf /{}", "sh -c \"$(echo ".repeat(depth), ")\"".repeat(depth));
     assert_eq!(word(&nested(1)), "deny");
     assert_eq!(word(&nested(40)), "ask");
-    assert_eq!(word(&format!("{}rm -rf /{}", "( ".repeat(20), " )".repeat(20))), "deny");
+    assert_eq!(word(&format!("{}rm -rf /{}", "( ".repeat(4), " )".repeat(4))), "deny");
+    assert_ne!(word(&format!("{}rm -rf /{}", "( ".repeat(20), " )".repeat(20))), "allow");
+    assert_ne!(word(&format!("(({}1{}))", "(".repeat(21), ")".repeat(21))), "deny");
     assert_eq!(word(&format!("{}rm -rf /", "sudo ".repeat(7))), "deny");
     assert_ne!(word(&format!("{}rm -rf /", "sudo ".repeat(1000))), "allow");
 }
