@@ -213,7 +213,7 @@ impl Classifier {
         });
         let finding = Finding::new(&self.scope, severity, explanation).action(action).details(&details);
         let references = said.map(|answer| answer.references.clone()).unwrap_or_default();
-        effects::report(&references.iter().fold(finding, |finding, reference| finding.reference(reference)));
+        effects::report(&references.iter().fold(finding, Finding::reference));
     }
 }
 

@@ -138,7 +138,7 @@ fn finding(envelope: &Envelope) -> Finding {
     };
     let finding =
         Finding::new(&envelope.rule_id, severity, &envelope.explanation).action(&envelope.action).details(envelope);
-    envelope.references.iter().fold(finding, |finding, reference| finding.reference(reference))
+    envelope.references.iter().fold(finding, Finding::reference)
 }
 
 /// Tells the model, with its next request only, that its command was changed.

@@ -3,7 +3,7 @@ use hookhost_guest::prelude::*;
 use hookhost_guest::testing;
 use serde_json::{Value, json};
 
-fn configure(rules: Value) -> Result<(), String> {
+fn configure(rules: &Value) -> Result<(), String> {
     let config = serde_json::from_value(json!({"rule": rules})).map_err(|error| error.to_string())?;
     testing::prime(|_| {});
     ToolPolicy::configure(config)
@@ -24,7 +24,7 @@ fn result(text: &str) -> ToolResultVerdict {
 
 #[test]
 fn a_denied_name_is_refused_with_its_reason() {
-    configure(json!([{"id": "gate", "tool": "exec_*", "deny": "exec_* is gated"}])).unwrap();
+    configure(&json!([{"id": "gate", "tool": "exec_*", "deny": "exec_* is gated"}])).unwrap();
     let ToolCallVerdict::Reject(refusal) = ask("Exec_shell", json!({})) else { panic!("not refused") };
     assert_eq!((refusal.reason.as_str(), refusal.code.as_deref()), ("exec_* is gated", Some("gate")));
     assert_eq!(ask("read", json!({})), ToolCallVerdict::Allow);
@@ -47,21 +47,21 @@ fn conditions_are_about_arguments_and_all_of_them_must_fit() {
         (json!([{"argument": "n", "matches": "^1"}]), json!({"n": 12}), true),
         (json!([{"argument": "a", "present": true}, {"argument": "b", "present": true}]), json!({"a": 1}), false),
     ] {
-        configure(json!([{"id": "x", "deny": "no", "when": when}])).unwrap();
+        configure(&json!([{"id": "x", "deny": "no", "when": when}])).unwrap();
         assert_eq!(matches!(ask("t", arguments.clone()), ToolCallVerdict::Reject(_)), fits, "{when} of {arguments}");
     }
 }
 
 #[test]
 fn a_refusal_outranks_a_question_whichever_stands_first() {
-    configure(json!([{"id": "a", "ask": "Sure?"}, {"id": "b", "tool": "x", "deny": "no"}])).unwrap();
+    configure(&json!([{"id": "a", "ask": "Sure?"}, {"id": "b", "tool": "x", "deny": "no"}])).unwrap();
     assert!(matches!(ask("x", json!({})), ToolCallVerdict::Reject(_)));
     assert!(matches!(ask("y", json!({})), ToolCallVerdict::Escalate(_)));
 }
 
 #[test]
 fn beyond_the_rate_a_call_may_be_tried_again_later() {
-    configure(json!([{"id": "slow", "tool": "web_*", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
+    configure(&json!([{"id": "slow", "tool": "web_*", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
     testing::inspect(|host| host.time = 120_000);
     assert_eq!(ask("web_get", json!({})), ToolCallVerdict::Allow);
     assert_eq!(ask("web_put", json!({})), ToolCallVerdict::Allow);
@@ -75,14 +75,14 @@ fn beyond_the_rate_a_call_may_be_tried_again_later() {
 
 #[test]
 fn a_call_that_cannot_be_counted_is_refused() {
-    configure(json!([{"id": "slow", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
+    configure(&json!([{"id": "slow", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
     testing::inspect(|host| host.state_error = Some(state::Error::QuotaExceeded));
     assert!(matches!(ask("x", json!({})), ToolCallVerdict::Reject(_)));
 }
 
 #[test]
 fn a_long_result_is_cut_and_says_how_much_is_missing() {
-    configure(json!([{"id": "long", "max-output": 10}, {"id": "short", "max-output": 4}])).unwrap();
+    configure(&json!([{"id": "long", "max-output": 10}, {"id": "short", "max-output": 4}])).unwrap();
     assert_eq!(result("abcd"), ToolResultVerdict::Keep);
     let ToolResultVerdict::Replace(cut) = result("abcdefgh") else { panic!("not cut") };
     assert_eq!(cut.text, "abcd\n[4 bytes dropped]");
@@ -90,13 +90,13 @@ fn a_long_result_is_cut_and_says_how_much_is_missing() {
     let ToolResultVerdict::Replace(cut) = result("aéé") else { panic!("not cut") };
     assert_eq!(cut.text, "aé\n[2 bytes dropped]");
     testing::inspect(|host| {
-        assert!(host.findings[1].details.as_deref().unwrap().contains("\"session_dropped_bytes\":6"))
+        assert!(host.findings[1].details.as_deref().unwrap().contains("\"session_dropped_bytes\":6"));
     });
 }
 
 #[test]
 fn where_several_cut_the_bytes_are_added_up() {
-    configure(json!([{"id": "short", "max-output": 4}])).unwrap();
+    configure(&json!([{"id": "short", "max-output": 4}])).unwrap();
     let ToolResultVerdict::Replace(cut) = result("abcdefgh\n[100 bytes dropped]") else { panic!("not cut") };
     assert_eq!(cut.text, "abcd\n[104 bytes dropped]");
 }
@@ -119,7 +119,7 @@ fn a_wrong_rule_is_one_clear_sentence() {
         (json!([{"id": "a", "max-output": 0}]), "rule `a`: `max-output` is 0"),
         (json!([{"id": "a", "denny": "x"}]), "unknown field `denny`"),
     ] {
-        let error = configure(rules.clone()).unwrap_err();
+        let error = configure(&rules).unwrap_err();
         assert!(error.contains(expected) && !error.contains('\n'), "{rules}: {error}");
     }
 }

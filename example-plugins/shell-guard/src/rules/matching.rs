@@ -90,12 +90,16 @@ impl Matcher {
     }
 
     fn fits_whole(&self, text: &str) -> bool {
-        (self.wanted.contains.is_empty() || self.wanted.contains.iter().any(|part| contains(text, part)))
+        self.contains(text)
             && self.text.as_ref().is_none_or(|pattern| pattern.is_match(text))
             && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(text))
     }
 
-    /// Asks about one command.
+    fn contains(&self, text: &str) -> bool {
+        self.wanted.contains.is_empty() || self.wanted.contains.iter().any(|part| contains(text, part))
+    }
+
+    /// Asks about one command, cheapest things first.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
         let wanted = &self.wanted;
         if !wanted.program.is_empty() && !wanted.program.iter().any(|name| is_program(name, command)) {
@@ -125,6 +129,8 @@ impl Matcher {
             && !wanted.no_flags.iter().any(|flag| arguments.has(flag))
             && operands.len() >= wanted.min_operands
             && wanted.max_operands.is_none_or(|most| operands.len() <= most)
+            && self.contains(subject.text)
+            && self.fits_paths(arguments, arguments.operands.len() - operands.len(), command, subject.places)
             && self.operand.as_ref().is_none_or(|pattern| operands.iter().any(|word| pattern.is_match(&word.text)))
             && self.word.as_ref().is_none_or(|pattern| command.args.iter().any(|word| pattern.is_match(&word.text)))
             && !self
@@ -137,7 +143,6 @@ impl Matcher {
             && !(wanted.no_document && command.input.is_some())
             && self.fits_environment(command)
             && self.fits_writes(command, subject.places)
-            && self.fits_paths(operands.iter().copied(), command, subject.places)
             && self.fits_whole(subject.text)
     }
 
@@ -148,13 +153,13 @@ impl Matcher {
         self.environment.as_ref().is_none_or(fits)
     }
 
-    fn fits_paths<'a>(
-        &self,
-        mut operands: impl Iterator<Item = &'a crate::shell::Word>,
-        command: &Command,
-        places: &Places,
-    ) -> bool {
-        self.paths.is_empty() || operands.any(|word| self.paths.contains(&places.class(word, command.cwd.as_deref())))
+    /// Of the operands from `first` on.
+    fn fits_paths(&self, arguments: &Arguments<'_>, first: usize, command: &Command, places: &Places) -> bool {
+        if self.paths.is_empty() {
+            return true;
+        }
+        let classes = arguments.classes(|word| places.class(word, command.cwd.as_deref()));
+        classes.iter().skip(first).any(|class| self.paths.contains(class))
     }
 
     fn fits_writes(&self, command: &Command, places: &Places) -> bool {

@@ -1,7 +1,8 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
-use crate::shell::Word;
+use crate::shell::{Class, Word};
 use serde::Deserialize;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// How options are spelt.
@@ -79,6 +80,8 @@ pub(crate) struct Arguments<'a> {
     pub(crate) dashes: Option<usize>,
     abbreviations: bool,
     ignore_case: bool,
+    /// Where the operands lead; many rules ask.
+    classes: OnceCell<Vec<Class>>,
 }
 
 impl<'a> Arguments<'a> {
@@ -144,6 +147,11 @@ impl<'a> Arguments<'a> {
             }
         }
         parsed
+    }
+
+    /// Where each operand leads, as `class` says the first time.
+    pub(crate) fn classes(&self, class: impl Fn(&Word) -> Class) -> &[Class] {
+        self.classes.get_or_init(|| self.operands.iter().map(|word| class(word)).collect())
     }
 
     /// Whether one of `"-f|--force|--x=value"` was given.

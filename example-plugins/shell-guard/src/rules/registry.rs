@@ -201,6 +201,7 @@ impl Registry {
         self.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule)
     }
 
+    #[cfg(test)]
     pub(crate) fn rules(&self) -> &[Compiled] {
         &self.rules
     }

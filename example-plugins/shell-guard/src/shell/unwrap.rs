@@ -126,9 +126,14 @@ impl Reader<'_> {
                 if words.is_empty() {
                     return Ok(());
                 }
-                match args.iter().any(|word| word.text.starts_with("-I") || word.text == "-i") {
-                    true => words.iter_mut().for_each(|word| word.text = word.text.replace("{}", &UNKNOWN.to_string())),
-                    false => words.push(Word::unknown()),
+                let input =
+                    inner.input.clone().filter(Word::is_known).map_or_else(|| UNKNOWN.to_string(), |input| input.text);
+                if args.iter().any(|word| word.text.starts_with("-I") || word.text == "-i") {
+                    words.iter_mut().for_each(|word| word.text = word.text.replace("{}", input.trim()));
+                } else if input.contains(UNKNOWN) {
+                    words.push(Word::unknown());
+                } else {
+                    words.extend(input.split_whitespace().map(Word::literal));
                 }
                 self.wrapped(&name, &words, Command { exact: false, ..inner })
             }
@@ -151,7 +156,7 @@ impl Reader<'_> {
                 self.scope.cwd = cwd;
                 result
             }
-            Wrapper::Find => self.find(&name, args, inner),
+            Wrapper::Find => self.find(&name, args, &inner),
             Wrapper::Directory => {
                 let to = skip(args, &[], 0).first().cloned();
                 self.scope.cwd = match to {
@@ -235,22 +240,27 @@ impl Reader<'_> {
     }
 
     fn shell(&mut self, name: &str, args: &[Word], inner: Command) -> Result<(), Unreadable> {
-        for (at, word) in args.iter().enumerate() {
-            let text = word.text.as_str();
-            let is_cluster = text.starts_with('-') && !text.starts_with("--");
-            if is_cluster && text.contains('c') {
-                let Some(script) = args.get(at + 1) else { return Ok(()) };
+        let (mut at, mut is_text, mut reads_input) = (0, false, false);
+        while let Some(word) = args.get(at).map(|word| word.text.as_str()).filter(|word| word.starts_with(['-', '+'])) {
+            let is_cluster = !word.starts_with("--");
+            is_text |= is_cluster && word.contains('c');
+            reads_input |= is_cluster && word.contains('s');
+            let takes_value = (is_cluster && word.contains(['o', 'O'])) || matches!(word, "--rcfile" | "--init-file");
+            at += if takes_value { 2 } else { 1 };
+        }
+        match args.get(at) {
+            Some(script) if is_text => {
                 let before = self.scope.clone();
                 // The words after the script are its arguments, from `$0` on.
-                self.set_positional(args.get(at + 3..).unwrap_or_default());
+                self.set_positional(args.get(at + 2..).unwrap_or_default());
                 let result = self.text(name, &script.text.clone());
                 self.scope = before;
                 return result;
             }
-            if !text.starts_with(['-', '+']) {
-                // A script in a file: what it does is not seen.
-                return Ok(());
-            }
+            Some(script) if script.text.starts_with(UNKNOWN) && script.splits => self.script.runs_unknown = true,
+            // A script in a file: what it does is not seen.
+            Some(_) if !reads_input => return Ok(()),
+            _ => {}
         }
         match inner.input {
             Some(input) => self.text(name, &input.text),
@@ -258,7 +268,7 @@ impl Reader<'_> {
         }
     }
 
-    fn find(&mut self, name: &str, args: &[Word], inner: Command) -> Result<(), Unreadable> {
+    fn find(&mut self, name: &str, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
         let starts = |word: &Word| word.text.starts_with('-') || word.text == "(" || word.text == "!";
         let roots: Vec<&Word> = args.iter().take_while(|word| !starts(word)).collect();
         let root = if name.starts_with("fd") { None } else { roots.first() };

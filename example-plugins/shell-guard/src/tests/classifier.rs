@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 fn verdicts(config: &Value, command: &str, answers: &[Result<&str, Error>], times: usize) -> Vec<ToolCallVerdict> {
     configure(json!({"classifier": config})).unwrap();
     testing::prime(|host| {
-        host.model_answers = answers.iter().map(|answer| answer.clone().map(str::to_owned)).collect()
+        host.model_answers = answers.iter().map(|answer| answer.clone().map(str::to_owned)).collect();
     });
     (0..times).map(|_| ShellGuard::before_tool_call(&testing::session(), &testing::shell(command))).collect()
 }
@@ -70,7 +70,7 @@ fn the_command_is_data_and_a_rule_that_matches_asks_no_model() {
 fn an_answer_is_remembered_for_its_time_and_an_error_is_not() {
     let allow = Ok(r#"{"kind": "allow", "confidence": 1}"#);
     let config = json!({"cache-seconds": 60});
-    verdicts(&config, "frob", &[allow.clone()], 3);
+    verdicts(&config, "frob", std::slice::from_ref(&allow), 3);
     testing::inspect(|host| {
         assert_eq!(host.model_requests.len(), 1);
         assert!(host.findings[2].details.as_deref().unwrap().contains("\"cache_hit\":true"));

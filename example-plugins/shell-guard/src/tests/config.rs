@@ -76,7 +76,7 @@ fn a_mode_is_of_all_rules_of_a_catalogue_or_of_one() {
     configure(json!({"mode": "deny", "stacks": ["rust"]})).unwrap();
     assert_eq!(word("cargo check"), "deny");
     testing::inspect(|host| {
-        assert!(host.findings[0].details.as_deref().unwrap().contains("--target-dir target-shared"))
+        assert!(host.findings[0].details.as_deref().unwrap().contains("--target-dir target-shared"));
     });
 }
 

@@ -59,7 +59,7 @@ fn what_is_deep_is_read_as_deep_as_it_says_and_asked_about_beyond() {
 #[test]
 fn a_long_document_is_no_reason_to_ask() {
     configure(json!({"stacks": []})).unwrap();
-    let body = "def f(x):\n    return \"it's (fine) `here` $(too)\"\n".repeat(3000);
+    let body = "def f(x):\n    return \"it's (fine) `here` $(too)\"\n".repeat(1000);
     assert_eq!(word(&format!("cat > build/x.txt <<'EOF'\n{body}EOF\necho done")), "allow");
     assert_eq!(word(&format!("cat > build/x.txt <<'EOF'\n{body}EOF\nrm -rf /")), "deny");
 }
