@@ -292,7 +292,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// The text of `$'…'`.
-fn ansi(text: &str) -> String {
+pub(super) fn ansi(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

@@ -590,14 +590,19 @@ fn printed(words: &[Word], input: Option<&Word>) -> Option<Word> {
 }
 
 fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
-    let args = if program == "echo" {
+    if args.iter().any(|word| !word.is_known()) {
+        return None;
+    }
+    let text = if program == "echo" {
         let options = args.iter().take_while(|word| matches!(word.text.as_str(), "-e" | "-n" | "-en" | "-ne" | "-E"));
-        &args[options.count()..]
+        joined(&args[options.count()..])
     } else {
-        args
+        let (format, values) = args.split_first()?;
+        let text = values.iter().fold(format.text.clone(), |text, value| text.replacen("%s", &value.text, 1));
+        // Beyond the format's own, values are printed by it again.
+        if values.len() > format.text.matches("%s").count() { format!("{text} {}", joined(values)) } else { text }
     };
-    let text = joined(args);
-    (!text.contains(UNKNOWN)).then(|| Word::literal(text.replace("\\n", "\n")))
+    Some(Word::literal(super::expand::ansi(&text)))
 }
 
 fn is_descriptor(word: &str) -> bool {
