@@ -24,6 +24,21 @@
 //! match = [{ program = ["make"], subcommand = ["deploy"] }]
 //! ```
 //!
+//! A custom rule has the fields of those in the catalogues, `catalogues` takes whole ones (one of a known id replaces it), and
+//! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` deny in every mode;
+//! an operator who does not want one removes it by its id.
+//!
+//! Built with the feature `classifier`, the plugin also asks a model about commands that no rule knows. That build imports
+//! `model` and `state`, so its entry must grant both:
+//!
+//! ```toml
+//! [plugin.config.classifier]
+//! threshold = 0.8                            # below, the model is in doubt
+//! cache-seconds = 3600                       # default: 0, nothing is remembered
+//! on-doubt = "ask"                           # or "allow", "deny"
+//! on-error = "ask"                           # the same, where the model cannot be asked or understood
+//! ```
+//!
 //! Every rule, with commands that it catches and leaves, is in `docs/rules.md`.
 //!
 //! # What is seen

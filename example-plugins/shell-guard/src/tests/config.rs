@@ -107,3 +107,20 @@ fn what_no_rule_knows_leaves_no_trace() {
     assert_eq!(decided(json!({}), "ls -la"), "allow");
     testing::inspect(|host| assert!(host.findings.is_empty() && host.reminders.is_empty()));
 }
+
+/// The config of the crate's documentation is one that the plugin takes.
+#[test]
+fn the_documented_config_is_taken() {
+    let source = include_str!("../lib.rs");
+    let blocks = source.split("//! ```toml\n").skip(1).filter_map(|block| block.split("//! ```").next());
+    let mut count = 0;
+    for block in blocks {
+        let lines: String = block.lines().map(|line| line.trim_start_matches("//!").to_owned() + "\n").collect();
+        let entry: toml::Table = toml::from_str(&lines).unwrap();
+        let plugin = entry.get("plugin").unwrap();
+        let plugin = plugin.as_array().map_or(plugin, |plugins| &plugins[0]);
+        configure(serde_json::to_value(&plugin["config"]).unwrap()).unwrap();
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
