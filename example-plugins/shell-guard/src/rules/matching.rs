@@ -96,7 +96,8 @@ impl Matcher {
     }
 
     fn contains(&self, text: &str) -> bool {
-        self.wanted.contains.is_empty() || self.wanted.contains.iter().any(|part| contains(text, part))
+        (self.wanted.contains.is_empty() || self.wanted.contains.iter().any(|part| contains(text, part)))
+            && !self.wanted.lacks.iter().any(|part| contains(text, part))
     }
 
     /// Asks about one command, cheapest things first.

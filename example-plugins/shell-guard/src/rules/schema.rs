@@ -127,6 +127,8 @@ pub(crate) struct Match {
     pub environment: Option<String>,
     /// One of these stands in the whole text, in any case: quickly asked, before any pattern.
     pub contains: Vec<String>,
+    /// None of these stands in it.
+    pub lacks: Vec<String>,
     /// A regular expression over the whole text.
     pub text: Option<String>,
     /// A regular expression that the whole text does not fit.

@@ -3,6 +3,8 @@
 
 /// The longest command that is read, in bytes.
 pub(crate) const LENGTH: usize = 64 * 1024;
+/// The longest that it may be beside its here-documents: of other text the parser looks at each character for long.
+const TEXT: usize = 32 * 1024;
 /// The most words and operators, here-documents left out.
 const WORDS: usize = 3000;
 /// The deepest nesting of brackets, quotes and substitutions.
@@ -18,7 +20,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         return Err(format!("it is {} bytes long, and no more than {LENGTH} are read", text.len()));
     }
     let bytes = text.as_bytes();
-    let mut scan = Scan { bytes, at: 0, open: Vec::new(), words: 0, compounds: 0, documents: Vec::new() };
+    let mut scan = Scan { bytes, at: 0, open: Vec::new(), words: 0, compounds: 0, documents: Vec::new(), skipped: 0 };
     while scan.at < scan.bytes.len() {
         scan.step();
         if scan.open.len() > DEPTH {
@@ -27,6 +29,9 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         if scan.words > WORDS || scan.compounds > COMPOUNDS {
             return Err("it holds too many commands".into());
         }
+    }
+    if text.len() - scan.skipped.min(text.len()) > TEXT {
+        return Err(format!("it is longer than {TEXT} bytes beside its here-documents"));
     }
     Ok(())
 }
@@ -48,6 +53,8 @@ struct Scan<'a> {
     compounds: usize,
     /// Delimiters of the here-documents that begin at the end of the line.
     documents: Vec<&'a [u8]>,
+    /// The bytes of those that were left out.
+    skipped: usize,
 }
 
 impl Scan<'_> {
@@ -153,6 +160,7 @@ impl Scan<'_> {
                 let line = self.bytes.get(from..).unwrap_or_default();
                 let line = &line[..line.iter().position(|b| *b == b'\n').unwrap_or(line.len())];
                 self.at = from + line.len();
+                self.skipped += line.len();
                 let start = line.iter().position(|b| *b != b'\t').unwrap_or(line.len());
                 if &line[start..] == delimiter {
                     break;
@@ -182,6 +190,7 @@ mod tests {
         for bomb in ["if ", "while ", "a; ", "a | ", "case x in ", "! ", "<<E "] {
             assert!(check(&bomb.repeat(20_000)).is_err(), "{bomb}");
         }
+        assert!(check(&format!("echo {}", "a".repeat(40_000))).unwrap_err().contains("beside"));
         assert!(check(&"a".repeat(70_000)).unwrap_err().contains("bytes"));
     }
 }
