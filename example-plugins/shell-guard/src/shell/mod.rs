@@ -4,6 +4,7 @@ mod bounds;
 mod expand;
 mod path;
 mod read;
+mod simple;
 mod unwrap;
 mod windows;
 mod word;
