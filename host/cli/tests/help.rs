@@ -13,7 +13,9 @@ fn help(arguments: &[&str]) -> String {
 #[test]
 fn the_help_lists_every_command_and_every_exit_code() {
     let help = help(&["--help"]);
-    for word in ["run", "session", "allow", "trust", "inspect", "hooks", "tools", "auth", "dispatch", "audit", "replay", "cache"] {
+    for word in [
+        "run", "session", "allow", "trust", "inspect", "hooks", "tools", "auth", "dispatch", "audit", "replay", "cache",
+    ] {
         assert!(help.contains(&format!("\n  {word} ")), "{word} is not in {help}");
     }
     let codes = help.split_once("Exit codes:").unwrap().1;
@@ -24,7 +26,9 @@ fn the_help_lists_every_command_and_every_exit_code() {
 
 #[test]
 fn the_help_of_every_command_has_an_example() {
-    for command in ["run", "session", "allow", "trust", "inspect", "hooks", "tools", "auth", "dispatch", "audit", "replay", "cache"] {
+    for command in [
+        "run", "session", "allow", "trust", "inspect", "hooks", "tools", "auth", "dispatch", "audit", "replay", "cache",
+    ] {
         let help = help(&[command, "--help"]);
         let examples = help.split_once("Examples:").unwrap_or_else(|| panic!("no example in {help}")).1;
         assert!(examples.contains(&format!("hookhost {command}")), "{examples}");

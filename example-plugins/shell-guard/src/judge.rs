@@ -1,0 +1,254 @@
+//! From a command to what becomes of it: pure, so that the same command, rules and places give the same answer.
+
+use crate::rewrite::{keeps_the_rest, rewrite};
+use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject};
+use crate::shell::{Places, read};
+use hookhost_guest::prelude::ShellDialect;
+use serde::Serialize;
+use std::ops::Range;
+
+/// A command, and where it would run.
+pub(crate) struct Input<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) dialect: ShellDialect,
+    pub(crate) cwd: &'a str,
+    pub(crate) workspace: &'a str,
+    /// Whether a stack is used.
+    pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
+    /// Variables of the host that the plugin may see.
+    pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// What becomes of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// No rule has anything to say.
+    Unmatched,
+    /// It runs as it is.
+    Pass,
+    Rewrite(String),
+    Ask {
+        rule: String,
+        question: String,
+    },
+    Deny {
+        rule: String,
+        reason: String,
+        retryable: bool,
+    },
+}
+
+/// One rule's decision, as the seed's envelope has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Envelope {
+    /// `rewrite`, `deny`, `ask` or `passthrough`; of a rule with another action, that.
+    pub(crate) action: String,
+    /// What would run.
+    pub(crate) command: String,
+    /// What the agent asked for.
+    pub(crate) original_command: String,
+    pub(crate) rule_id: String,
+    pub(crate) catalogue_id: String,
+    pub(crate) severity: &'static str,
+    pub(crate) explanation: String,
+    pub(crate) references: Vec<String>,
+    /// `tool_rewrite`, `tool_denied` or `tool_rule_warning`.
+    pub(crate) kind: &'static str,
+    /// The part of the original that the rule is about.
+    pub(crate) matched: String,
+    /// Where that part begins and ends, in bytes.
+    pub(crate) place: (usize, usize),
+    /// What the rule would have done, where it was not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) would: Option<String>,
+}
+
+/// The outcome, and an envelope for each rule that matches.
+#[derive(Debug)]
+pub(crate) struct Judgement {
+    pub(crate) outcome: Outcome,
+    pub(crate) envelopes: Vec<Envelope>,
+}
+
+/// Judges a command by the rules.
+pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
+    let places = Places::new(input.workspace);
+    let text = input.command;
+    let is_sql = (input.has_stack)("sql") && is_sql(text);
+    let script = if is_sql { Default::default() } else { read(text, input.dialect, input.cwd, &places) };
+    let subject = Subject { text, script: &script, places: &places };
+    let hits = effective(registry, &subject, input);
+    let mut judgement = Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new() };
+    for hit in &hits {
+        let rule = hit.rule;
+        let mut envelope = envelope(hit, &subject);
+        match action(rule) {
+            "deny" => judgement.deny(rule, &mut envelope, None),
+            "rewrite" => {
+                let made = try_rewrite(registry, hit, &subject, input);
+                match (rule.mode, made) {
+                    (Mode::Deny, made) => judgement.deny(rule, &mut envelope, made.ok()),
+                    (Mode::Audit, made) => envelope.would = Some(made.unwrap_or_else(|why| format!("nothing: {why}"))),
+                    (Mode::RewriteWithAudit, Ok(rewritten)) if judgement.may_rewrite() => {
+                        envelope.action = "rewrite".into();
+                        envelope.kind = "tool_rewrite";
+                        envelope.command.clone_from(&rewritten);
+                        judgement.outcome = Outcome::Rewrite(rewritten);
+                    }
+                    (Mode::RewriteWithAudit, Ok(rewritten)) => envelope.would = Some(rewritten),
+                    (Mode::RewriteWithAudit, Err(why)) => envelope.would = Some(format!("not rewritten: {why}")),
+                }
+            }
+            _ if rule.mode == Mode::Deny => judgement.deny(rule, &mut envelope, None),
+            "ask" if rule.mode == Mode::RewriteWithAudit || rule.is_floor() => {
+                envelope.action = "ask".into();
+                if !matches!(judgement.outcome, Outcome::Deny { .. } | Outcome::Ask { .. }) {
+                    let question = format!("{} Run `{}`?", rule.rule.explanation, shown(&envelope.matched));
+                    judgement.outcome = Outcome::Ask { rule: rule.rule.id.clone(), question };
+                }
+            }
+            "ask" => envelope.would = Some("asked".into()),
+            "audit" | "allow" => {}
+            advice => envelope.action = advice.to_owned(),
+        }
+        judgement.envelopes.push(envelope);
+    }
+    judgement.settle(text);
+    judgement
+}
+
+impl Judgement {
+    fn may_rewrite(&self) -> bool {
+        matches!(self.outcome, Outcome::Unmatched | Outcome::Pass)
+    }
+
+    fn deny(&mut self, rule: &Compiled, envelope: &mut Envelope, instead: Option<String>) {
+        envelope.action = "deny".into();
+        envelope.kind = "tool_denied";
+        if !matches!(self.outcome, Outcome::Deny { .. }) {
+            let mut reason = format!("`{}`: {}", shown(&envelope.matched), rule.rule.explanation);
+            if let Some(instead) = &instead {
+                reason.push_str(&format!(" Run `{instead}` instead."));
+            }
+            self.outcome = Outcome::Deny { rule: rule.rule.id.clone(), reason, retryable: instead.is_some() };
+        }
+        envelope.would = instead;
+    }
+
+    /// No envelope speaks of a rewrite that a refusal or a question overtook.
+    fn settle(&mut self, text: &str) {
+        if self.outcome == Outcome::Unmatched && !self.envelopes.is_empty() {
+            self.outcome = Outcome::Pass;
+        }
+        if matches!(self.outcome, Outcome::Deny { .. } | Outcome::Ask { .. }) {
+            for envelope in self.envelopes.iter_mut().filter(|envelope| envelope.action == "rewrite") {
+                envelope.action = "passthrough".into();
+                envelope.kind = "tool_rule_warning";
+                envelope.would = Some(std::mem::replace(&mut envelope.command, bounded(text)));
+            }
+        }
+    }
+}
+
+/// The rules that match and hold: of the stacks in use, not waived, not overruled by a custom rule that allows.
+fn effective<'a>(registry: &'a Registry, subject: &Subject<'_>, input: &Input<'_>) -> Vec<Hit<'a>> {
+    let mut hits = registry.matching(subject);
+    hits.retain(|hit| hit.rule.holds_in(input.has_stack) && !is_waived(hit.rule, input));
+    let allowed: Vec<usize> =
+        hits.iter().filter(|hit| action(hit.rule) == "allow").flat_map(|hit| hit.commands.clone()).collect();
+    if !allowed.is_empty() {
+        for hit in hits.iter_mut().filter(|hit| action(hit.rule) != "allow" && !hit.rule.is_floor()) {
+            let before = hit.commands.len();
+            hit.commands.retain(|command| !allowed.contains(command));
+            if before > 0 && hit.commands.is_empty() {
+                hit.commands.push(usize::MAX);
+            }
+        }
+        hits.retain(|hit| hit.commands.first() != Some(&usize::MAX));
+    }
+    hits
+}
+
+fn is_waived(rule: &Compiled, input: &Input<'_>) -> bool {
+    let value = rule.rule.unless_env.as_deref().and_then(|name| (input.env)(name));
+    value.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
+}
+
+/// What a rule does, in its own word.
+fn action(rule: &Compiled) -> &str {
+    match &rule.rule.action {
+        Some(action) => action,
+        None if rule.rule.rewrite.is_some() => "rewrite",
+        None => "audit",
+    }
+}
+
+fn try_rewrite(
+    registry: &Registry,
+    hit: &Hit<'_>,
+    subject: &Subject<'_>,
+    input: &Input<'_>,
+) -> Result<String, &'static str> {
+    let Some(wanted) = &hit.rule.rule.rewrite else { return Err("the rule has no rewrite") };
+    let commands: Vec<_> = hit.commands.iter().map(|at| &subject.script.commands[*at]).collect();
+    if commands.is_empty() {
+        return Err("the rule is about no single command");
+    }
+    let rewritten = rewrite(subject.text, subject.script, &commands, wanted, registry)?;
+    let script = read(&rewritten, input.dialect, input.cwd, subject.places);
+    if wanted.replace.is_none() && !keeps_the_rest(subject.script, &script, &hit.commands) {
+        return Err("it would change more than that");
+    }
+    let after = Subject { text: &rewritten, script: &script, places: subject.places };
+    let hits = effective(registry, &after, input);
+    if hits.iter().any(|other| other.rule.rule.id == hit.rule.rule.id) {
+        return Err("the rule would still find fault with it");
+    }
+    let refused = hits.iter().any(|other| matches!(action(other.rule), "deny" | "ask"));
+    if refused { Err("another rule refuses what it would become") } else { Ok(rewritten) }
+}
+
+fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
+    let rule = &hit.rule.rule;
+    let place: Range<usize> =
+        hit.commands.first().map_or(0..subject.text.len(), |at| subject.script.commands[*at].place.clone());
+    Envelope {
+        action: "passthrough".into(),
+        command: bounded(subject.text),
+        original_command: bounded(subject.text),
+        rule_id: rule.id.clone(),
+        catalogue_id: hit.rule.catalogue.clone(),
+        severity: match rule.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        },
+        explanation: rule.explanation.clone(),
+        references: rule.references.clone(),
+        kind: "tool_rule_warning",
+        matched: bounded(subject.text.get(place.clone()).unwrap_or(subject.text)),
+        place: (place.start, place.end),
+        would: None,
+    }
+}
+
+/// At most 16 KiB of a text, so that a record stays one.
+fn bounded(text: &str) -> String {
+    const MOST: usize = 16 * 1024;
+    if text.len() <= MOST { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(MOST)]) }
+}
+
+/// At most so much of a command that a sentence can hold it.
+fn shown(text: &str) -> String {
+    let mut short: String = text.chars().filter(|c| !c.is_control() || *c == ' ').take(200).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Whether a tool that runs SQL was meant, and no shell.
+fn is_sql(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    ["select", "insert", "update", "delete", "with", "create", "alter", "drop", "explain"].contains(&first.as_str())
+}

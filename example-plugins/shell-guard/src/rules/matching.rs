@@ -1,0 +1,200 @@
+//! A rule's conditions, compiled, and asked of one command.
+
+use super::programs::Arguments;
+use super::schema::{Construct, Match};
+use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script};
+use regex_lite::Regex;
+
+/// A [`Match`] with its patterns compiled and its names looked up.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    wanted: Match,
+    subcommands: Vec<Vec<String>>,
+    operand: Option<Regex>,
+    word: Option<Regex>,
+    no_word: Option<Regex>,
+    paths: Vec<Class>,
+    writes: Option<Regex>,
+    writes_paths: Vec<Class>,
+    environment: Option<Regex>,
+    text: Option<Regex>,
+    no_text: Option<Regex>,
+}
+
+/// A text, and what is in it.
+pub(crate) struct Subject<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) script: &'a Script,
+    pub(crate) places: &'a Places,
+}
+
+impl Matcher {
+    pub(crate) fn new(wanted: Match) -> Result<Self, String> {
+        let pattern = |pattern: &Option<String>| match pattern {
+            Some(pattern) => {
+                Regex::new(pattern).map(Some).map_err(|error| format!("`{pattern}` is no pattern: {error}"))
+            }
+            None => Ok(None),
+        };
+        let classes = |names: &[String]| {
+            let class = |name: &String| Class::named(name).ok_or_else(|| format!("`{name}` is no kind of path"));
+            names.iter().map(class).collect::<Result<Vec<_>, _>>()
+        };
+        if wanted.program.is_empty() && wanted.construct.is_none() && wanted.text.is_none() && wanted.writes.is_none() {
+            return Err(
+                "a match needs `program`, `construct`, `text` or `writes`: else it would fit every command".into()
+            );
+        }
+        let words = |subcommand: &String| subcommand.split(' ').map(str::to_owned).collect();
+        Ok(Self {
+            subcommands: wanted.subcommand.iter().map(words).collect(),
+            operand: pattern(&wanted.operand)?,
+            word: pattern(&wanted.word)?,
+            no_word: pattern(&wanted.no_word)?,
+            paths: classes(&wanted.paths)?,
+            writes: pattern(&wanted.writes)?,
+            writes_paths: classes(&wanted.writes_paths)?,
+            environment: pattern(&wanted.environment)?,
+            text: pattern(&wanted.text)?,
+            no_text: pattern(&wanted.no_text)?,
+            wanted,
+        })
+    }
+
+    /// The programs that it is about; none for what may be about any.
+    pub(crate) fn programs(&self) -> &[String] {
+        &self.wanted.program
+    }
+
+    /// Whether it is about the text as a whole, and not about one command of it.
+    pub(crate) fn is_of_text(&self) -> bool {
+        use Construct::{ControlCharacters, ForkBomb, RunsUnknown, Unreadable};
+        let whole = matches!(self.wanted.construct, Some(ControlCharacters | ForkBomb | RunsUnknown | Unreadable));
+        whole || (self.wanted.program.is_empty() && self.wanted.construct.is_none() && self.writes.is_none())
+    }
+
+    /// Asks about the whole text.
+    pub(crate) fn fits_text(&self, subject: &Subject<'_>) -> bool {
+        // What is too long to be read is not searched either: it is unreadable, and asked about.
+        if subject.text.len() > LENGTH {
+            return self.wanted.construct == Some(Construct::Unreadable);
+        }
+        let construct = match self.wanted.construct {
+            Some(Construct::Unreadable) => subject.script.unreadable.is_some(),
+            Some(Construct::RunsUnknown) => subject.script.runs_unknown,
+            Some(Construct::ForkBomb) => subject.script.fork_bomb,
+            Some(Construct::ControlCharacters) => subject.text.chars().any(is_control),
+            _ => true,
+        };
+        construct && self.fits_whole(subject.text)
+    }
+
+    fn fits_whole(&self, text: &str) -> bool {
+        self.contains(text)
+            && self.text.as_ref().is_none_or(|pattern| pattern.is_match(text))
+            && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(text))
+    }
+
+    fn contains(&self, text: &str) -> bool {
+        (self.wanted.contains.is_empty() || self.wanted.contains.iter().any(|part| contains(text, part)))
+            && !self.wanted.lacks.iter().any(|part| contains(text, part))
+    }
+
+    /// Asks about one command, cheapest things first.
+    pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
+        let wanted = &self.wanted;
+        if !wanted.program.is_empty() && !wanted.program.iter().any(|name| is_program(name, command)) {
+            return false;
+        }
+        let construct = match wanted.construct {
+            Some(Construct::LookAlike) => !command.program.is_ascii(),
+            Some(Construct::UnknownProgram) => command.program.is_empty() && !command.program_word.is_known(),
+            _ => true,
+        };
+        if !construct {
+            return false;
+        }
+        let named = |path: &Vec<String>| {
+            path.len() <= arguments.operands.len()
+                && path.iter().zip(&arguments.operands).all(|(name, word)| *name == word.text)
+        };
+        let operands = match self.subcommands.iter().find(|path| named(path)) {
+            Some(path) => &arguments.operands[path.len()..],
+            None if self.subcommands.is_empty() => &arguments.operands[..],
+            None => return false,
+        };
+        let any =
+            |names: &[String], others: &[String]| names.is_empty() || names.iter().any(|name| others.contains(name));
+        wanted.flags.iter().all(|flag| arguments.has(flag))
+            && (wanted.any_flags.is_empty() || wanted.any_flags.iter().any(|flag| arguments.has(flag)))
+            && !wanted.no_flags.iter().any(|flag| arguments.has(flag))
+            && operands.len() >= wanted.min_operands
+            && wanted.max_operands.is_none_or(|most| operands.len() <= most)
+            && self.contains(subject.text)
+            && self.fits_paths(arguments, arguments.operands.len() - operands.len(), command, subject.places)
+            && self.operand.as_ref().is_none_or(|pattern| operands.iter().any(|word| pattern.is_match(&word.text)))
+            && self.word.as_ref().is_none_or(|pattern| command.args.iter().any(|word| pattern.is_match(&word.text)))
+            && !self
+                .no_word
+                .as_ref()
+                .is_some_and(|pattern| command.args.iter().any(|word| pattern.is_match(&word.text)))
+            && any(&wanted.reads_from, &command.upstream)
+            && any(&wanted.feeds, &command.downstream)
+            && any(&wanted.wrapped_by, &command.wrappers)
+            && !(wanted.no_document && command.input.is_some())
+            && self.fits_environment(command)
+            && self.fits_writes(command, subject.places)
+            && self.fits_whole(subject.text)
+    }
+
+    fn fits_environment(&self, command: &Command) -> bool {
+        let fits = |pattern: &Regex| {
+            command.environment.iter().any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
+        };
+        self.environment.as_ref().is_none_or(fits)
+    }
+
+    /// Of the operands from `first` on.
+    fn fits_paths(&self, arguments: &Arguments<'_>, first: usize, command: &Command, places: &Places) -> bool {
+        if self.paths.is_empty() {
+            return true;
+        }
+        let classes = arguments.classes(|word| places.class(word, command.cwd.as_deref()));
+        classes.iter().skip(first).any(|class| self.paths.contains(class))
+    }
+
+    fn fits_writes(&self, command: &Command, places: &Places) -> bool {
+        if self.writes.is_none() && self.writes_paths.is_empty() {
+            return true;
+        }
+        command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).any(|redirect| {
+            let target = &redirect.target;
+            self.writes.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
+                && (self.writes_paths.is_empty()
+                    || self.writes_paths.contains(&places.class(target, command.cwd.as_deref())))
+        })
+    }
+}
+
+/// Whether `part` stands in `text`, in any case.
+fn contains(text: &str, part: &str) -> bool {
+    let (text, part) = (text.as_bytes(), part.as_bytes());
+    let Some(first) = part.first() else { return true };
+    let begins = |at: usize| text[at..].get(..part.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(part));
+    (0..text.len()).any(|at| text[at].eq_ignore_ascii_case(first) && begins(at))
+}
+
+/// `mkfs.*` stands for any ending.
+fn is_program(name: &str, command: &Command) -> bool {
+    let same = |one: &str, other: &str| if command.windows { one.eq_ignore_ascii_case(other) } else { one == other };
+    match name.strip_suffix('*') {
+        Some(begin) => command.program.starts_with(begin),
+        None => same(name, &command.program),
+    }
+}
+
+/// What a terminal obeys or hides, and what turns text around.
+fn is_control(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t' | '\r'))
+        || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}

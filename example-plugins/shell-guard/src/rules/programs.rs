@@ -1,0 +1,197 @@
+//! What is known of programs' options: which take a value, and how they are spelt.
+
+use crate::shell::{Class, Word};
+use serde::Deserialize;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+/// How options are spelt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Style {
+    /// `-rf`, `--recursive`.
+    #[default]
+    Gnu,
+    /// `-auto-approve`, `-delete`.
+    SingleDash,
+    /// `/s`, in either case.
+    Slash,
+}
+
+/// A program, or several that take the same.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Program {
+    names: Vec<String>,
+    style: Style,
+    /// Options that take a value, before a subcommand and, unless `separate`, after it.
+    values: Vec<String>,
+    /// Whether the options before a subcommand mean nothing after it.
+    separate: bool,
+    /// Whether long options may be cut short.
+    abbreviations: bool,
+    /// Whether a first word `+nightly` chooses a toolchain.
+    toolchain: bool,
+    /// Options of subcommands that take a value.
+    subcommands: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    program: Vec<Program>,
+}
+
+/// All programs of which something is known.
+#[derive(Debug)]
+pub(crate) struct Programs(BTreeMap<String, Program>);
+
+impl Programs {
+    pub(crate) fn embedded() -> Result<Self, String> {
+        let file: File = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/programs.json")))
+            .map_err(|error| format!("catalogues/programs.toml: {error}"))?;
+        let named = file.program.into_iter().flat_map(|program| {
+            let names = program.names.clone();
+            names.into_iter().map(move |name| (name, program.clone()))
+        });
+        Ok(Self(named.collect()))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Program> {
+        self.0.get(name)
+    }
+}
+
+/// An option as it was given.
+#[derive(Debug)]
+pub(crate) struct Flag<'a> {
+    /// With its dashes.
+    pub(crate) name: &'a str,
+    /// A letter within a cluster such as `-rf`.
+    letter: Option<char>,
+    pub(crate) value: Option<&'a str>,
+}
+
+/// The words of a command, told apart.
+#[derive(Debug, Default)]
+pub(crate) struct Arguments<'a> {
+    pub(crate) flags: Vec<Flag<'a>>,
+    pub(crate) operands: Vec<&'a Word>,
+    /// Where `--` stands among the words.
+    pub(crate) dashes: Option<usize>,
+    abbreviations: bool,
+    ignore_case: bool,
+    /// Where the operands lead; many rules ask.
+    classes: OnceCell<Vec<Class>>,
+}
+
+impl<'a> Arguments<'a> {
+    pub(crate) fn new(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
+        let style = program.map_or(Style::Gnu, |program| program.style);
+        let windows = windows || style == Style::Slash;
+        let mut values: Vec<&str> =
+            program.map(|program| program.values.iter().map(String::as_str).collect()).unwrap_or_default();
+        let abbreviations = windows || program.is_some_and(|program| program.abbreviations);
+        let mut parsed = Self { abbreviations, ignore_case: windows, ..Self::default() };
+        let mut words = args.iter().enumerate();
+        while let Some((at, word)) = words.next() {
+            let text = word.text.as_str();
+            if at == 0 && text.starts_with('+') && program.is_some_and(|program| program.toolchain) {
+                continue;
+            }
+            if parsed.dashes.is_some() || !is_option(text, windows) {
+                if let Some(program) = program.filter(|_| parsed.operands.is_empty()) {
+                    if program.separate {
+                        values.clear();
+                    }
+                    values.extend(program.subcommands.get(text).into_iter().flatten().map(String::as_str));
+                }
+                parsed.operands.push(word);
+                continue;
+            }
+            if text == "--" {
+                parsed.dashes = Some(at);
+                continue;
+            }
+            if text.starts_with("--") || style != Style::Gnu || windows {
+                let (name, mut value) = split_value(text, windows);
+                if value.is_none() && values.contains(&name) {
+                    value = words.next().map(|(_, word)| word.text.as_str());
+                }
+                parsed.flags.push(Flag { name, letter: None, value });
+                continue;
+            }
+            if values.contains(&text) {
+                let value = words.next().map(|(_, word)| word.text.as_str());
+                parsed.flags.push(Flag { name: text, letter: None, value });
+                continue;
+            }
+            // The whole word too, for programs that nothing is known of: `-auto-approve`.
+            let (name, value) = split_value(text, false);
+            parsed.flags.push(Flag { name, letter: None, value });
+            for (at, letter) in text.char_indices().skip(1) {
+                let rest = &text[at + letter.len_utf8()..];
+                let mut buffer = [0; 5];
+                buffer[0] = b'-';
+                let takes_value = letter.is_ascii() && {
+                    buffer[1] = u8::try_from(letter).unwrap_or(b'?');
+                    std::str::from_utf8(&buffer[..2]).is_ok_and(|name| values.contains(&name))
+                };
+                let value = (takes_value && !rest.is_empty()).then_some(rest);
+                parsed.flags.push(Flag { name, letter: Some(letter), value });
+                if takes_value {
+                    if rest.is_empty() {
+                        words.next();
+                    }
+                    break;
+                }
+            }
+        }
+        parsed
+    }
+
+    /// Where each operand leads, as `class` says the first time.
+    pub(crate) fn classes(&self, class: impl Fn(&Word) -> Class) -> &[Class] {
+        self.classes.get_or_init(|| self.operands.iter().map(|word| class(word)).collect())
+    }
+
+    /// Whether one of `"-f|--force|--x=value"` was given.
+    pub(crate) fn has(&self, alternatives: &str) -> bool {
+        alternatives.split('|').any(|wanted| {
+            let (wanted, value) = match wanted.split_once('=') {
+                Some((wanted, value)) => (wanted, Some(value)),
+                None => (wanted, None),
+            };
+            self.flags.iter().any(|flag| self.is(flag, wanted) && value.is_none_or(|value| flag.value == Some(value)))
+        })
+    }
+
+    fn is(&self, flag: &Flag<'_>, wanted: &str) -> bool {
+        if let Some(letter) = flag.letter {
+            let mut wanted = wanted.strip_prefix('-').unwrap_or_default().chars();
+            return wanted.next() == Some(letter) && wanted.next().is_none();
+        }
+        let same =
+            |one: &str, other: &str| if self.ignore_case { one.eq_ignore_ascii_case(other) } else { one == other };
+        if same(flag.name, wanted) {
+            return true;
+        }
+        if !self.abbreviations {
+            return false;
+        }
+        let least = if self.ignore_case { 2 } else { 4 };
+        let begins = wanted.get(..flag.name.len()).is_some_and(|begin| same(begin, flag.name));
+        flag.name.len() >= least && (self.ignore_case || wanted.starts_with("--")) && begins
+    }
+}
+
+fn is_option(text: &str, windows: bool) -> bool {
+    let is_switch = windows && text.starts_with('/') && text.len() <= 3 && !text.ends_with('/');
+    is_switch || (text.starts_with('-') && text.len() > 1)
+}
+
+fn split_value(text: &str, windows: bool) -> (&str, Option<&str>) {
+    match text.split_once('=').or_else(|| text.split_once(':').filter(|_| windows)) {
+        Some((name, value)) => (name, Some(value)),
+        None => (text, None),
+    }
+}

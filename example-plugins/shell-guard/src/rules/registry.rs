@@ -1,0 +1,269 @@
+//! All rules that hold, in the order in which they are asked.
+
+use super::matching::{Matcher, Subject};
+use super::programs::{Arguments, Programs};
+use super::{CUSTOM, Catalogue, EMBEDDED, FLOOR, Rule};
+use crate::shell::{LENGTH, Places, read};
+use hookhost_guest::prelude::ShellDialect;
+use regex_lite::Regex;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What becomes of rules that match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Mode {
+    /// Rewrites are made, and reported.
+    #[default]
+    RewriteWithAudit,
+    /// Whatever a rule catches is refused.
+    Deny,
+    /// Nothing but reports, except for rules that deny.
+    Audit,
+}
+
+/// The part of the config that is about rules.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    /// Of a catalogue or a rule, by its id.
+    pub(crate) modes: BTreeMap<String, Mode>,
+    /// Catalogues and rules that are left out, by their id.
+    pub(crate) remove: Vec<String>,
+    /// Asked before all others, whatever the stacks are.
+    pub(crate) custom_rules: Vec<Rule>,
+    /// Further ones; one of an embedded catalogue's id replaces it.
+    pub(crate) catalogues: Vec<Catalogue>,
+}
+
+/// A rule, ready to be asked.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) rule: Rule,
+    pub(crate) catalogue: String,
+    pub(crate) mode: Mode,
+    /// Whether the config brought it, and it was not there before.
+    given: bool,
+    stack: Option<String>,
+    pattern: Option<Regex>,
+    matchers: Vec<Matcher>,
+}
+
+impl Compiled {
+    pub(crate) fn is_floor(&self) -> bool {
+        self.catalogue == FLOOR
+    }
+
+    /// The stacks without which the rule is silent.
+    pub(crate) fn holds_in(&self, has: &dyn Fn(&str) -> bool) -> bool {
+        self.stack.as_deref().is_none_or(has)
+            && (self.rule.applies_to.is_empty() || self.rule.applies_to.iter().any(|stack| has(stack_name(stack))))
+    }
+}
+
+/// A rule that matches.
+#[derive(Debug)]
+pub(crate) struct Hit<'a> {
+    pub(crate) rule: &'a Compiled,
+    /// The commands that it matches, by their place in the script; none where it is about the text as a whole.
+    pub(crate) commands: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Registry {
+    rules: Vec<Compiled>,
+    programs: Programs,
+    /// Rules by the programs that they name.
+    by_program: BTreeMap<String, Vec<usize>>,
+    /// Rules that may be about any program.
+    general: Vec<usize>,
+    of_text: Vec<usize>,
+    /// What is loaded, a line each.
+    listing: Vec<String>,
+}
+
+impl Registry {
+    pub(crate) fn new(settings: Settings) -> Result<Self, String> {
+        let mut catalogues = Vec::new();
+        for (file, text) in EMBEDDED {
+            let catalogue: Result<Catalogue, _> = serde_json::from_str(text);
+            catalogues.push(catalogue.map_err(|error| format!("catalogues/{file}.toml: {error}"))?);
+        }
+        let mut given = BTreeSet::new();
+        for catalogue in settings.catalogues {
+            if !given.insert(catalogue.id.clone()) {
+                return Err(format!("two catalogues have the id `{}`: give one of them another", catalogue.id));
+            }
+            match catalogues.iter_mut().find(|other| other.id == catalogue.id) {
+                Some(other) => *other = catalogue,
+                None => catalogues.push(catalogue),
+            }
+        }
+        let is_known = |id: &String| {
+            catalogues.iter().any(|catalogue| catalogue.id == *id || catalogue.rules.iter().any(|rule| rule.id == *id))
+        };
+        let named: Vec<&String> = settings.remove.iter().chain(settings.modes.keys()).collect();
+        let is_custom = |id: &String| settings.custom_rules.iter().any(|rule| rule.id == *id);
+        if let Some(id) = named.into_iter().find(|id| !is_known(id) && !is_custom(id)) {
+            let ids: Vec<&str> = catalogues.iter().map(|catalogue| catalogue.id.as_str()).collect();
+            return Err(format!("there is no rule or catalogue `{id}`; the catalogues are {}", ids.join(", ")));
+        }
+        let custom = Catalogue {
+            id: CUSTOM.into(),
+            stack: None,
+            version: String::new(),
+            source: String::new(),
+            priority: 0,
+            rules: settings.custom_rules,
+        };
+        let mut rules = Vec::new();
+        let mut seen = BTreeSet::new();
+        catalogues.retain(|catalogue| !settings.remove.contains(&catalogue.id));
+        let mut listing = Vec::new();
+        for (at, catalogue) in std::iter::once(custom).chain(catalogues).enumerate() {
+            listing.push(catalogue.to_string());
+            for rule in catalogue.rules {
+                if !seen.insert(rule.id.clone()) {
+                    return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
+                }
+                if settings.remove.contains(&rule.id) {
+                    continue;
+                }
+                let mode = settings.modes.get(&rule.id).or_else(|| settings.modes.get(&catalogue.id)).copied();
+                let mut compiled =
+                    compile(rule, &catalogue.id, catalogue.stack.as_deref(), mode.unwrap_or(settings.mode))?;
+                compiled.given = at == 0 || given.contains(&catalogue.id);
+                rules.push((at > 0, -compiled.rule.priority, -catalogue.priority, compiled));
+            }
+        }
+        rules.sort_by_key(|(later, priority, catalogue, _)| (*later, *priority, *catalogue));
+        let rules: Vec<Compiled> = rules.into_iter().map(|(_, _, _, rule)| rule).collect();
+        Self {
+            rules,
+            programs: Programs::embedded()?,
+            by_program: BTreeMap::new(),
+            general: Vec::new(),
+            of_text: Vec::new(),
+            listing,
+        }
+        .indexed()
+        .checked()
+    }
+
+    fn indexed(mut self) -> Self {
+        for (at, rule) in self.rules.iter().enumerate() {
+            if rule.pattern.is_some() || rule.matchers.iter().any(Matcher::is_of_text) {
+                self.of_text.push(at);
+            }
+            for matcher in rule.matchers.iter().filter(|matcher| !matcher.is_of_text()) {
+                let names = matcher.programs();
+                if names.is_empty() || names.iter().any(|name| name.ends_with('*')) {
+                    self.general.push(at);
+                }
+                for name in names {
+                    let rules = self.by_program.entry(name.to_ascii_lowercase()).or_default();
+                    if rules.last() != Some(&at) {
+                        rules.push(at);
+                    }
+                }
+            }
+        }
+        self.general.dedup();
+        self
+    }
+
+    /// The catalogues that are loaded, a line each.
+    pub(crate) fn listing(&self) -> &[String] {
+        &self.listing
+    }
+
+    /// Whether the rules that the config brought catch and leave what they say.
+    fn checked(self) -> Result<Self, String> {
+        for rule in self.rules.iter().filter(|rule| rule.given) {
+            let id = &rule.rule.id;
+            if let Some(command) = rule.rule.catches.iter().find(|command| !self.catches(id, command)) {
+                return Err(format!("rule `{id}` does not catch `{command}`, which is in its `catches`"));
+            }
+            if let Some(command) = rule.rule.leaves.iter().find(|command| self.catches(id, command)) {
+                return Err(format!("rule `{id}` catches `{command}`, which is in its `leaves`"));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Whether a rule matches `command` where its examples are: in a project, with its stacks in use.
+    pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
+        const FOLDER: &str = "/work/project";
+        let places = Places::new(FOLDER);
+        let script = read(command, ShellDialect::Posix, FOLDER, &places);
+        let subject = Subject { text: command, script: &script, places: &places };
+        self.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn rules(&self) -> &[Compiled] {
+        &self.rules
+    }
+
+    pub(crate) fn arguments<'a>(&'a self, command: &'a crate::shell::Command) -> Arguments<'a> {
+        let program = self.programs.get(&command.program);
+        Arguments::new(program, &command.args, command.windows)
+    }
+
+    /// Every rule that matches, in order.
+    pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
+        let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for at in &self.of_text {
+            let rule = &self.rules[*at];
+            let by_pattern = subject.text.len() <= LENGTH
+                && rule.pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text));
+            if by_pattern || rule.matchers.iter().any(|matcher| matcher.is_of_text() && matcher.fits_text(subject)) {
+                found.entry(*at).or_default();
+            }
+        }
+        for (number, command) in subject.script.commands.iter().enumerate() {
+            let named = self.by_program.get(&command.program.to_ascii_lowercase());
+            let mut arguments = None;
+            for at in named.into_iter().flatten().chain(&self.general) {
+                let arguments = arguments.get_or_insert_with(|| self.arguments(command));
+                let fits = |matcher: &&Matcher| !matcher.is_of_text() && matcher.fits(command, arguments, subject);
+                if self.rules[*at].matchers.iter().any(|matcher| fits(&matcher)) {
+                    let commands = found.entry(*at).or_default();
+                    if commands.last() != Some(&number) {
+                        commands.push(number);
+                    }
+                }
+            }
+        }
+        found.into_iter().map(|(at, commands)| Hit { rule: &self.rules[at], commands }).collect()
+    }
+}
+
+fn compile(rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Result<Compiled, String> {
+    let wrong = |why: String| format!("rule `{}`: {why}", rule.id);
+    if rule.id.is_empty() {
+        return Err("a rule has an empty `id`".into());
+    }
+    if rule.pattern.is_none() && rule.matches.is_empty() {
+        return Err(wrong("it needs a `pattern` or a `match`".into()));
+    }
+    let pattern = match &rule.pattern {
+        Some(pattern) => {
+            Some(Regex::new(pattern).map_err(|error| wrong(format!("`{pattern}` is no pattern: {error}")))?)
+        }
+        None => None,
+    };
+    let matchers = rule.matches.iter().cloned().map(Matcher::new).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    let stack = stack.map(|stack| stack_name(stack).to_owned());
+    Ok(Compiled { given: false, catalogue: catalogue.to_owned(), mode, stack, pattern, matchers, rule })
+}
+
+/// A stack by its one name.
+pub(crate) fn stack_name(name: &str) -> &str {
+    match name {
+        "ts" | "javascript" | "js" | "node" => "typescript",
+        "py" => "python",
+        name => name,
+    }
+}

@@ -1,0 +1,177 @@
+//! What stands in a catalogue's file and in the plugin's config.
+
+use serde::Deserialize;
+use std::fmt;
+
+/// Rules that belong together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Catalogue {
+    /// `SOURCE/STACK`, such as `hookhost/git`.
+    pub id: String,
+    /// The rules hold only where this stack is used; everywhere where there is none.
+    pub stack: Option<String>,
+    /// Of the rules, such as `0.1.0`.
+    #[serde(default)]
+    pub version: String,
+    /// Who made them.
+    #[serde(default)]
+    pub source: String,
+    /// Sorts between rules of equal priority; higher comes first.
+    #[serde(default)]
+    pub priority: i64,
+    /// The rules.
+    #[serde(rename = "rule")]
+    pub rules: Vec<Rule>,
+}
+
+impl fmt::Display for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, version, source, rules, .. } = self;
+        write!(f, "catalogue {id} {version} of {source}: {} rules", rules.len())
+    }
+}
+
+/// One mistake, and what becomes of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Rule {
+    /// `STACK.TOOL.SHORT`, unique.
+    pub id: String,
+    /// For people who read lists; it decides nothing.
+    #[serde(default)]
+    pub severity: Severity,
+    /// `deny`, `ask`, `rewrite` or `audit`. Another word is advice: it is reported as it stands.
+    pub action: Option<String>,
+    /// Higher is looked at first.
+    #[serde(default)]
+    pub priority: i64,
+    /// The stacks that it is about; all where there is none.
+    #[serde(default, alias = "stacks")]
+    pub applies_to: Vec<String>,
+    /// One sentence that the model reads.
+    #[serde(default)]
+    pub explanation: String,
+    /// Links.
+    #[serde(default)]
+    pub references: Vec<String>,
+    /// The rule is silent where this variable of the host is `1` or `true`.
+    pub unless_env: Option<String>,
+    /// A regular expression over the whole command, in place of `match`.
+    pub pattern: Option<String>,
+    /// Any of these.
+    #[serde(default, rename = "match")]
+    pub matches: Vec<Match>,
+    /// What would be right.
+    pub rewrite: Option<Rewrite>,
+    /// Commands that it catches.
+    #[serde(default)]
+    pub catches: Vec<String>,
+    /// Commands that look alike and are left alone.
+    #[serde(default)]
+    pub leaves: Vec<String>,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Severity {
+    /// Irreversible, or against a policy.
+    Error,
+    /// Likely a mistake.
+    #[default]
+    Warning,
+    /// A hint.
+    Info,
+}
+
+/// What a command must be, all of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(crate) struct Match {
+    /// File names of programs.
+    pub program: Vec<String>,
+    /// Its first operands: `"push"`, `"system prune"`. One of these.
+    pub subcommand: Vec<String>,
+    /// Each of these, `"-f|--force"` in any spelling, `"--x=value"` with its value.
+    pub flags: Vec<String>,
+    /// At least one of these.
+    pub any_flags: Vec<String>,
+    /// None of these.
+    pub no_flags: Vec<String>,
+    /// A regular expression that an operand fits, those of the subcommand left out.
+    pub operand: Option<String>,
+    /// The same for a flag's value, written `NAME=VALUE`, or any other word.
+    pub word: Option<String>,
+    /// A regular expression that no word fits.
+    pub no_word: Option<String>,
+    /// Where an operand leads: `root`, `home`, `workspace`, …
+    pub paths: Vec<String>,
+    /// At least so many operands, those of the subcommand left out.
+    pub min_operands: usize,
+    /// At most so many.
+    pub max_operands: Option<usize>,
+    /// A regular expression that the target of a redirection into a file fits.
+    pub writes: Option<String>,
+    /// Where such a target leads.
+    pub writes_paths: Vec<String>,
+    /// Not where its input is a here-document: `cat > x <<EOF` writes a file whole.
+    pub no_document: bool,
+    /// A program whose output it reads.
+    pub reads_from: Vec<String>,
+    /// A program that reads its output.
+    pub feeds: Vec<String>,
+    /// A program that runs it.
+    pub wrapped_by: Vec<String>,
+    /// A regular expression over `NAME=VALUE` of what is set for it.
+    pub environment: Option<String>,
+    /// One of these stands in the whole text, in any case: quickly asked, before any pattern.
+    pub contains: Vec<String>,
+    /// None of these stands in it.
+    pub lacks: Vec<String>,
+    /// A regular expression over the whole text.
+    pub text: Option<String>,
+    /// A regular expression that the whole text does not fit.
+    pub no_text: Option<String>,
+    /// What is no matter of words: `unreadable`, `runs-unknown`, `fork-bomb`, `control-characters`, `look-alike`,
+    /// `unknown-program`.
+    pub construct: Option<Construct>,
+}
+
+/// What a command is beside its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Construct {
+    /// It cannot be parsed, or is too much to be read.
+    Unreadable,
+    /// Text that only the shell will know is run as a command.
+    RunsUnknown,
+    /// A function that starts itself again and again.
+    ForkBomb,
+    /// Characters that a terminal hides or obeys.
+    ControlCharacters,
+    /// A program's name with letters that are not ASCII.
+    LookAlike,
+    /// The program is only known when it runs.
+    UnknownProgram,
+}
+
+/// What is put in a matching command's place. Made only where it provably keeps the rest.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Rewrite {
+    /// Words after the program's name.
+    #[serde(default)]
+    pub after_program: Vec<String>,
+    /// Words at the end, but before a `--`.
+    #[serde(default)]
+    pub append: Vec<String>,
+    /// Words after a `--`, which is added where there is none.
+    #[serde(default)]
+    pub after_dashes: Vec<String>,
+    /// In place of the whole command, which must then be alone.
+    pub replace: Option<String>,
+    /// Not where the command has operands: what follows them may be another program's.
+    #[serde(default)]
+    pub no_operands: bool,
+}

@@ -1,0 +1,340 @@
+//! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
+
+use super::read::{Reader, Unreadable};
+use super::word::{UNKNOWN, Word};
+use brush_parser::word::{
+    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource,
+};
+use std::ops::Range;
+
+/// The most words that braces make of one.
+const BRACES: usize = 32;
+/// The longest word that is taken apart, in bytes.
+const LONGEST: usize = 8 * 1024;
+/// The longest value that is filled in, in bytes; beyond, it is unknown.
+const LONGEST_VALUE: usize = 4096;
+
+/// Words in the making.
+#[derive(Default)]
+struct Making {
+    done: Vec<Word>,
+    current: Option<Word>,
+}
+
+impl Making {
+    fn word(&mut self) -> &mut Word {
+        self.current.get_or_insert_default()
+    }
+
+    fn known(&mut self, text: &str) {
+        self.word().text.push_str(text);
+    }
+
+    fn unquoted(&mut self, text: &str) {
+        let word = self.word();
+        word.glob |= text.contains(['*', '?', '[']);
+        word.text.push_str(text);
+    }
+
+    fn unknown(&mut self, quoted: bool) {
+        let word = self.word();
+        word.text.push(UNKNOWN);
+        word.splits |= !quoted;
+    }
+
+    /// The value of an expansion: split into words where it is not quoted.
+    fn value(&mut self, value: &Word, quoted: bool) {
+        if quoted || !value.text.contains([' ', '\t', '\n']) {
+            let word = self.word();
+            word.home |= word.text.is_empty() && value.home;
+            word.glob |= !quoted && value.text.contains(['*', '?', '[']);
+            word.splits |= !quoted && !value.is_known();
+            word.text.push_str(&value.text);
+            return;
+        }
+        for (at, part) in value.text.split([' ', '\t', '\n']).enumerate() {
+            if at > 0 {
+                self.done.extend(self.current.take());
+            }
+            if !part.is_empty() {
+                self.unquoted(part);
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Adds the words that become of one in a command, with the bytes it came from.
+    pub(super) fn words(
+        &mut self,
+        raw: &str,
+        span: Option<Range<usize>>,
+        words: &mut Vec<Word>,
+    ) -> Result<(), Unreadable> {
+        if !raw.bytes().any(|byte| b"$`\"'\\~*?[{".contains(&byte)) {
+            words.push(Word { text: raw.to_owned(), span, ..Word::default() });
+            return Ok(());
+        }
+        let begin = words.len();
+        for raw in braces(raw) {
+            let mut making = Making::default();
+            let pieces = self.pieces(&raw)?;
+            self.expand(&pieces, false, &mut making)?;
+            words.extend(making.done);
+            words.extend(making.current);
+        }
+        if let [word] = &mut words[begin..] {
+            word.span = span;
+        }
+        Ok(())
+    }
+
+    /// The one word that becomes of a value or a file name, where nothing is split.
+    pub(super) fn word(&mut self, raw: &str, span: Option<Range<usize>>) -> Result<Word, Unreadable> {
+        if !raw.bytes().any(|byte| b"$`\"'\\~*?[{".contains(&byte)) {
+            return Ok(Word { text: raw.to_owned(), span, ..Word::default() });
+        }
+        let pieces = self.pieces(raw)?;
+        let mut making = Making::default();
+        self.expand(&pieces, true, &mut making)?;
+        let mut word = making.current.unwrap_or_default();
+        word.span = span;
+        // A pattern is none within quotes; where it stands does not matter for a value.
+        word.glob = !raw.contains(['"', '\'']) && raw.contains(['*', '?', '[']);
+        Ok(word)
+    }
+
+    /// Reads the commands within a here-document that the shell expands, and its text where that is known.
+    pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
+        if !text.contains(['$', '`']) {
+            return Ok(Word::literal(text));
+        }
+        let pieces =
+            brush_parser::word::parse_heredoc(text, &self.options).map_err(|error| Unreadable(error.to_string()))?;
+        let mut making = Making::default();
+        self.expand(&pieces, true, &mut making)?;
+        Ok(making.current.unwrap_or_default())
+    }
+
+    fn pieces(&self, raw: &str) -> Result<Vec<WordPieceWithSource>, Unreadable> {
+        if let Some(text) = plainly_quoted(raw) {
+            let piece = WordPiece::SingleQuotedText(text.to_owned());
+            return Ok(vec![WordPieceWithSource { piece, start_index: 0, end_index: raw.len() }]);
+        }
+        if raw.len() > LONGEST {
+            return Ok(match raw.contains(['$', '`']) {
+                true => return Err(Unreadable(format!("a word of it is longer than {LONGEST} bytes"))),
+                false => vec![WordPieceWithSource {
+                    piece: WordPiece::SingleQuotedText(raw.to_owned()),
+                    start_index: 0,
+                    end_index: raw.len(),
+                }],
+            });
+        }
+        brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
+    }
+
+    fn expand(&mut self, pieces: &[WordPieceWithSource], quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
+        for piece in pieces {
+            match &piece.piece {
+                WordPiece::Text(text) if quoted => making.known(text),
+                WordPiece::Text(text) => making.unquoted(text),
+                WordPiece::SingleQuotedText(text) => making.known(text),
+                WordPiece::AnsiCQuotedText(text) => making.known(&ansi(text)),
+                WordPiece::EscapeSequence(text) => making.known(&unescaped(text)),
+                WordPiece::DoubleQuotedSequence(inner) | WordPiece::GettextDoubleQuotedSequence(inner) => {
+                    making.known("");
+                    self.expand(inner, true, making)?;
+                }
+                WordPiece::TildeExpansion(tilde) => match tilde {
+                    TildeExpr::Home => match self.variable("HOME") {
+                        Some(home) => making.value(&home, true),
+                        None => making.unknown(false),
+                    },
+                    TildeExpr::UserHome(user) => {
+                        let word = making.word();
+                        word.home = true;
+                        word.text.push_str(&format!("~{user}"));
+                    }
+                    TildeExpr::WorkingDir => self.fill(making, "PWD", quoted),
+                    _ => making.unknown(false),
+                },
+                WordPiece::ParameterExpansion(expression) => self.parameter(expression, quoted, making)?,
+                WordPiece::CommandSubstitution(text) => self.substitution(text, quoted, making)?,
+                WordPiece::BackquotedCommandSubstitution(text) => {
+                    self.substitution(&text.replace("\\`", "`").replace("\\\\", "\\"), quoted, making)?;
+                }
+                WordPiece::ArithmeticExpression(expression) => {
+                    // A number, but commands may run to find it.
+                    self.arithmetic(&expression.value)?;
+                    making.known("0");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, making: &mut Making, name: &str, quoted: bool) {
+        match self.variable(name) {
+            Some(value) if value.text.len() <= LONGEST_VALUE => making.value(&value, quoted),
+            _ => making.unknown(quoted),
+        }
+    }
+
+    fn parameter(&mut self, expression: &ParameterExpr, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
+        match expression {
+            ParameterExpr::Parameter { parameter, indirect: false } => match parameter {
+                Parameter::Named(name) => self.fill(making, name, quoted),
+                Parameter::Positional(number) => match self.positional(*number) {
+                    Some(value) => making.value(&value, quoted),
+                    None => making.unknown(quoted),
+                },
+                Parameter::Special(_) if self.has_positional() => {
+                    let all = self.all_positional();
+                    making.value(&all, false);
+                }
+                // `"$@"` is any number of words, quoted or not.
+                _ => making.unknown(false),
+            },
+            ParameterExpr::UseDefaultValues {
+                parameter: Parameter::Named(name),
+                indirect: false,
+                default_value,
+                ..
+            }
+            | ParameterExpr::AssignDefaultValues {
+                parameter: Parameter::Named(name),
+                indirect: false,
+                default_value,
+                ..
+            } => match (self.variable(name).filter(|value| !value.text.is_empty()), default_value) {
+                (Some(value), _) => making.value(&value, quoted),
+                (None, Some(default)) => {
+                    let value = self.word(default, None)?;
+                    making.value(&value, quoted);
+                }
+                (None, None) => making.unknown(quoted),
+            },
+            ParameterExpr::IndicateErrorIfNullOrUnset {
+                parameter: Parameter::Named(name), indirect: false, ..
+            } => {
+                self.fill(making, name, quoted);
+            }
+            ParameterExpr::UseAlternativeValue { alternative_value: Some(text), .. }
+            | ParameterExpr::IndicateErrorIfNullOrUnset { error_message: Some(text), .. }
+            | ParameterExpr::ReplaceSubstring { replacement: Some(text), .. } => {
+                self.word(text, None)?;
+                making.unknown(quoted);
+            }
+            _ => making.unknown(quoted),
+        }
+        Ok(())
+    }
+
+    /// The commands of `$(…)` are read like all others; of a few, what they print is known.
+    fn substitution(&mut self, text: &str, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
+        match self.output_of(text)? {
+            Some(value) => making.value(&value, quoted),
+            None => making.unknown(quoted),
+        }
+        Ok(())
+    }
+}
+
+/// A word as braces make many of it, each still with its quotes.
+fn braces(raw: &str) -> Vec<String> {
+    let maybe =
+        raw.contains('{') && (raw.contains(',') || raw.contains("..")) && !raw.contains("${") && raw.len() < 1024;
+    let options = brush_parser::ParserOptions::default();
+    let pieces = if maybe { brush_parser::word::parse_brace_expansions(raw, &options).ok().flatten() } else { None };
+    let Some(pieces) = pieces else { return vec![raw.to_owned()] };
+    product(&pieces)
+}
+
+fn product(pieces: &[BraceExpressionOrText]) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for piece in pieces {
+        let choices = match piece {
+            BraceExpressionOrText::Text(text) => vec![text.clone()],
+            BraceExpressionOrText::Expr(members) => members.iter().flat_map(member).take(BRACES).collect(),
+        };
+        words = words
+            .iter()
+            .flat_map(|word| choices.iter().map(move |choice| format!("{word}{choice}")))
+            .take(BRACES)
+            .collect();
+    }
+    words
+}
+
+fn member(member: &BraceExpressionMember) -> Vec<String> {
+    match member {
+        BraceExpressionMember::NumberSequence { start, end, .. } => vec![start.to_string(), end.to_string()],
+        BraceExpressionMember::CharSequence { start, end, .. } => vec![start.to_string(), end.to_string()],
+        BraceExpressionMember::Child(pieces) => product(pieces),
+    }
+}
+
+/// What stands in the quotes of a word that is quoted as a whole and holds nothing special. The parser takes long for it.
+fn plainly_quoted(raw: &str) -> Option<&str> {
+    let single = raw.strip_prefix('\'').and_then(|raw| raw.strip_suffix('\'')).filter(|text| !text.contains('\''));
+    let double = || raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+    single.or_else(|| double().filter(|text| !text.contains(['"', '\\', '$', '`'])))
+}
+
+/// What a backslash leaves of `\x`.
+fn unescaped(text: &str) -> String {
+    match text.strip_prefix('\\') {
+        Some("\n") => String::new(),
+        Some(rest) => rest.to_owned(),
+        None => text.to_owned(),
+    }
+}
+
+/// The text of `$'…'`.
+pub(super) fn ansi(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        let (radix, most) = match chars.next() {
+            Some('n') => {
+                out.push('\n');
+                continue;
+            }
+            Some('t') => {
+                out.push('\t');
+                continue;
+            }
+            Some('x') => (16, 2),
+            Some('u') => (16, 4),
+            Some('U') => (16, 8),
+            Some(c) if c.is_digit(8) => {
+                let mut value = c.to_digit(8).unwrap_or_default();
+                for _ in 0..2 {
+                    let Some(digit) = chars.peek().and_then(|c| c.to_digit(8)) else { break };
+                    value = value * 8 + digit;
+                    chars.next();
+                }
+                out.extend(char::from_u32(value));
+                continue;
+            }
+            Some(c) => {
+                out.push(c);
+                continue;
+            }
+            None => break,
+        };
+        let mut value = 0;
+        for _ in 0..most {
+            let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else { break };
+            value = value * radix + digit;
+            chars.next();
+        }
+        out.push(char::from_u32(value).unwrap_or(UNKNOWN));
+    }
+    out
+}

@@ -1,0 +1,64 @@
+//! From the text of a command to the commands that it runs.
+
+mod bounds;
+mod expand;
+mod path;
+mod read;
+mod simple;
+mod unwrap;
+mod windows;
+mod word;
+
+pub(crate) use bounds::LENGTH;
+pub(crate) use path::{Class, Places};
+pub(crate) use read::{Script, read};
+pub(crate) use word::{UNKNOWN, Word};
+
+use std::ops::Range;
+
+/// One program with its words, wherever in the text it stands and whatever it is wrapped in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Command {
+    /// The program's file name; empty where it is not known.
+    pub(crate) program: String,
+    pub(crate) program_word: Word,
+    pub(crate) args: Vec<Word>,
+    pub(crate) redirects: Vec<Redirect>,
+    /// Variables that are set for it: `NAME=value program`.
+    pub(crate) environment: Vec<(String, Word)>,
+    /// The bytes of the agent's text that it came from.
+    pub(crate) place: Range<usize>,
+    /// Whether its words stand in those bytes as they are, so that it can be changed there.
+    pub(crate) exact: bool,
+    /// The programs that run it: `sudo`, `xargs`, `sh`.
+    pub(crate) wrappers: Vec<String>,
+    /// Where it runs; nothing where that is not known.
+    pub(crate) cwd: Option<String>,
+    /// The programs whose output it reads, and those that read its output.
+    pub(crate) upstream: Vec<String>,
+    pub(crate) downstream: Vec<String>,
+    /// What it reads, where the text says so: a here-document, `echo … |`.
+    pub(crate) input: Option<Word>,
+    /// Whether it is spelt as Windows does.
+    pub(crate) windows: bool,
+}
+
+/// A redirection to or from a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Redirect {
+    pub(crate) kind: RedirectKind,
+    pub(crate) target: Word,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RedirectKind {
+    Read,
+    Write,
+    Append,
+}
+
+/// The file name of a program, as it is looked up.
+pub(crate) fn program_name(word: &str) -> &str {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    name.strip_suffix(".exe").or_else(|| name.strip_suffix(".EXE")).unwrap_or(name)
+}

@@ -1,0 +1,305 @@
+//! Where a path leads, as far as text can tell. Nothing here asks a file system.
+
+use super::word::{UNKNOWN, Word};
+
+/// What lies at a path, seen from the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// The root of a file system.
+    Root,
+    /// What belongs to the system: `/usr`, `/etc`, `C:\Windows`.
+    System,
+    /// A home, and what lies in it outside of the workspace.
+    Home,
+    /// A folder that the workspace lies in.
+    Above,
+    /// The workspace, or all that it holds.
+    Workspace,
+    /// The workspace's `.git`.
+    Repository,
+    /// Something in the workspace.
+    Inside,
+    /// Something in a folder for temporary files.
+    Temporary,
+    /// Under `/dev`.
+    Device,
+    /// Elsewhere.
+    Outside,
+    /// It cannot be said.
+    Unknown,
+}
+
+impl Class {
+    /// As rules name it.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "root" => Self::Root,
+            "system" => Self::System,
+            "home" => Self::Home,
+            "above" => Self::Above,
+            "workspace" => Self::Workspace,
+            "repository" => Self::Repository,
+            "inside" => Self::Inside,
+            "temporary" => Self::Temporary,
+            "device" => Self::Device,
+            "outside" => Self::Outside,
+            "unknown" => Self::Unknown,
+            _ => return None,
+        })
+    }
+}
+
+/// Folders that are the system's own, between blanks.
+const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var users \
+                      library system applications volumes windows programdata ";
+
+/// Where paths begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    workspace: String,
+    home: Option<String>,
+}
+
+impl Places {
+    pub(crate) fn new(workspace: &str) -> Self {
+        let workspace = clean(&workspace.replace('\\', "/"));
+        let home = home_of(&workspace);
+        Self { workspace, home }
+    }
+
+    pub(crate) fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
+    /// The directory after `cd word` from `cwd`.
+    pub(crate) fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+        if !word.is_known() || word.glob { None } else { self.absolute(&word.text, word.home, cwd) }
+    }
+
+    /// What `word` leads to from `cwd`.
+    pub(crate) fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
+        let text = &word.text.replace('\\', "/");
+        if let Some(at) = text.find(UNKNOWN) {
+            // What is unknown may be nothing at all: `/$X` may be `/`. What precedes it in its own part is there anyway.
+            let slash = text[..at].rfind('/');
+            let named = slash.map_or(0, |slash| slash + 1) < at;
+            let folder = match slash {
+                Some(0) => "/",
+                Some(slash) => &text[..slash],
+                None if named => ".",
+                None => return Class::Unknown,
+            };
+            return match self.class_of(folder, word.home, cwd, named) {
+                Class::Workspace => Class::Unknown,
+                Class::Outside if is_temporary_root(&clean(folder)) => Class::Temporary,
+                class => class,
+            };
+        }
+        match glob_folder(text).filter(|_| word.glob) {
+            Some((folder, all)) => self.class_of(folder, word.home, cwd, !all),
+            None => self.class_of(text, word.home, cwd, false),
+        }
+    }
+
+    /// Of something in `text` where `within`, else of `text` and all below it.
+    fn class_of(&self, text: &str, home: bool, cwd: Option<&str>, within: bool) -> Class {
+        let Some(path) = self.absolute(text, home, cwd) else { return Class::Unknown };
+        if within {
+            self.class_of_absolute(&format!("{}/*", path.trim_end_matches('/')))
+        } else {
+            self.class_of_absolute(&path)
+        }
+    }
+
+    fn class_of_absolute(&self, path: &str) -> Class {
+        if let Some(inner) = below(path, &self.workspace) {
+            return match inner {
+                "" => Class::Workspace,
+                ".git" => Class::Repository,
+                _ => Class::Inside,
+            };
+        }
+        if path == "/" || (path.len() <= 3 && has_drive(path)) {
+            return Class::Root;
+        }
+        if below(&self.workspace, path).is_some() {
+            return Class::Above;
+        }
+        if path.starts_with('~') || self.home.as_deref().is_some_and(|home| below(path, home).is_some()) {
+            return Class::Home;
+        }
+        if is_temporary_root(path) {
+            return Class::Outside;
+        }
+        if ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders"].iter().any(|dir| below(path, dir).is_some())
+        {
+            return Class::Temporary;
+        }
+        if below(path, "/dev").is_some() {
+            return Class::Device;
+        }
+        if ["/home", "/Users", "/root"].iter().any(|dir| below(path, dir).is_some_and(|inner| !inner.is_empty())) {
+            return Class::Home;
+        }
+        let rest = if has_drive(path) { &path[2..] } else { path };
+        let first = rest.trim_start_matches('/').split('/').next().unwrap_or_default().to_ascii_lowercase();
+        let is_system = SYSTEM.contains(&format!(" {first} ")) || first == "*" || first.starts_with("program files");
+        if is_system { Class::System } else { Class::Outside }
+    }
+
+    /// Clean and absolute, below `~` where a home is not known.
+    fn absolute(&self, text: &str, home: bool, cwd: Option<&str>) -> Option<String> {
+        let text = if text.contains('\\') { text.replace('\\', "/") } else { text.to_owned() };
+        if home {
+            let (user, rest) = text.split_once('/').unwrap_or((&text, ""));
+            return Some(match (&self.home, user) {
+                (Some(home), "~") => clean(&format!("{home}/{rest}")),
+                _ => clean_below(user, rest),
+            });
+        }
+        if text.starts_with('/') || has_drive(&text) {
+            return Some(clean(&text));
+        }
+        cwd.map(|cwd| match cwd.strip_prefix('~') {
+            Some(rest) => clean_below("~", &format!("{rest}/{text}")),
+            None => clean(&format!("{cwd}/{text}")),
+        })
+    }
+}
+
+fn is_temporary_root(path: &str) -> bool {
+    ["/tmp", "/var/tmp", "/private/tmp"].contains(&path)
+}
+
+/// `path` as seen from `folder`, where it lies in it or is it.
+fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    match path.strip_prefix(folder) {
+        Some("") => Some(""),
+        Some(rest) if folder == "/" => Some(rest),
+        Some(rest) => rest.strip_prefix('/'),
+        None => None,
+    }
+}
+
+/// The folder that a pattern looks into, and whether it matches all that the folder holds.
+fn glob_folder(text: &str) -> Option<(&str, bool)> {
+    const ALL: [&str; 5] = [".*", "*.*", ".[!.]*", ".[^.]*", ".??*"];
+    let at = text.find(['*', '?', '['])?;
+    let slash = text[..at].rfind('/');
+    let part = slash.map_or(0, |slash| slash + 1);
+    let (pattern, rest) = text[part..].split_once('/').unwrap_or((&text[part..], ""));
+    let all = |pattern: &str| pattern.chars().all(|c| c == '*' || c == '?') || ALL.contains(&pattern);
+    let folder = match slash {
+        Some(0) => "/",
+        Some(slash) => &text[..slash],
+        None => ".",
+    };
+    let rest_is_all = rest.split('/').all(|part| part.is_empty() || part == "." || all(part));
+    Some((folder, all(pattern) && rest_is_all))
+}
+
+fn has_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [drive, b':', rest @ ..] if drive.is_ascii_alphabetic() && rest.first().is_none_or(|b| *b == b'/'))
+}
+
+fn clean_below(root: &str, rest: &str) -> String {
+    let path = clean(rest.trim_start_matches('/'));
+    match path.as_str() {
+        "" => root.to_owned(),
+        // Above a home lie other homes.
+        path if path.starts_with("..") => "/home".into(),
+        path => format!("{root}/{path}"),
+    }
+}
+
+/// Without `.`, `..`, doubled and trailing slashes. A `..` above a root stays at the root, as the kernel has it.
+fn clean(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let absolute = path.starts_with('/');
+    let rooted = usize::from(has_drive(path));
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.len() > rooted && parts.last() != Some(&"..") => {
+                parts.pop();
+            }
+            ".." if absolute || rooted > 0 => {}
+            part => parts.push(part),
+        }
+    }
+    format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
+}
+
+/// The home that a path lies in, as the common systems lay them out.
+fn home_of(path: &str) -> Option<String> {
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    match (parts.next()?, parts.next(), parts.next()) {
+        ("root", _, _) => Some("/root".into()),
+        (first @ ("home" | "Users"), Some(name), _) => Some(format!("/{first}/{name}")),
+        (drive, Some("Users"), Some(name)) if drive.ends_with(':') => Some(format!("{drive}/Users/{name}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, Places, Word};
+
+    fn class(text: &str, cwd: &str) -> Class {
+        let word = Word {
+            text: text.replace('$', "\u{1A}"),
+            home: text.starts_with('~'),
+            glob: text.contains(['*', '?']),
+            ..Word::default()
+        };
+        Places::new("/home/me/project").class(&word, Some(cwd))
+    }
+
+    #[test]
+    fn paths_are_told_by_where_they_lead() {
+        for (text, expected) in [
+            ("/", Class::Root),
+            ("//", Class::Root),
+            ("/.", Class::Root),
+            ("/*", Class::Root),
+            ("/../..", Class::Root),
+            ("C:\\", Class::Root),
+            ("C:\\*", Class::Root),
+            ("/usr", Class::System),
+            ("/u*", Class::System),
+            ("/$", Class::Root),
+            ("/etc/x", Class::System),
+            ("~", Class::Above),
+            ("~/*", Class::Above),
+            ("~/Documents", Class::Home),
+            ("~you/x", Class::Home),
+            ("~/project/build", Class::Inside),
+            ("..", Class::Above),
+            ("../sibling", Class::Home),
+            ("/home", Class::Above),
+            (".", Class::Workspace),
+            ("*", Class::Workspace),
+            ("./*", Class::Workspace),
+            (".*", Class::Workspace),
+            ("../project", Class::Workspace),
+            (".git", Class::Repository),
+            ("*.o", Class::Inside),
+            ("*/build", Class::Inside),
+            ("build/*", Class::Inside),
+            ("build/$", Class::Inside),
+            ("build-$", Class::Inside),
+            ("$", Class::Unknown),
+            ("./$", Class::Unknown),
+            ("/tmp/x", Class::Temporary),
+            ("/tmp/$", Class::Temporary),
+            ("/tmp", Class::Outside),
+            ("/data", Class::Outside),
+            ("/dev/sda", Class::Device),
+        ] {
+            assert_eq!(class(text, "/home/me/project"), expected, "{text}");
+        }
+        assert_eq!(class("*", "/"), Class::Root);
+        assert_eq!(class("*", "/home/me/project/build"), Class::Inside);
+        assert_eq!(Places::new("/w").class(&Word::literal("x"), None), Class::Unknown);
+    }
+}

@@ -1,0 +1,467 @@
+//! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
+
+use super::path::Places;
+use super::simple::printed_by;
+use super::windows;
+use super::word::{UNKNOWN, Word, joined};
+use super::{Command, bounds};
+use brush_parser::ast;
+use hookhost_guest::prelude::ShellDialect;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// How deep commands may lie in each other: `sh -c`, `$(…)`, calls of functions.
+const DEEPEST: usize = 8;
+/// The most commands, those of loops and functions counted each time.
+const COMMANDS: usize = 2000;
+/// The most values of a loop that are gone through.
+const ROUNDS: usize = 16;
+
+/// Why a text cannot be read.
+#[derive(Debug)]
+pub(crate) struct Unreadable(pub(crate) String);
+
+/// What a text runs.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) commands: Vec<Command>,
+    /// Why some of it could not be read.
+    pub(crate) unreadable: Option<String>,
+    /// Whether text that only the shell will know is run as a command: `eval "$X"`.
+    pub(crate) runs_unknown: bool,
+    /// A function that starts itself again and again.
+    pub(crate) fork_bomb: bool,
+    /// Whether it is one command and nothing else.
+    pub(crate) is_single: bool,
+    /// The functions that it defines.
+    pub(crate) functions: Vec<String>,
+}
+
+/// Reads `text`, which would run in `cwd`.
+pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
+    let mut reader = Reader {
+        places,
+        options: brush_parser::ParserOptions::default(),
+        script: Script::default(),
+        scope: Scope { cwd: places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() },
+        functions: BTreeMap::new(),
+        text,
+        offsets: None,
+        place: 0..text.len(),
+        exact: true,
+        depth: 0,
+        wrappers: Vec::new(),
+    };
+    let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
+    let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
+    // `cmd /c "rd /s C:\"`: what is no text for a POSIX shell may well be one for the shell that it names.
+    if result.is_err() && windows::is_named_in(text) {
+        result = windows::read(&mut reader, text);
+    }
+    reader.uncalled();
+    let mut script = reader.script;
+    script.unreadable = result.err().map(|why| why.0).or(script.unreadable);
+    script
+}
+
+/// What a subshell has of its own.
+#[derive(Clone, Default)]
+pub(super) struct Scope {
+    pub(super) cwd: Option<String>,
+    variables: BTreeMap<String, Option<Word>>,
+    positional: Option<Rc<Vec<Word>>>,
+}
+
+struct Function {
+    body: ast::FunctionBody,
+    called: bool,
+}
+
+pub(super) struct Reader<'a> {
+    pub(super) places: &'a Places,
+    pub(super) options: brush_parser::ParserOptions,
+    pub(super) script: Script,
+    pub(super) scope: Scope,
+    functions: BTreeMap<String, Rc<Function>>,
+    text: &'a str,
+    /// The byte of each character, where they differ.
+    offsets: Option<Vec<usize>>,
+    /// Of what is being read, in the agent's text.
+    pub(super) place: Range<usize>,
+    pub(super) exact: bool,
+    pub(super) depth: usize,
+    pub(super) wrappers: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn top(&mut self, text: &str) -> Result<(), Unreadable> {
+        if !text.is_ascii() {
+            self.offsets = Some(text.char_indices().map(|(at, _)| at).chain([text.len()]).collect());
+        }
+        let program = self.parse(text)?;
+        self.script.is_single = match program.complete_commands.as_slice() {
+            [list] => match list.0.as_slice() {
+                [ast::CompoundListItem(list, ast::SeparatorOperator::Sequence)] => {
+                    let pipeline = &list.first;
+                    list.additional.is_empty()
+                        && matches!(pipeline.seq.as_slice(), [ast::Command::Simple(_)])
+                        && pipeline.timed.is_none()
+                        && !pipeline.bang
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        self.program(&program)
+    }
+
+    fn parse(&self, text: &str) -> Result<ast::Program, Unreadable> {
+        bounds::check(text).map_err(Unreadable)?;
+        let tokens = brush_parser::uncached_tokenize_str(text, &self.options.tokenizer_options())
+            .map_err(|error| Unreadable(error.to_string()))?;
+        brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))
+    }
+
+    fn program(&mut self, program: &ast::Program) -> Result<(), Unreadable> {
+        program.complete_commands.iter().try_for_each(|list| self.list(list))
+    }
+
+    /// A text that is itself a command, such as that of `sh -c`.
+    pub(super) fn nested(&mut self, text: &str) -> Result<(), Unreadable> {
+        if text.contains(UNKNOWN) {
+            self.script.runs_unknown = true;
+            // What is known of it still counts.
+        }
+        let text = text.replace(UNKNOWN, "$_");
+        let program = self.deeper(|reader| reader.parse(&text))?;
+        let exact = std::mem::replace(&mut self.exact, false);
+        let result = self.deeper(|reader| reader.program(&program));
+        self.exact = exact;
+        result
+    }
+
+    /// The same for a text of Windows.
+    pub(super) fn nested_windows(&mut self, text: &str) -> Result<(), Unreadable> {
+        let exact = std::mem::replace(&mut self.exact, false);
+        let result = self.deeper(|reader| windows::read(reader, text));
+        self.exact = exact;
+        result
+    }
+
+    fn deeper<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        if self.depth >= DEEPEST {
+            return Err(Unreadable(format!("commands lie in each other more than {DEEPEST} levels deep")));
+        }
+        self.depth += 1;
+        let result = act(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// What `act` sets is gone afterwards.
+    pub(super) fn subshell<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let scope = self.scope.clone();
+        let result = act(self);
+        self.scope = scope;
+        result
+    }
+
+    /// What `act` sets may hold afterwards or not.
+    fn perhaps(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
+        let before = self.scope.clone();
+        act(self)?;
+        if self.scope.cwd != before.cwd {
+            self.scope.cwd = None;
+        }
+        for (name, value) in &mut self.scope.variables {
+            if before.variables.get(name) != Some(value) {
+                *value = None;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self, list: &ast::CompoundList) -> Result<(), Unreadable> {
+        for ast::CompoundListItem(and_or, separator) in &list.0 {
+            if matches!(separator, ast::SeparatorOperator::Async) {
+                self.subshell(|reader| reader.and_or(and_or))?;
+            } else {
+                self.and_or(and_or)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn and_or(&mut self, list: &ast::AndOrList) -> Result<(), Unreadable> {
+        self.pipeline(&list.first)?;
+        for next in &list.additional {
+            match next {
+                ast::AndOr::And(pipeline) => self.pipeline(pipeline)?,
+                // `cd x || exit`: what follows ran only if the first failed.
+                ast::AndOr::Or(pipeline) => self.subshell(|reader| reader.pipeline(pipeline))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn pipeline(&mut self, pipeline: &ast::Pipeline) -> Result<(), Unreadable> {
+        let [first, rest @ ..] = pipeline.seq.as_slice() else { return Ok(()) };
+        if rest.is_empty() {
+            return self.command(first, None).map(drop);
+        }
+        let begin = self.script.commands.len();
+        let mut stages: Vec<usize> = Vec::new();
+        let mut output = None;
+        for stage in &pipeline.seq {
+            stages.push(self.script.commands.len());
+            output = self.subshell(|reader| reader.command(stage, output.take()))?;
+            let upstream = self.names(begin..stages[stages.len() - 1]);
+            for command in &mut self.script.commands[stages[stages.len() - 1]..] {
+                command.upstream.extend(upstream.iter().cloned());
+            }
+        }
+        stages.push(self.script.commands.len());
+        for at in 0..stages.len() - 1 {
+            let downstream = self.names(stages[at + 1]..stages[stages.len() - 1]);
+            for command in &mut self.script.commands[stages[at]..stages[at + 1]] {
+                command.downstream.extend(downstream.iter().cloned());
+            }
+        }
+        Ok(())
+    }
+
+    fn names(&self, range: Range<usize>) -> Vec<String> {
+        self.script.commands[range].iter().map(|command| command.program.clone()).collect()
+    }
+
+    /// Reads a command that is given `input`, and returns what it prints where that is known.
+    fn command(&mut self, command: &ast::Command, input: Option<Word>) -> Result<Option<Word>, Unreadable> {
+        match command {
+            ast::Command::Simple(simple) => return self.simple(simple, input),
+            ast::Command::Compound(compound, redirects) => {
+                let input = self.redirects(redirects.as_ref())?.1.or(input);
+                self.compound(compound, input)?;
+            }
+            ast::Command::Function(function) => self.define(function)?,
+            ast::Command::ExtendedTest(test, redirects) => {
+                self.redirects(redirects.as_ref())?;
+                self.test(&test.expr)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn compound(&mut self, compound: &ast::CompoundCommand, _input: Option<Word>) -> Result<(), Unreadable> {
+        match compound {
+            ast::CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
+            ast::CompoundCommand::ArithmeticForClause(clause) => self.perhaps(|reader| reader.list(&clause.body.list)),
+            ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
+            ast::CompoundCommand::Subshell(subshell) => self.subshell(|reader| reader.list(&subshell.list)),
+            ast::CompoundCommand::ForClause(clause) => self.each(clause),
+            ast::CompoundCommand::CaseClause(clause) => {
+                self.word(&clause.value.value, None)?;
+                for case in &clause.cases {
+                    case.patterns.iter().try_for_each(|pattern| self.word(&pattern.value, None).map(drop))?;
+                    if let Some(list) = &case.cmd {
+                        self.perhaps(|reader| reader.list(list))?;
+                    }
+                }
+                Ok(())
+            }
+            ast::CompoundCommand::IfClause(clause) => {
+                self.list(&clause.condition)?;
+                self.perhaps(|reader| reader.list(&clause.then))?;
+                for branch in clause.elses.iter().flatten() {
+                    self.perhaps(|reader| {
+                        branch.condition.iter().try_for_each(|condition| reader.list(condition))?;
+                        reader.list(&branch.body)
+                    })?;
+                }
+                Ok(())
+            }
+            ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
+                self.perhaps(|reader| {
+                    reader.list(&clause.0)?;
+                    reader.list(&clause.1.list)
+                })
+            }
+            ast::CompoundCommand::Coprocess(coprocess) => {
+                self.subshell(|reader| reader.command(&coprocess.body, None)).map(drop)
+            }
+        }
+    }
+
+    /// What stands between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
+    pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
+        let begin = self.script.commands.len();
+        let is_arithmetic = brush_parser::arithmetic::parse(&text.replace(['$', '{', '}'], "")).is_ok();
+        let result = self.subshell(|reader| reader.nested(text));
+        // A variable is a number here, and no program.
+        let mut at = 0;
+        self.script.commands.retain(|command| {
+            at += 1;
+            at <= begin || !command.program.is_empty()
+        });
+        if is_arithmetic { Ok(()) } else { result }
+    }
+
+    fn each(&mut self, clause: &ast::ForClauseCommand) -> Result<(), Unreadable> {
+        let mut values = Vec::new();
+        for value in clause.values.iter().flatten() {
+            self.words(&value.value, None, &mut values)?;
+        }
+        if clause.values.is_none() || values.len() > ROUNDS {
+            values = vec![Word::unknown()];
+        }
+        for value in values {
+            self.set(&clause.variable_name, Some(value));
+            self.perhaps(|reader| reader.list(&clause.body.list))?;
+        }
+        Ok(())
+    }
+
+    fn define(&mut self, function: &ast::FunctionDefinition) -> Result<(), Unreadable> {
+        let name = function.fname.value.clone();
+        self.script.fork_bomb |= bombs(&function.body.0, &name);
+        self.script.functions.push(name.clone());
+        self.functions.insert(name, Rc::new(Function { body: function.body.clone(), called: false }));
+        Ok(())
+    }
+
+    /// Whether the text has defined a function of that name.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        !self.functions.is_empty() && self.functions.contains_key(name)
+    }
+
+    /// Calls `name` where the text has defined it.
+    pub(super) fn call(&mut self, name: &str, args: &[Word]) -> Result<bool, Unreadable> {
+        let Some(function) = self.functions.get(name).cloned() else { return Ok(false) };
+        let called = Function { body: function.body.clone(), called: true };
+        self.functions.insert(name.to_owned(), Rc::new(called));
+        if self.script.fork_bomb {
+            return Ok(true);
+        }
+        let before = self.scope.positional.replace(Rc::new(args.to_vec()));
+        let result = self.deeper(|reader| reader.compound(&function.body.0, None));
+        self.scope.positional = before;
+        result.map(|()| true)
+    }
+
+    /// Functions that nothing calls are read once, with arguments that are not known.
+    fn uncalled(&mut self) {
+        for (_, function) in std::mem::take(&mut self.functions) {
+            if !function.called && !self.script.fork_bomb {
+                let result = self.compound(&function.body.0, None);
+                self.script.unreadable = self.script.unreadable.take().or(result.err().map(|why| why.0));
+            }
+        }
+    }
+
+    fn test(&mut self, test: &ast::ExtendedTestExpr) -> Result<(), Unreadable> {
+        match test {
+            ast::ExtendedTestExpr::And(one, other) | ast::ExtendedTestExpr::Or(one, other) => {
+                self.test(one)?;
+                self.test(other)
+            }
+            ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
+            ast::ExtendedTestExpr::UnaryTest(_, word) => self.word(&word.value, None).map(drop),
+            ast::ExtendedTestExpr::BinaryTest(_, one, other) => {
+                self.word(&one.value, None)?;
+                self.word(&other.value, None).map(drop)
+            }
+        }
+    }
+
+    /// Notes a command, and what it does to the commands that follow.
+    pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
+        if self.script.commands.len() >= COMMANDS {
+            return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
+        }
+        command.cwd = self.scope.cwd.clone();
+        command.wrappers = self.wrappers.clone();
+        self.script.commands.push(command);
+        Ok(())
+    }
+
+    /// The bytes that the parser means by a place, which it counts in characters.
+    pub(super) fn span(&self, location: Option<&brush_parser::SourceSpan>) -> Option<Range<usize>> {
+        let location = location.filter(|_| self.exact)?;
+        let byte = |at: usize| match &self.offsets {
+            Some(offsets) => offsets.get(at).copied(),
+            None => Some(at),
+        };
+        let span = byte(location.start.index)?..byte(location.end.index)?;
+        self.text.get(span.clone()).map(|_| span)
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Option<Word>) {
+        self.scope.variables.insert(name.to_owned(), value);
+    }
+
+    /// The value of a variable, where the text or the shell itself gives it one.
+    pub(super) fn variable(&self, name: &str) -> Option<Word> {
+        if let Some(value) = self.scope.variables.get(name) {
+            return value.clone();
+        }
+        match name {
+            "HOME" | "USERPROFILE" => Some(Word { text: "~".into(), home: true, ..Word::default() }),
+            "PWD" => self.scope.cwd.clone().map(Word::literal),
+            "TMPDIR" => Some(Word::literal("/tmp/session")),
+            _ => None,
+        }
+    }
+
+    pub(super) fn set_positional(&mut self, words: &[Word]) {
+        self.scope.positional = Some(Rc::new(words.to_vec()));
+    }
+
+    pub(super) fn has_positional(&self) -> bool {
+        self.scope.positional.is_some()
+    }
+
+    pub(super) fn positional(&self, number: u32) -> Option<Word> {
+        let at = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.scope.positional.as_ref()?.get(at).cloned()
+    }
+
+    pub(super) fn all_positional(&self) -> Word {
+        Word::literal(self.scope.positional.as_ref().map(|words| joined(words.iter())).unwrap_or_default())
+    }
+
+    /// Reads the commands of `$(…)`; what they print, where that is known.
+    pub(super) fn output_of(&mut self, text: &str) -> Result<Option<Word>, Unreadable> {
+        let begin = self.script.commands.len();
+        self.subshell(|reader| reader.nested(text))?;
+        let [command] = &self.script.commands[begin..] else { return Ok(None) };
+        let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
+        Ok(match (command.program.as_str(), words.as_slice()) {
+            ("pwd", _) => command.cwd.clone().map(Word::literal),
+            ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
+            ("mktemp", _) => Some(Word::literal("/tmp/mktemp")),
+            ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
+            ("which", [name]) => Some(Word::literal(format!("/usr/bin/{name}"))),
+            _ => None,
+        })
+    }
+}
+
+/// Whether a function's body starts it twice at once, or in the background.
+fn bombs(body: &ast::CompoundCommand, name: &str) -> bool {
+    let list = match body {
+        ast::CompoundCommand::BraceGroup(group) => &group.list,
+        ast::CompoundCommand::Subshell(subshell) => &subshell.list,
+        _ => return false,
+    };
+    let calls = |command: &ast::Command| match command {
+        ast::Command::Simple(simple) => simple.word_or_name.as_ref().is_some_and(|word| word.value == name),
+        _ => false,
+    };
+    list.0.iter().any(|ast::CompoundListItem(list, separator)| {
+        let in_background = matches!(separator, ast::SeparatorOperator::Async);
+        list.into_iter().any(|(_, pipeline)| {
+            let count = pipeline.seq.iter().filter(|command| calls(command)).count();
+            count > 1 || (count == 1 && in_background)
+        })
+    })
+}

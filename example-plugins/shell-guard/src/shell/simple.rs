@@ -1,0 +1,177 @@
+//! A simple command: its words, what is set for it, where its input and output lead.
+
+use super::read::{Reader, Unreadable};
+use super::word::{Word, joined};
+use super::{Command, Redirect, RedirectKind};
+use brush_parser::ast;
+use std::ops::Range;
+
+/// A simple command as it is put together.
+#[derive(Default)]
+struct Parts {
+    command: Command,
+    environment: Vec<(String, Option<Word>)>,
+    words: Vec<Word>,
+    place: Option<Range<usize>>,
+}
+
+impl Reader<'_> {
+    pub(super) fn simple(
+        &mut self,
+        simple: &ast::SimpleCommand,
+        input: Option<Word>,
+    ) -> Result<Option<Word>, Unreadable> {
+        let mut parts = Parts { command: Command { exact: self.exact, ..Command::default() }, ..Parts::default() };
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            self.part(item, &mut parts)?;
+        }
+        if let Some(word) = &simple.word_or_name {
+            self.part_word(word, &mut parts)?;
+        }
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            self.part(item, &mut parts)?;
+        }
+        let Parts { mut command, environment, words, place } = parts;
+        command.input = command.input.or(input);
+        command.place = place.filter(|_| self.exact).unwrap_or_else(|| self.place.clone());
+        if words.is_empty() {
+            for (name, value) in environment {
+                self.set(&name, value);
+            }
+            self.note(command)?;
+            return Ok(None);
+        }
+        command.environment =
+            environment.into_iter().map(|(name, value)| (name, value.unwrap_or_else(Word::unknown))).collect();
+        let printed = printed(&words, command.input.as_ref());
+        let outer = std::mem::replace(&mut self.place, command.place.clone());
+        let result = self.run(words, command);
+        self.place = outer;
+        result.map(|()| printed)
+    }
+
+    fn part(&mut self, item: &ast::CommandPrefixOrSuffixItem, parts: &mut Parts) -> Result<(), Unreadable> {
+        match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut parts.command)?,
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if parts.words.is_empty() => {
+                let assignment = self.assignment(assignment)?;
+                parts.environment.push(assignment);
+            }
+            ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+                self.part_word(word, parts)?;
+            }
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
+                self.subshell(|reader| reader.list(&subshell.list))?;
+                parts.words.push(Word::literal("/dev/fd/63"));
+            }
+        }
+        Ok(())
+    }
+
+    fn part_word(&mut self, word: &ast::Word, parts: &mut Parts) -> Result<(), Unreadable> {
+        let span = self.span(word.loc.as_ref());
+        if let Some(span) = &span {
+            let whole = parts.place.get_or_insert(span.clone());
+            *whole = whole.start.min(span.start)..whole.end.max(span.end);
+        }
+        self.words(&word.value, span, &mut parts.words)
+    }
+
+    pub(super) fn redirects(&mut self, list: Option<&ast::RedirectList>) -> Result<((), Option<Word>), Unreadable> {
+        let Some(list) = list else { return Ok(((), None)) };
+        let mut command = Command { place: self.place.clone(), ..Command::default() };
+        list.0.iter().try_for_each(|redirect| self.redirect(redirect, &mut command))?;
+        let input = command.input.clone();
+        self.note(command)?;
+        Ok(((), input))
+    }
+
+    fn redirect(&mut self, redirect: &ast::IoRedirect, command: &mut Command) -> Result<(), Unreadable> {
+        let (kind, word) = match redirect {
+            ast::IoRedirect::File(_, kind, target) => {
+                let kind = match kind {
+                    ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => RedirectKind::Read,
+                    ast::IoFileRedirectKind::Append => RedirectKind::Append,
+                    _ => RedirectKind::Write,
+                };
+                match target {
+                    ast::IoFileRedirectTarget::Filename(word) => (kind, word),
+                    ast::IoFileRedirectTarget::Duplicate(word) if !is_descriptor(&word.value) => (kind, word),
+                    ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
+                        return self.subshell(|reader| reader.list(&subshell.list));
+                    }
+                    _ => return Ok(()),
+                }
+            }
+            ast::IoRedirect::OutputAndError(word, append) => {
+                (if *append { RedirectKind::Append } else { RedirectKind::Write }, word)
+            }
+            ast::IoRedirect::HereDocument(_, document) => {
+                let text = &document.doc.value;
+                command.input =
+                    Some(if document.requires_expansion { self.document(text)? } else { Word::literal(text.clone()) });
+                return Ok(());
+            }
+            ast::IoRedirect::HereString(_, word) => {
+                command.input = Some(self.word(&word.value, None)?);
+                return Ok(());
+            }
+        };
+        let span = self.span(word.loc.as_ref());
+        let target = self.word(&word.value, span)?;
+        command.redirects.push(Redirect { kind, target });
+        Ok(())
+    }
+
+    fn assignment(&mut self, assignment: &ast::Assignment) -> Result<(String, Option<Word>), Unreadable> {
+        let value = match &assignment.value {
+            ast::AssignmentValue::Scalar(word) => Some(self.word(&word.value, None)?),
+            ast::AssignmentValue::Array(elements) => {
+                let mut all = Vec::new();
+                for (_, element) in elements {
+                    self.words(&element.value, None, &mut all)?;
+                }
+                Some(Word::literal(joined(&all)))
+            }
+        };
+        Ok(match &assignment.name {
+            ast::AssignmentName::VariableName(name) if !assignment.append => (name.clone(), value),
+            ast::AssignmentName::VariableName(name) => {
+                let before = self.variable(name);
+                let both = before.zip(value).map(|(before, value)| Word { text: before.text + &value.text, ..value });
+                (name.clone(), both)
+            }
+            ast::AssignmentName::ArrayElementName(name, _) => (name.clone(), None),
+        })
+    }
+}
+
+/// What `echo` and `printf` print, and `cat` of what it is given.
+fn printed(words: &[Word], input: Option<&Word>) -> Option<Word> {
+    let (program, args) = words.split_first()?;
+    match super::program_name(&program.text) {
+        name @ ("echo" | "printf") => printed_by(name, args),
+        "cat" if args.is_empty() => input.cloned(),
+        _ => None,
+    }
+}
+
+pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
+    if args.iter().any(|word| !word.is_known()) {
+        return None;
+    }
+    let text = if program == "echo" {
+        let options = args.iter().take_while(|word| matches!(word.text.as_str(), "-e" | "-n" | "-en" | "-ne" | "-E"));
+        joined(&args[options.count()..])
+    } else {
+        let (format, values) = args.split_first()?;
+        let text = values.iter().fold(format.text.clone(), |text, value| text.replacen("%s", &value.text, 1));
+        // Beyond the format's own, values are printed by it again.
+        if values.len() > format.text.matches("%s").count() { format!("{text} {}", joined(values)) } else { text }
+    };
+    Some(Word::literal(super::expand::ansi(&text)))
+}
+
+fn is_descriptor(word: &str) -> bool {
+    word == "-" || word.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit())
+}

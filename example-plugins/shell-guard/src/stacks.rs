@@ -1,0 +1,46 @@
+//! Which stacks a workspace uses: those that the config names, or else those whose files lie in it.
+
+use crate::rules::stack_name;
+use std::path::Path;
+
+/// The files by which a stack is known.
+const MARKS: [(&str, &[&str]); 6] = [
+    ("rust", &["Cargo.toml"]),
+    ("python", &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"]),
+    ("typescript", &["package.json", "tsconfig.json"]),
+    ("swift", &["Package.swift"]),
+    ("harn", &["harn.toml"]),
+    ("go", &["go.mod"]),
+];
+
+/// Whether `stack` is among `named`, or, where none are named, a file in `folder` speaks for it.
+pub(crate) fn uses(named: Option<&[String]>, folder: &Path, stack: &str) -> bool {
+    let stack = stack_name(stack);
+    match named {
+        Some(named) => named.iter().any(|name| stack_name(name) == stack),
+        None => MARKS.iter().any(|(name, files)| *name == stack && files.iter().any(|file| folder.join(file).exists())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uses;
+    use std::path::Path;
+
+    #[test]
+    fn named_stacks_count_by_any_of_their_names() {
+        let named = ["ts".to_owned(), "rust".to_owned()];
+        assert!(uses(Some(&named), Path::new("/none"), "typescript"));
+        assert!(uses(Some(&named), Path::new("/none"), "rust"));
+        assert!(!uses(Some(&named), Path::new("/none"), "python"));
+        assert!(!uses(Some(&[]), Path::new("/none"), "rust"));
+    }
+
+    #[test]
+    fn where_none_are_named_files_speak_for_them() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
+        assert!(uses(None, folder.path(), "rust"));
+        assert!(!uses(None, folder.path(), "python"));
+    }
+}

@@ -1,0 +1,55 @@
+//! Every rule catches what it says and leaves what it says.
+
+use super::{configure, decided, registry, word};
+use serde_json::json;
+
+#[test]
+fn each_rule_catches_and_leaves_what_it_says() {
+    let mut wrong = Vec::new();
+    for rule in registry().rules() {
+        assert!(!rule.rule.catches.is_empty() && !rule.rule.leaves.is_empty(), "{} has no examples", rule.rule.id);
+        assert!(!rule.rule.explanation.is_empty(), "{} explains nothing", rule.rule.id);
+        wrong.extend(
+            rule.rule
+                .catches
+                .iter()
+                .filter(|command| !registry().catches(&rule.rule.id, command))
+                .map(|command| format!("{} misses `{command}`", rule.rule.id)),
+        );
+        wrong.extend(
+            rule.rule
+                .leaves
+                .iter()
+                .filter(|command| registry().catches(&rule.rule.id, command))
+                .map(|command| format!("{} catches `{command}`", rule.rule.id)),
+        );
+    }
+    assert!(wrong.is_empty(), "{} examples are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_a_floor_rule_catches_is_denied_in_every_mode() {
+    for mode in ["rewrite-with-audit", "deny", "audit"] {
+        configure(json!({"mode": mode})).unwrap();
+        for rule in registry().rules().iter().filter(|rule| rule.is_floor()) {
+            for command in &rule.rule.catches {
+                assert_eq!(word(command), "deny", "{command} in {mode}");
+            }
+        }
+    }
+}
+
+#[test]
+fn examples_of_a_custom_rule_are_checked_when_it_is_loaded() {
+    let rule = |examples: serde_json::Value| {
+        let mut rule =
+            json!({"id": "ours.x", "action": "deny", "match": [{"program": ["make"], "subcommand": ["deploy"]}]});
+        rule.as_object_mut().unwrap().extend(examples.as_object().unwrap().clone());
+        json!({"custom-rules": [rule]})
+    };
+    assert_eq!(decided(rule(json!({"catches": ["sudo make deploy"], "leaves": ["make"]})), "make deploy"), "deny");
+    let error = configure(rule(json!({"catches": ["make build"]}))).unwrap_err();
+    assert_eq!(error, "rule `ours.x` does not catch `make build`, which is in its `catches`");
+    let error = configure(rule(json!({"leaves": ["make deploy"]}))).unwrap_err();
+    assert_eq!(error, "rule `ours.x` catches `make deploy`, which is in its `leaves`");
+}

@@ -1,0 +1,103 @@
+//! The model is asked about what no rule knows, and its answer is held to the rules.
+
+use super::configure;
+use crate::ShellGuard;
+use hookhost_guest::model::Error;
+use hookhost_guest::prelude::*;
+use hookhost_guest::testing;
+use serde_json::{Value, json};
+
+/// The verdicts on `command`, asked as often as there are answers or `times`.
+fn verdicts(config: &Value, command: &str, answers: &[Result<&str, Error>], times: usize) -> Vec<ToolCallVerdict> {
+    configure(json!({"classifier": config})).unwrap();
+    testing::prime(|host| {
+        host.model_answers = answers.iter().map(|answer| answer.clone().map(str::to_owned)).collect();
+    });
+    (0..times).map(|_| ShellGuard::before_tool_call(&testing::session(), &testing::shell(command))).collect()
+}
+
+fn verdict(config: &Value, command: &str, answer: Result<&str, Error>) -> &'static str {
+    match verdicts(config, command, &[answer], 1).remove(0) {
+        ToolCallVerdict::Allow => "allow",
+        ToolCallVerdict::Reject(_) => "deny",
+        ToolCallVerdict::Escalate(_) => "ask",
+        ToolCallVerdict::Rewrite(_) => "rewrite",
+        _ => "other",
+    }
+}
+
+#[test]
+fn a_sure_answer_decides_and_every_other_follows_the_policy() {
+    let failed = Err(Error::Failed("down".into()));
+    for (answer, expected) in [
+        (Ok(r#"{"kind": "allow", "confidence": 0.9}"#), "allow"),
+        (Ok(r#"{"kind": "deny", "confidence": 0.9, "explanation": "it sends mail"}"#), "deny"),
+        (Ok(r#"{"kind": "rewrite", "confidence": 0.9, "rewritten": "frob --dry-run"}"#), "rewrite"),
+        (Ok(r#"{"kind": "deny", "confidence": 0.5}"#), "ask"),
+        (Ok(r#"{"kind": "allow", "confidence": 0.5}"#), "ask"),
+        (Ok(r#"{"kind": "allow"}"#), "ask"),
+        (Ok(r#"{"kind": "rewrite", "confidence": 1}"#), "ask"),
+        (Ok(r#"{"kind": "rewrite", "confidence": 1, "rewritten": "rm -rf /"}"#), "ask"),
+        (Ok(r#"{"kind": "allow", "confidence": 7}"#), "ask"),
+        (Ok("Sure! This is fine."), "ask"),
+        (Ok(r#"{"kind": "maybe", "confidence": 1}"#), "ask"),
+        (failed.clone(), "ask"),
+    ] {
+        assert_eq!(verdict(&json!({}), "frob --all", answer.clone()), expected, "{answer:?}");
+        testing::inspect(|host| assert_eq!(host.findings.len(), 1, "{answer:?} is not audited"));
+    }
+    for (policy, expected) in [("allow", "allow"), ("deny", "deny"), ("ask", "ask")] {
+        assert_eq!(verdict(&json!({"on-error": policy}), "frob", failed.clone()), expected);
+        assert_eq!(
+            verdict(&json!({"on-doubt": policy}), "frob", Ok(r#"{"kind": "deny", "confidence": 0.1}"#)),
+            expected
+        );
+    }
+}
+
+#[test]
+fn the_command_is_data_and_a_rule_that_matches_asks_no_model() {
+    verdict(&json!({"prompt": "mine"}), "frob 'ignore the above'", Ok(r#"{"kind": "allow", "confidence": 1}"#));
+    testing::inspect(|host| {
+        let request = &host.model_requests[0];
+        assert_eq!((request.instructions.as_str(), request.input.as_str()), ("mine", "frob 'ignore the above'"));
+    });
+    assert_eq!(verdict(&json!({}), "git stash drop", Ok(r#"{"kind": "allow", "confidence": 1}"#)), "ask");
+    testing::inspect(|host| assert!(host.model_requests.is_empty()));
+}
+
+#[test]
+fn an_answer_is_remembered_for_its_time_and_an_error_is_not() {
+    let allow = Ok(r#"{"kind": "allow", "confidence": 1}"#);
+    let config = json!({"cache-seconds": 60});
+    verdicts(&config, "frob", std::slice::from_ref(&allow), 3);
+    testing::inspect(|host| {
+        assert_eq!(host.model_requests.len(), 1);
+        assert!(host.findings[2].details.as_deref().unwrap().contains("\"cache_hit\":true"));
+        host.time += 61_000;
+        host.model_answers.push_back(Err(Error::BudgetExceeded));
+        host.model_answers.push_back(Ok(r#"{"kind": "deny", "confidence": 1}"#.into()));
+    });
+    let again = || ShellGuard::before_tool_call(&testing::session(), &testing::shell("frob"));
+    assert!(matches!(again(), ToolCallVerdict::Escalate(_)));
+    assert!(matches!(again(), ToolCallVerdict::Reject(_)));
+    assert!(matches!(again(), ToolCallVerdict::Reject(_)));
+    testing::inspect(|host| assert_eq!(host.model_requests.len(), 3));
+    verdicts(&json!({}), "frob", &[allow.clone(), allow], 2);
+    testing::inspect(|host| assert_eq!(host.model_requests.len(), 2, "nothing is remembered by default"));
+}
+
+#[test]
+fn another_prompt_or_id_has_answers_of_its_own() {
+    let allow = Ok(r#"{"kind": "allow", "confidence": 1}"#);
+    verdicts(&json!({"cache-seconds": 60, "id": "a"}), "frob 'a  b'", &[allow], 1);
+    for (config, command) in [
+        (json!({"cache-seconds": 60, "id": "b"}), "frob 'a  b'"),
+        (json!({"cache-seconds": 60, "id": "a", "prompt": "other"}), "frob 'a  b'"),
+        (json!({"cache-seconds": 60, "id": "a"}), "frob 'a b'"),
+    ] {
+        configure(json!({"classifier": config})).unwrap();
+        let verdict = ShellGuard::before_tool_call(&testing::session(), &testing::shell(command));
+        assert!(matches!(verdict, ToolCallVerdict::Escalate(_)), "{config} {command}: {verdict:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Whatever the text is, there is a verdict, and soon.
+
+use super::{configure, word};
+use hookhost_guest::prelude::ShellDialect;
+use proptest::prelude::*;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+#[test]
+fn bombs_of_a_megabyte_are_asked_about_and_not_parsed() {
+    configure(json!({"stacks": []})).unwrap();
+    let bombs = [
+        "$(",
+        "(",
+        "`",
+        "\"$(",
+        "${a:-",
+        "{ ",
+        "if ",
+        "case x in ",
+        "a; ",
+        "a | ",
+        "a && ",
+        "<<E ",
+        "\\\n",
+        "! ",
+        "f() { ",
+        "[[ ( ",
+        "{a,",
+        "a\n",
+        "> x ",
+        "$((",
+        "<(",
+        "eval ",
+        "sudo ",
+    ];
+    for bomb in bombs {
+        let begin = Instant::now();
+        let decided = word(&bomb.repeat(1_000_000 / bomb.len()));
+        assert!(decided == "ask" || decided == "deny", "{bomb}: {decided}");
+        // Generous: this is a build without optimisation, perhaps beside others.
+        assert!(begin.elapsed() < Duration::from_secs(20), "{bomb} took {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn what_is_deep_is_read_as_deep_as_it_says_and_asked_about_beyond() {
+    configure(json!({"stacks": []})).unwrap();
+    let nested = |depth: usize| format!("{}rm -rf /{}", "sh -c \"$(echo ".repeat(depth), ")\"".repeat(depth));
+    assert_eq!(word(&nested(1)), "deny");
+    assert_eq!(word(&nested(40)), "ask");
+    assert_eq!(word(&format!("{}rm -rf /{}", "( ".repeat(4), " )".repeat(4))), "deny");
+    assert_ne!(word(&format!("{}rm -rf /{}", "( ".repeat(20), " )".repeat(20))), "allow");
+    assert_ne!(word(&format!("(({}1{}))", "(".repeat(21), ")".repeat(21))), "deny");
+    assert_eq!(word(&format!("{}rm -rf /", "sudo ".repeat(7))), "deny");
+    assert_ne!(word(&format!("{}rm -rf /", "sudo ".repeat(1000))), "allow");
+}
+
+#[test]
+fn a_long_document_is_no_reason_to_ask() {
+    configure(json!({"stacks": []})).unwrap();
+    let body = "def f(x):\n    return \"it's (fine) `here` $(too)\"\n".repeat(1000);
+    assert_eq!(word(&format!("cat > build/x.txt <<'EOF'\n{body}EOF\necho done")), "allow");
+    assert_eq!(word(&format!("cat > build/x.txt <<'EOF'\n{body}EOF\nrm -rf /")), "deny");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_gets_a_verdict(text in "\\PC{0,80}") {
+        for dialect in [ShellDialect::Posix, ShellDialect::Powershell, ShellDialect::Cmd] {
+            crate::judge_for_fuzzing(&text, dialect);
+        }
+    }
+
+    #[test]
+    fn any_pieces_of_shell_get_a_verdict(pieces in proptest::collection::vec(prop_oneof![
+        Just("rm -rf "), Just("/"), Just("$("), Just(")"), Just("'"), Just("\""), Just("`"), Just("{a,b}"), Just("${x:-"), Just("}"),
+        Just(" | "), Just(" && "), Just(";"), Just("\n"), Just("<<E\n"), Just("E\n"), Just("if "), Just("then "), Just("fi "), Just("f() { "),
+        Just("\\"), Just("*"), Just("~"), Just("$x"), Just("x=/ "), Just("sh -c "), Just("eval "), Just("find . -exec "), Just("git push "),
+        Just("é"), Just("> "), Just("$((1+"), Just("))"), Just("case x in "), Just("esac "), Just("#"), Just("[[ "), Just(" ]]"), Just("$'\\x"),
+    ], 0..24)) {
+        crate::judge_for_fuzzing(&pieces.concat(), ShellDialect::Posix);
+    }
+
+    /// What is refused stays refused behind something harmless.
+    #[test]
+    fn a_harmless_command_before_it_hides_nothing(before in "[a-z]{1,8}( [a-z]{1,8}){0,3}", joint in prop_oneof![Just("; "), Just(" && "), Just("\n"), Just(" | "), Just(" & ")]) {
+        prop_assume!(!["if", "do", "in", "fi", "for", "case", "time", "then", "else", "elif", "done", "esac", "until", "while", "select", "coproc", "function"].iter().any(|word| before.split(' ').any(|other| other == *word)));
+        let command = format!("{before}{joint}rm -rf /");
+        prop_assert!(crate::judge_for_fuzzing(&command, ShellDialect::Posix));
+    }
+}

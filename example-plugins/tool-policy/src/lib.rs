@@ -1,0 +1,222 @@
+//! Refuses, asks about, slows down and shortens tool calls, by the tool's name and by its arguments.
+//!
+//! ```toml
+//! [[plugin]]
+//! name = "tool-policy"
+//! path = "plugins/tool_policy.wasm"
+//! sha256 = "…"
+//!
+//! [plugin.grants]
+//! state = { quota = "64KiB" }            # for `rate` and for the sum of what was cut
+//!
+//! [[plugin.config.rule]]
+//! id = "no-exec"                         # unique; it stands in refusals and in the log
+//! tool = "exec_*"                        # `*`, `?` and `[a-z]`, in either case; default: every tool
+//! deny = "exec_* is gated"               # what the model is told
+//!
+//! [[plugin.config.rule]]
+//! id = "production"
+//! tool = "mcp__db__*"
+//! when = [{ argument = "database.name", matches = "^prod" }]   # all of these
+//! ask = "Use the production database?"
+//!
+//! [[plugin.config.rule]]
+//! id = "slowly"
+//! tool = "web_*"
+//! rate = { calls = 30, seconds = 60 }    # per session; beyond, the call is refused and may be tried again later
+//!
+//! [[plugin.config.rule]]
+//! id = "short"
+//! max-output = 4000                      # bytes of a result that the model reads
+//! ```
+//!
+//! Rules are asked in order. The first that denies decides, then the first that asks; a rule without `deny`, `ask`, `rate` or
+//! `max-output` is an error, and so is a pattern that is none. A condition names an argument by its path (`a.b.0`) and says one of
+//! `equals`, `not`, `matches` (a regular expression over a text, or over the JSON of what is none), or `present`. An argument that
+//! is not there fits only `present = false` and `not`.
+//!
+//! # What is cut
+//!
+//! The smallest `max-output` that fits counts. A shortened result ends with a line that says how many bytes are missing. Where it
+//! was shortened before, by this plugin's or another's line, the numbers are added up, and the line stays the last one.
+
+mod condition;
+mod cut;
+
+use condition::{Condition, Wanted};
+use glob::{MatchOptions, Pattern};
+use hookhost_guest::prelude::*;
+use hookhost_guest::state::Scope;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// The `[plugin.config]` table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    rule: Vec<RuleConfig>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RuleConfig {
+    id: String,
+    #[serde(default = "every")]
+    tool: String,
+    #[serde(default)]
+    when: Vec<Wanted>,
+    deny: Option<String>,
+    ask: Option<String>,
+    rate: Option<Rate>,
+    max_output: Option<usize>,
+}
+
+fn every() -> String {
+    "*".into()
+}
+
+/// So many calls in so many seconds, counted in windows of that length.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Rate {
+    calls: u32,
+    seconds: u64,
+}
+
+#[derive(Debug)]
+struct Rule {
+    id: String,
+    tool: Pattern,
+    when: Vec<Condition>,
+    deny: Option<String>,
+    ask: Option<String>,
+    rate: Option<Rate>,
+    max_output: Option<usize>,
+}
+
+static RULES: Configured<Vec<Rule>> = Configured::new();
+
+/// The plugin.
+#[derive(Debug)]
+pub struct ToolPolicy;
+
+#[plugin]
+impl Plugin for ToolPolicy {
+    fn configure(config: Config) -> Result<(), String> {
+        if config.rule.is_empty() {
+            return Err("`rule` is empty: write at least one".into());
+        }
+        let mut ids = BTreeSet::new();
+        let mut rules = Vec::new();
+        for rule in config.rule {
+            if !ids.insert(rule.id.clone()) {
+                return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
+            }
+            rules.push(Rule::new(rule)?);
+        }
+        RULES.set(rules);
+        Ok(())
+    }
+
+    fn before_tool_call(_session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        let arguments: Value = call.arguments().unwrap_or(Value::Null);
+        let fitting = || RULES.get().iter().filter(|rule| rule.fits(&call.name, &arguments));
+        if let Some((rule, reason)) = fitting().find_map(|rule| Some((rule, rule.deny.as_ref()?))) {
+            report(rule, call, "deny", reason);
+            return Refusal::new(reason).code(&rule.id).into();
+        }
+        for (rule, rate) in fitting().filter_map(|rule| Some((rule, rule.rate?))) {
+            match rule.wait(rate) {
+                Ok(None) => {}
+                Ok(Some(seconds)) => {
+                    let Rate { calls, seconds: window } = rate;
+                    let reason = format!(
+                        "`{}` may be called {calls} times in {window} s; try again in {seconds} s",
+                        rule.tool.as_str()
+                    );
+                    report(rule, call, "deny", &reason);
+                    return Refusal::new(reason).code(&rule.id).retryable().into();
+                }
+                Err(error) => {
+                    let reason = format!("calls of `{}` cannot be counted: {error:?}", rule.tool.as_str());
+                    return Refusal::new(reason).code(&rule.id).retryable().into();
+                }
+            }
+        }
+        if let Some((rule, question)) = fitting().find_map(|rule| Some((rule, rule.ask.as_ref()?))) {
+            report(rule, call, "ask", question);
+            return Escalation::new(question).code(&rule.id).into();
+        }
+        Verdict::allow()
+    }
+
+    fn after_tool_call(
+        _session: &Session,
+        call: &ToolCall,
+        tool_result: &ToolResult,
+        _source: ResultSource,
+    ) -> ToolResultVerdict {
+        let arguments: Value = call.arguments().unwrap_or(Value::Null);
+        let fitting = RULES.get().iter().filter(|rule| rule.fits(&call.name, &arguments));
+        let Some((most, rule)) =
+            fitting.filter_map(|rule| Some((rule.max_output?, rule))).min_by_key(|(most, _)| *most)
+        else {
+            return Verdict::keep();
+        };
+        let Some((text, dropped)) = cut::cut(&tool_result.text, most) else { return Verdict::keep() };
+        let total = state::increment(Scope::Session, "dropped-bytes", i64::try_from(dropped).unwrap_or(i64::MAX));
+        let details = json!({"tool": call.name, "dropped_bytes": dropped, "session_dropped_bytes": total.ok()});
+        let finding = Finding::new(&rule.id, Severity::Info, format!("{dropped} bytes of the result were cut"));
+        effects::report(&finding.action("truncate").details(&details));
+        // What is more than text would hold what was cut.
+        ToolResultVerdict::replace(ToolResult { text, is_error: tool_result.is_error, raw: None })
+    }
+}
+
+impl Rule {
+    fn new(config: RuleConfig) -> Result<Self, String> {
+        let wrong = |why: String| format!("rule `{}`: {why}", config.id);
+        if config.deny.is_none() && config.ask.is_none() && config.rate.is_none() && config.max_output.is_none() {
+            return Err(wrong("it does nothing: give it `deny`, `ask`, `rate` or `max-output`".into()));
+        }
+        if config.rate.is_some_and(|rate| rate.calls == 0 || rate.seconds == 0) {
+            return Err(wrong("`rate` needs at least one call and one second; `deny` refuses all calls".into()));
+        }
+        if config.max_output == Some(0) {
+            return Err(wrong("`max-output` is 0: a result needs at least one byte".into()));
+        }
+        let tool =
+            Pattern::new(&config.tool).map_err(|error| wrong(format!("`{}` is no pattern: {error}", config.tool)))?;
+        let when = config.when.iter().map(Condition::new).collect::<Result<_, _>>().map_err(wrong)?;
+        let RuleConfig { id, deny, ask, rate, max_output, .. } = config;
+        Ok(Self { id, tool, when, deny, ask, rate, max_output })
+    }
+
+    fn fits(&self, tool: &str, arguments: &Value) -> bool {
+        let options = MatchOptions { case_sensitive: false, ..MatchOptions::default() };
+        self.tool.matches_with(tool, options) && self.when.iter().all(|condition| condition.fits(arguments))
+    }
+
+    /// Counts a call; the seconds to wait where it is one too many.
+    fn wait(&self, rate: Rate) -> Result<Option<u64>, state::Error> {
+        let now = event::time() / 1000;
+        let window = now / rate.seconds;
+        let key = format!("rate:{}", self.id);
+        let counted: Option<(u64, u32)> = state::get_json(Scope::Session, &key)?;
+        let calls = counted.filter(|(counted, _)| *counted == window).map_or(0, |(_, calls)| calls);
+        if calls >= rate.calls {
+            return Ok(Some(rate.seconds - now % rate.seconds));
+        }
+        state::set_json(Scope::Session, &key, &(window, calls + 1))?;
+        Ok(None)
+    }
+}
+
+fn report(rule: &Rule, call: &ToolCall, action: &str, explanation: &str) {
+    let finding = Finding::new(&rule.id, Severity::Warning, explanation).action(action);
+    effects::report(&finding.details(&json!({"tool": call.name, "pattern": rule.tool.as_str()})));
+}
+
+#[cfg(test)]
+mod tests;

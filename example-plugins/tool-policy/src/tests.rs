@@ -1,0 +1,142 @@
+use super::ToolPolicy;
+use hookhost_guest::prelude::*;
+use hookhost_guest::testing;
+use serde_json::{Value, json};
+
+fn configure(rules: &Value) -> Result<(), String> {
+    let config = serde_json::from_value(json!({"rule": rules})).map_err(|error| error.to_string())?;
+    testing::prime(|_| {});
+    ToolPolicy::configure(config)
+}
+
+fn call(tool: &str, arguments: Value) -> ToolCall {
+    testing::call(tool, arguments, Action::Other(String::new()))
+}
+
+fn ask(tool: &str, arguments: Value) -> ToolCallVerdict {
+    ToolPolicy::before_tool_call(&testing::session(), &call(tool, arguments))
+}
+
+fn result(text: &str) -> ToolResultVerdict {
+    let result = ToolResult::new(text);
+    ToolPolicy::after_tool_call(&testing::session(), &call("x", json!({})), &result, ResultSource::Tool)
+}
+
+#[test]
+fn a_denied_name_is_refused_with_its_reason() {
+    configure(&json!([{"id": "gate", "tool": "exec_*", "deny": "exec_* is gated"}])).unwrap();
+    let ToolCallVerdict::Reject(refusal) = ask("Exec_shell", json!({})) else { panic!("not refused") };
+    assert_eq!((refusal.reason.as_str(), refusal.code.as_deref()), ("exec_* is gated", Some("gate")));
+    assert_eq!(ask("read", json!({})), ToolCallVerdict::Allow);
+    testing::inspect(|host| assert_eq!(host.findings.len(), 1));
+}
+
+#[test]
+fn conditions_are_about_arguments_and_all_of_them_must_fit() {
+    for (when, arguments, fits) in [
+        (json!([{"argument": "path", "matches": "^/etc"}]), json!({"path": "/etc/x"}), true),
+        (json!([{"argument": "path", "matches": "^/etc"}]), json!({"path": "etc"}), false),
+        (json!([{"argument": "path", "matches": "^/etc"}]), json!({}), false),
+        (json!([{"argument": "a.b.1", "equals": 2}]), json!({"a": {"b": [1, 2]}}), true),
+        (json!([{"argument": "a.b.7", "equals": 2}]), json!({"a": {"b": [1, 2]}}), false),
+        (json!([{"argument": "a", "not": "x"}]), json!({"a": "y"}), true),
+        (json!([{"argument": "a", "not": "x"}]), json!({}), true),
+        (json!([{"argument": "a", "not": "x"}]), json!({"a": "x"}), false),
+        (json!([{"argument": "a", "present": true}]), json!({"a": null}), true),
+        (json!([{"argument": "a", "present": false}]), json!({"a": null}), false),
+        (json!([{"argument": "n", "matches": "^1"}]), json!({"n": 12}), true),
+        (json!([{"argument": "a", "present": true}, {"argument": "b", "present": true}]), json!({"a": 1}), false),
+    ] {
+        configure(&json!([{"id": "x", "deny": "no", "when": when}])).unwrap();
+        assert_eq!(matches!(ask("t", arguments.clone()), ToolCallVerdict::Reject(_)), fits, "{when} of {arguments}");
+    }
+}
+
+#[test]
+fn a_refusal_outranks_a_question_whichever_stands_first() {
+    configure(&json!([{"id": "a", "ask": "Sure?"}, {"id": "b", "tool": "x", "deny": "no"}])).unwrap();
+    assert!(matches!(ask("x", json!({})), ToolCallVerdict::Reject(_)));
+    assert!(matches!(ask("y", json!({})), ToolCallVerdict::Escalate(_)));
+}
+
+#[test]
+fn beyond_the_rate_a_call_may_be_tried_again_later() {
+    configure(&json!([{"id": "slow", "tool": "web_*", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
+    testing::inspect(|host| host.time = 120_000);
+    assert_eq!(ask("web_get", json!({})), ToolCallVerdict::Allow);
+    assert_eq!(ask("web_put", json!({})), ToolCallVerdict::Allow);
+    testing::inspect(|host| host.time += 20_000);
+    let ToolCallVerdict::Reject(refusal) = ask("web_get", json!({})) else { panic!("not refused") };
+    assert!(refusal.retryable && refusal.reason.contains("try again in 40 s"), "{}", refusal.reason);
+    assert_eq!(ask("read", json!({})), ToolCallVerdict::Allow);
+    testing::inspect(|host| host.time += 40_000);
+    assert_eq!(ask("web_get", json!({})), ToolCallVerdict::Allow);
+}
+
+#[test]
+fn a_call_that_cannot_be_counted_is_refused() {
+    configure(&json!([{"id": "slow", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
+    testing::inspect(|host| host.state_error = Some(state::Error::QuotaExceeded));
+    assert!(matches!(ask("x", json!({})), ToolCallVerdict::Reject(_)));
+}
+
+#[test]
+fn a_long_result_is_cut_and_says_how_much_is_missing() {
+    configure(&json!([{"id": "long", "max-output": 10}, {"id": "short", "max-output": 4}])).unwrap();
+    assert_eq!(result("abcd"), ToolResultVerdict::Keep);
+    let ToolResultVerdict::Replace(cut) = result("abcdefgh") else { panic!("not cut") };
+    assert_eq!(cut.text, "abcd\n[4 bytes dropped]");
+    assert_eq!(result(&cut.text), ToolResultVerdict::Keep);
+    let ToolResultVerdict::Replace(cut) = result("aéé") else { panic!("not cut") };
+    assert_eq!(cut.text, "aé\n[2 bytes dropped]");
+    testing::inspect(|host| {
+        assert!(host.findings[1].details.as_deref().unwrap().contains("\"session_dropped_bytes\":6"));
+    });
+}
+
+#[test]
+fn where_several_cut_the_bytes_are_added_up() {
+    configure(&json!([{"id": "short", "max-output": 4}])).unwrap();
+    let ToolResultVerdict::Replace(cut) = result("abcdefgh\n[100 bytes dropped]") else { panic!("not cut") };
+    assert_eq!(cut.text, "abcd\n[104 bytes dropped]");
+}
+
+#[test]
+fn a_wrong_rule_is_one_clear_sentence() {
+    for (rules, expected) in [
+        (json!([]), "`rule` is empty"),
+        (json!([{"id": "a"}]), "rule `a`: it does nothing"),
+        (json!([{"id": "a", "deny": "x"}, {"id": "a", "deny": "y"}]), "two rules have the id `a`"),
+        (json!([{"id": "a", "deny": "x", "tool": "[a"}]), "rule `a`: `[a` is no pattern"),
+        (json!([{"id": "a", "deny": "x", "when": [{"argument": "p", "matches": "("}]}]), "rule `a`: `(` is no pattern"),
+        (json!([{"id": "a", "deny": "x", "when": [{"argument": "p"}]}]), "needs one of `equals`"),
+        (
+            json!([{"id": "a", "deny": "x", "when": [{"argument": "p", "equals": 1, "not": 2}]}]),
+            "needs one of `equals`",
+        ),
+        (json!([{"id": "a", "deny": "x", "when": [{"argument": "p..q", "equals": 1}]}]), "`p..q` names no argument"),
+        (json!([{"id": "a", "rate": {"calls": 0, "seconds": 1}}]), "rule `a`: `rate` needs"),
+        (json!([{"id": "a", "max-output": 0}]), "rule `a`: `max-output` is 0"),
+        (json!([{"id": "a", "denny": "x"}]), "unknown field `denny`"),
+    ] {
+        let error = configure(&rules).unwrap_err();
+        assert!(error.contains(expected) && !error.contains('\n'), "{rules}: {error}");
+    }
+}
+
+/// The config of the crate's documentation is one that the plugin takes.
+#[test]
+fn the_documented_config_is_taken() {
+    let source = include_str!("lib.rs");
+    let blocks = source.split("//! ```toml\n").skip(1).filter_map(|block| block.split("//! ```").next());
+    let mut count = 0;
+    for block in blocks {
+        let lines: String = block.lines().map(|line| line.trim_start_matches("//!").to_owned() + "\n").collect();
+        let entry: toml::Table = toml::from_str(&lines).unwrap();
+        let plugin = entry.get("plugin").unwrap();
+        let plugin = plugin.as_array().map_or(plugin, |plugins| &plugins[0]);
+        configure(&serde_json::to_value(&plugin["config"]["rule"]).unwrap()).unwrap();
+        count += 1;
+    }
+    assert_eq!(count, 1);
+}
