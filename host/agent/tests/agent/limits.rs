@@ -35,7 +35,7 @@ fn bash(command: &str) -> Prepared {
 
 #[tokio::test]
 async fn a_run_whose_time_is_over_is_stopped_with_a_valid_conversation() {
-    for name in ["free", "a_plugin_cannot_go_on_beyond_the_end_of_the_time"] {
+    for name in ["free.1", "a_plugin_cannot_go_on_beyond_the_end_of_the_time"] {
         let mut harness = Harness::on(&HOST, name, [bash("sleep 600")]).await;
         harness.config.max_time = Some(Duration::from_millis(700));
         let begun = Instant::now();
@@ -88,7 +88,7 @@ fn has_its_results(request: &Request) -> bool {
 
 #[tokio::test]
 async fn a_conversation_that_nears_the_window_is_summarised_and_goes_on() {
-    let harness = near(&HOST, "free").await;
+    let harness = near(&HOST, "free.2").await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "Done.", 3));
     let requests = harness.fake.requests();

@@ -117,7 +117,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn a_call_runs_while_the_answer_still_streams_in() {
-    let mut harness = Harness::on(&HOST, "free", []).await;
+    let mut harness = Harness::on(&HOST, "free.1", []).await;
     let made = harness.path("made");
     let provider = pausing(&mut harness, [call("a", "touch made"), Step::Until(made, LONG), stop()]);
     let outcome = harness.run().await;
@@ -158,7 +158,7 @@ async fn calls_are_asked_about_in_call_order_and_results_go_back_in_call_order()
 
 #[tokio::test]
 async fn a_stream_that_fails_behind_a_call_runs_it_once_and_goes_on_with_its_result() {
-    let mut harness = Harness::on(&HOST, "free", []).await;
+    let mut harness = Harness::on(&HOST, "free.2", []).await;
     let made = harness.path("made");
     let steps = [call("a", "echo once >> made; sleep 0.2"), Step::Until(made.clone(), LONG), broken()];
     let provider = pausing(&mut harness, steps);
@@ -172,7 +172,7 @@ async fn a_stream_that_fails_behind_a_call_runs_it_once_and_goes_on_with_its_res
 
 #[tokio::test]
 async fn a_stream_that_always_fails_behind_a_call_is_given_up() {
-    let mut harness = Harness::on(&HOST, "free", []).await;
+    let mut harness = Harness::on(&HOST, "free.3", []).await;
     harness.config.retry = hookhost_agent::provider::RetryPolicy { retries: 0, ..harness.config.retry };
     let made = harness.path("made");
     pausing(&mut harness, [call("a", "touch made"), Step::Until(made, LONG), broken()]);
@@ -183,7 +183,7 @@ async fn a_stream_that_always_fails_behind_a_call_is_given_up() {
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_in_the_middle_of_an_answer_gives_its_calls_their_results() {
-    let mut harness = Harness::on(&HOST, "free", []).await;
+    let mut harness = Harness::on(&HOST, "free.4", []).await;
     let made = harness.path("made");
     let never = harness.path("never");
     pausing(&mut harness, [call("a", "touch made; sleep 600"), Step::Until(never, LONG)]);
