@@ -25,16 +25,16 @@ fn run(user: &User, script: &str) -> Ended {
     Ended::of(user.command(["run", "go", "--script", "script.toml"]).env("OPENAI_API_KEY", "sk-hidden"))
 }
 
-/// The results of tool calls, from the transcript: text and whether it is an error.
+/// The results of tool calls, from the session: text and whether it is an error.
 fn results(user: &User) -> Vec<(String, bool)> {
-    let transcripts = user.transcripts().concat();
-    let result = |line: &Value| {
-        let message = line.get("message").unwrap_or(line);
+    let sessions = user.sessions();
+    let messages = sessions.iter().flat_map(|session| session["messages"].as_array().into_iter().flatten());
+    let result = |message: &Value| {
         (message["role"] == "tool").then(|| {
             (message["text"].as_str().unwrap_or_default().to_owned(), message["is-error"].as_bool().unwrap_or_default())
         })
     };
-    transcripts.iter().filter_map(result).collect()
+    messages.filter_map(result).collect()
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
     let wrong = with_key("let-me-out");
     wrong.expect(0, &["the MCP server test cannot be used: "]);
     for key in ["let-me-in", "let-me-out"] {
-        assert!(!format!("{ended:?}{wrong:?}{:?}{:?}", user.records(), user.transcripts()).contains(key), "{key}");
+        assert!(!format!("{ended:?}{wrong:?}{:?}{:?}", user.records(), user.sessions()).contains(key), "{key}");
     }
 }
 

@@ -257,7 +257,7 @@ impl Run<'_> {
             Some(Cut::Broken(error)) => broken = Some(error),
             None => {}
         }
-        if let Some((model, used)) = answer.used.take()
+        if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
             // An answer without calls needs no further model call: it is not lost, unless all is to stop.
             && (!answer.calls.uses.is_empty() || ended.stop)
