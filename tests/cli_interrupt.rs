@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A script with one command that begins children and then waits for longer than any test.
+/// A script with one command that begins children and then waits for longer than any test, and beside it a call that
+/// waits for its turn, since it writes.
 fn waiting_script(user: &User) {
     let command = "sleep 3600 & echo $! > child.pid; echo $$ > shell.pid; touch started; sleep 3600";
     let text = format!(
-        "[[turn]]\ntext = \"I wait.\\n\"\ncall = [{{ tool = \"bash\", arguments = {{ command = \"{command}\" }} }}, {{ tool = \"bash\", arguments = {{ command = \"touch second\" }} }}]\n[[turn]]\ntext = \"Never said.\"\n"
+        "[[turn]]\ntext = \"I wait.\\n\"\ncall = [{{ tool = \"bash\", arguments = {{ command = \"{command}\" }} }}, {{ tool = \"write_file\", arguments = {{ path = \"second\", content = \"2\" }} }}]\n[[turn]]\ntext = \"Never said.\"\n"
     );
     user.write("script.toml", text);
 }

@@ -15,7 +15,10 @@ use crate::{
     workspace::{Workspace, output, say, spelt},
 };
 
-/// What the demo's user tells each plugin, as `hookhost allow --set` takes it.
+/// The plugins of the demo.
+const PLUGINS: [&str; 4] = ["bounded-shell", "path-guard", "redact-secrets", "token-budget"];
+
+/// What the demo's user tells some of them, as `hookhost allow --set` takes it.
 const SETTINGS: [(&str, &str); 3] = [
     ("path-guard", "protected=[\"infra/**\"]"),
     ("bounded-shell", "limit-seconds=2"),
@@ -37,7 +40,8 @@ pub(crate) fn run(workspace: &Workspace) -> Outcome {
     checks::build_command(workspace)?;
     let demo = Demo::prepare(workspace)?;
     say(&format!("a fresh project is in {}", workspace.show(&demo.project)));
-    for plugin in plugins::examples(workspace)? {
+    let examples = plugins::examples(workspace)?;
+    for plugin in examples.iter().filter(|plugin| PLUGINS.contains(&plugin.package.as_str())) {
         demo.allow(&plugin.package, &built.join(plugin.file_name()))?;
     }
     let said = demo.watch()?;
