@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// Longest name that the providers' protocols allow a tool.
@@ -35,6 +36,9 @@ const LAST_WORDS: usize = 1024;
 
 /// How long the end of a program is waited for once its streams have ended.
 const GRACE: Duration = Duration::from_millis(250);
+
+/// How long its last words are waited for, once it has ended.
+const LAST_WORDS_WITHIN: Duration = Duration::from_millis(250);
 
 /// A server that is there.
 #[derive(Debug)]
@@ -50,6 +54,8 @@ pub(super) struct Server {
 struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,
     said: Arc<Mutex<Vec<u8>>>,
+    /// What takes them down, until it was waited for.
+    hearing: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What a server offers, and what of it is left out.
@@ -101,8 +107,9 @@ impl Server {
             return Err(failed("its standard streams cannot be reached".into()));
         };
         let said = Arc::new(Mutex::new(Vec::new()));
-        tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
-        let program = Program { group: tokio::sync::Mutex::new(group), said };
+        let hearing = tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
+        let program =
+            Program { group: tokio::sync::Mutex::new(group), said, hearing: tokio::sync::Mutex::new(Some(hearing)) };
         let client = match serve_client(client_info(), (output, input)).await {
             Ok(client) => client,
             Err(error) => {
@@ -216,6 +223,10 @@ impl Program {
         // Its streams end a moment before it does.
         let ended = async { self.group.lock().await.wait().await.ok() };
         let status = timeout(GRACE, ended).await.ok().flatten()?;
+        // What it said last may still be on its way; what it has started may keep the stream open.
+        if let Some(hearing) = self.hearing.lock().await.take() {
+            let _ = timeout(LAST_WORDS_WITHIN, hearing).await;
+        }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said = String::from_utf8_lossy(&said).lines().rev().find(|line| !line.trim().is_empty()).map(short);
         let how = status.code().map_or_else(|| status.to_string(), |code| format!("with exit code {code}"));

@@ -33,6 +33,7 @@ impl McpTool {
 
 #[async_trait]
 impl Tool for McpTool {
+    #[expect(clippy::misnamed_getters, reason = "a tool is offered under its full name")]
     fn name(&self) -> &str {
         &self.tool.full_name
     }

@@ -22,6 +22,7 @@ impl PluginTool {
 
 #[async_trait]
 impl Tool for PluginTool {
+    #[expect(clippy::misnamed_getters, reason = "a tool is offered under its full name")]
     fn name(&self) -> &str {
         &self.tool.full_name
     }
