@@ -1,5 +1,7 @@
 //! `hookhost auth`, and keys: where they go, and where they are never found.
 
+#![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
+
 use hookhost_tests::{Ended, Reply, Server, User};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const SERVER: &str = env!("CARGO_BIN_EXE_mcp_server");
 const BYE: &str = "[[turn]]\ntext = \"Bye.\"\n";
 
-fn call(tool: &str, arguments: Value) -> String {
+fn call(tool: &str, arguments: &Value) -> String {
     let arguments = arguments.to_string();
     // Inline tables and JSON objects differ in `=` and `:` alone, for what stands here.
     let arguments = arguments.replace("\":", "\"=");
@@ -45,9 +45,9 @@ fn a_servers_tools_are_called_and_pass_the_events_with_origin_and_action() {
         "after-tool-call": { "when": { "contains": "said" }, "verdict": "replace", "value": "{value}!" },
     });
     user.configure(&(section("good", "") + &Entry::all_events("guard", guard).to_toml()));
-    let script = call("mcp__test__say", json!({ "text": "hello" }))
-        + &call("mcp__test__say", json!({ "text": "forbidden" }))
-        + &call("mcp__test__image", json!({}));
+    let script = call("mcp__test__say", &json!({ "text": "hello" }))
+        + &call("mcp__test__say", &json!({ "text": "forbidden" }))
+        + &call("mcp__test__image", &json!({}));
     run(&user, &script).expect(0, &[]);
     let results = results(&user);
     assert_eq!(results[0], ("said hello!".into(), false));
@@ -65,9 +65,9 @@ fn a_servers_tools_are_called_and_pass_the_events_with_origin_and_action() {
 fn a_server_inherits_no_key_and_what_it_started_dies_with_the_run() {
     let user = User::new();
     user.configure(&section("good", "env = { MINE = \"set\" }"));
-    let script = call("mcp__test__environment", json!({ "name": "OPENAI_API_KEY" }))
-        + &call("mcp__test__environment", json!({ "name": "MINE" }))
-        + &call("mcp__test__fork", json!({}));
+    let script = call("mcp__test__environment", &json!({ "name": "OPENAI_API_KEY" }))
+        + &call("mcp__test__environment", &json!({ "name": "MINE" }))
+        + &call("mcp__test__fork", &json!({}));
     run(&user, &script).expect(0, &[]);
     let results = results(&user);
     assert_eq!((results[0].0.as_str(), results[1].0.as_str()), ("not there", "set"));
@@ -84,7 +84,7 @@ fn a_server_inherits_no_key_and_what_it_started_dies_with_the_run() {
 fn a_server_that_ends_in_a_call_is_told_and_the_session_goes_on() {
     let user = User::new();
     user.configure(&section("good", ""));
-    let script = call("mcp__test__quit", json!({})) + &call("mcp__test__say", json!({ "text": "again" }));
+    let script = call("mcp__test__quit", &json!({})) + &call("mcp__test__say", &json!({ "text": "again" }));
     let ended = run(&user, &script);
     ended.expect(0, &[]);
     let said = "the MCP server test has ended, with exit code 7, saying “I have had enough”: its tools cannot be called \
@@ -126,7 +126,7 @@ fn a_server_that_cannot_be_used_is_left_out_with_one_sentence() {
 fn garbage_is_passed_over_and_ten_thousand_tools_are_cut_off() {
     let user = User::new();
     user.configure(&section("garbage", ""));
-    run(&user, &call("mcp__test__say", json!({ "text": "x" }))).expect(0, &[]);
+    run(&user, &call("mcp__test__say", &json!({ "text": "x" }))).expect(0, &[]);
     assert_eq!(results(&user), [("said x".into(), false)]);
 
     let user = User::new();
@@ -147,7 +147,7 @@ fn a_projects_server_does_not_start_before_the_project_is_trusted() {
     run(&user, "").expect(0, &["hookhost trust"]);
     assert!(!started.exists(), "it was started");
     user.run(["trust", "--yes"]).expect(0, &[]);
-    run(&user, &call("mcp__test__say", json!({ "text": "now" }))).expect(0, &[]);
+    run(&user, &call("mcp__test__say", &json!({ "text": "now" }))).expect(0, &[]);
     assert!(started.exists());
     // The user's own servers cannot be taken over by a project.
     user.configure(&section);
@@ -179,7 +179,7 @@ fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
     let service = Service::start();
     let user = User::new();
     user.configure(&format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\n", service.1));
-    user.write("script.toml", call("mcp__test__say", json!({ "text": "far" })) + BYE);
+    user.write("script.toml", call("mcp__test__say", &json!({ "text": "far" })) + BYE);
     let with_key = |key: &str| {
         let mut command = user.command(["run", "go", "--script", "script.toml"]);
         Ended::of(command.env("TEST_MCP_KEY", key))
