@@ -149,6 +149,7 @@ mod tests {
     use super::*;
     use hookhost_guest::testing::{prime, session};
 
+    #[expect(clippy::needless_pass_by_value, reason = "so that a test reads as what it hands over")]
     fn call(tool: &str, arguments: hookhost_guest::serde_json::Value) -> (String, bool) {
         let result = Notebook::call_tool(&session(), tool, &arguments.to_string());
         (result.text, result.is_error)

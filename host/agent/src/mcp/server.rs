@@ -309,6 +309,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[expect(clippy::needless_pass_by_value, reason = "so that a test reads as what it hands over")]
     fn tool(name: &str, schema: Value) -> Tool {
         serde_json::from_value(json!({ "name": name, "description": "é".repeat(3000), "inputSchema": schema })).unwrap()
     }

@@ -8,6 +8,7 @@ use hookhost::{FailureKind, Host, Session};
 use serde_json::{Value, json};
 
 /// A plugin that brings `run` and does this when it is called.
+#[expect(clippy::needless_pass_by_value, reason = "so that a test reads as what it hands over")]
 fn brings(name: &str, call: Value) -> hookhost::allowlist::Entry {
     plugin(
         name,
