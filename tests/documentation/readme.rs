@@ -20,7 +20,8 @@ fn the_transcript_is_what_the_demo_prints() {
     symlink(hookhost_tests::hookhost(), target.join("debug/hookhost")).expect("a link");
     let plugins = target.join("wasm32-wasip2/plugin");
     fs::create_dir_all(&plugins).expect("the folder of the plugins");
-    for built in fs::read_dir(hookhost_tests::plugin("freeze").parent().expect("a folder")).expect("the built plugins") {
+    for built in fs::read_dir(hookhost_tests::plugin("freeze").parent().expect("a folder")).expect("the built plugins")
+    {
         let built = built.expect("a plugin").path();
         fs::copy(&built, plugins.join(built.file_name().expect("a name"))).expect("a copy");
     }

@@ -9,8 +9,7 @@ use crate::{
 
 /// Builds `hookhost`, for the demo and for the tests that run it.
 pub(crate) fn build_command(workspace: &Workspace) -> Outcome {
-    // Of the whole workspace, though it is one binary: so the dependencies get the features that the tests need, too,
-    // and are compiled once.
+    // Of the whole workspace, though it is one binary: so the dependencies get the features that all its packages need.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)
 }
@@ -18,7 +17,10 @@ pub(crate) fn build_command(workspace: &Workspace) -> Outcome {
 /// All tests, doctests included: the command of the README.
 pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let folder = plugins::build(workspace)?;
-    build_command(workspace)?;
+    // The command and the tests at once: alone, the command asks for fewer features of the libraries, and wasmtime would be
+    // compiled for each.
+    let mut build = workspace.cargo(&["build", "--workspace", "--all-targets"]);
+    run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
     run("all tests", with_plugins(&mut cargo, &folder).args(arguments))
 }
