@@ -34,7 +34,8 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     // Of the libraries: the binary `hookhost` would be documented over the library of that name.
     let mut docs = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
     run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
-    test(workspace, &[])?;
+    // All of what fails is to be seen at once.
+    test(workspace, &["--no-fail-fast".into()])?;
     bench::instructions(workspace, &[])
 }
 

@@ -50,6 +50,9 @@ async fn in_the_middle_of_a_tool_its_processes_die_and_every_call_has_a_result()
     let pid_file = harness.path("pid");
     let (outcome, ()) = tokio::join!(harness.run(), async {
         until("the tool starts", || number(&pid_file).is_some()).await;
+        // Beside it, the first call may still be under way.
+        let ended = |event: &AgentEvent| matches!(event, AgentEvent::ToolFinished { .. });
+        until("the first call ends", || harness.events().iter().any(ended)).await;
         harness.cancel.cancel();
     });
     assert_eq!(outcome.status, Status::Cancelled);
