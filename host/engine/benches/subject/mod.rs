@@ -65,12 +65,17 @@ impl WasiView for Data {
 
 impl Bare {
     pub(crate) fn new() -> Self {
+        Self::with_slots(4)
+    }
+
+    /// With room for so many calls at once.
+    pub(crate) fn with_slots(slots: u32) -> Self {
         let mut pool = PoolingAllocationConfig::new();
-        pool.total_component_instances(4)
-            .total_core_instances(80)
-            .total_memories(8)
-            .total_tables(40)
-            .total_stacks(4)
+        pool.total_component_instances(slots)
+            .total_core_instances(20 * slots)
+            .total_memories(2 * slots)
+            .total_tables(10 * slots)
+            .total_stacks(slots)
             .max_memory_size(16 << 20)
             .linear_memory_keep_resident(256 << 10)
             .async_stack_keep_resident(64 << 10)

@@ -24,8 +24,8 @@ pub struct Settings {
     pub approval_deadline: Duration,
     /// `concurrent-calls`: calls of plugins that may be under way at once, in all sessions together; more wait, and that
     /// counts against their deadlines. Plugins that may wait for a model, a server or a disk have as many again, so that
-    /// they hold up no other plugin. Each reserves some 8 GiB of address space, though no memory: a process that has little of it
-    /// (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the looser.
+    /// they hold up no other plugin. Each reserves some 8 GiB of address space, from 32 on some 1 TiB altogether, though no memory: a
+    /// process that has little of it (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the looser.
     pub concurrent_calls: NonZeroU32,
     /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this table at all: it could hide
     /// from the user what it does.

@@ -42,6 +42,12 @@ const KEEP_STACK: usize = 64 * 1024;
 const WASM_STACK: usize = 512 * 1024;
 const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 
+/// From so many calls at once on, a pool is divided among threads, and has as many slots as wasmtime divides. A thread then
+/// takes slots that it has used before, whose memory is still in its processor's cache. A slot that nobody uses costs address
+/// space alone.
+const DIVIDED_CALLS: u32 = 32;
+const DIVIDED_SLOTS: u32 = 128;
+
 /// How much room the pool has: the most that any plugin's limits allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
@@ -80,7 +86,8 @@ impl Room {
     }
 
     fn slots(self) -> u32 {
-        self.computing + self.waiting
+        let calls = self.computing + self.waiting;
+        if calls < DIVIDED_CALLS { calls } else { calls.max(DIVIDED_SLOTS) }
     }
 }
 
