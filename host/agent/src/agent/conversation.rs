@@ -21,6 +21,8 @@ struct Compacted {
     head: Vec<Message>,
     /// Where what follows it begins.
     from: usize,
+    /// Where what was said behind this begins.
+    until: usize,
 }
 
 /// The part that plugins may read.
@@ -57,7 +59,10 @@ impl Conversation {
     pub(super) fn messages(&self) -> Vec<Message> {
         let messages = self.messages.lock();
         match &self.compacted {
-            Some(Compacted { head, from }) => head.iter().chain(&messages[*from..]).cloned().collect(),
+            Some(Compacted { head, from, until }) => {
+                let kept = messages[*from..*until].iter().cloned().map(without_signed_thinking);
+                head.iter().cloned().chain(kept).chain(messages[*until..].iter().cloned()).collect()
+            }
             None => messages.clone(),
         }
     }
@@ -77,7 +82,7 @@ impl Conversation {
     pub(super) fn older(&self, cut: usize) -> Vec<Message> {
         let messages = self.messages.lock();
         let (head, from) = match &self.compacted {
-            Some(Compacted { head, from }) => (head.as_slice(), *from),
+            Some(Compacted { head, from, .. }) => (head.as_slice(), *from),
             None => (&[][..], 0),
         };
         head.iter().chain(&messages[from..cut]).cloned().collect()
@@ -91,8 +96,9 @@ impl Conversation {
         if !messages[cut..].iter().any(|message| is_prompt(&message)) {
             head.extend(messages[..cut].iter().rfind(is_prompt).cloned());
         }
+        let until = messages.len();
         drop(messages);
-        self.compacted = Some(Compacted { head, from: cut });
+        self.compacted = Some(Compacted { head, from: cut, until });
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), SessionStoreError> {
@@ -121,6 +127,15 @@ impl Conversation {
         }
         Ok(open)
     }
+}
+
+/// What was thought behind something else than what now stands before it is not understood any more. Where that is not
+/// checked, thinking stays with its calls, which some servers ask for.
+fn without_signed_thinking(mut message: Message) -> Message {
+    if let Message::Assistant { thoughts, .. } = &mut message {
+        thoughts.thinking.retain(|thinking| !thinking.kind.is_signed());
+    }
+    message
 }
 
 impl Messages {

@@ -1,7 +1,7 @@
 //! A session is whole whenever the process that writes it dies, and whatever becomes of its files.
 
 use super::*;
-use crate::message::{Message, ToolUse};
+use crate::message::{Message, Thinking, ThinkingKind, Thoughts, ToolUse};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -14,9 +14,9 @@ fn messages() -> Vec<Message> {
     let call = ToolUse { id: "1".into(), name: "bash".into(), arguments: json!({ "command": "echo 'ä\n'" }) };
     vec![
         Message::User { text: "two\nlines".into() },
-        Message::Assistant { text: String::new(), tool_calls: vec![call] },
+        Message::assistant("", vec![call]),
         Message::Tool { call_id: "1".into(), name: "bash".into(), text: "ä".into(), is_error: false },
-        Message::Assistant { text: "done".into(), tool_calls: Vec::new() },
+        Message::assistant("done", Vec::new()),
     ]
 }
 
@@ -232,7 +232,15 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
         read.conversation,
         [
             Message::User { text: "List files".into() },
-            Message::Assistant { text: "I look.".into(), tool_calls: vec![call] },
+            Message::Assistant {
+                text: "I look.".into(),
+                tool_calls: vec![call],
+                thoughts: Thoughts {
+                    provider: "anthropic".into(),
+                    model: "x".into(),
+                    thinking: vec![Thinking::new(ThinkingKind::Thinking, "Look first.", "sig123")],
+                },
+            },
             Message::Tool {
                 call_id: "toolu_456".into(),
                 name: "bash".into(),

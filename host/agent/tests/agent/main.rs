@@ -21,4 +21,5 @@ mod streaming;
 mod subagents;
 mod tasks;
 mod text;
+mod thinking;
 mod tools;

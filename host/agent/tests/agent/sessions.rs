@@ -4,7 +4,7 @@ use crate::loopback::{Answer, Server, dialects};
 use crate::support::{Fake, Harness, Prepared, Shared, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentError, AgentEvent, RunOutcome, Status};
 use hookhost_agent::context::{Context, Sources};
-use hookhost_agent::message::{Message, ToolUse};
+use hookhost_agent::message::Message;
 use hookhost_agent::provider::anthropic::Anthropic;
 use hookhost_agent::provider::openai::OpenAi;
 use hookhost_agent::provider::{Endpoint, Provider, Timeouts};
@@ -202,7 +202,7 @@ async fn what_a_model_writes_about_calls_is_no_call_when_the_session_goes_on() {
     let outcome = harness.run().await;
     harness.answers("fake", [says("Yes.")]);
     harness.resume(&outcome.session, Some("really?")).await.unwrap();
-    let expected = Message::Assistant { text: text.into(), tool_calls: Vec::<ToolUse>::new() };
+    let expected = Message::assistant(text, Vec::new());
     assert_eq!(harness.fake.requests()[0].messages[1], expected);
     assert!(!harness.path("made").exists());
 }
