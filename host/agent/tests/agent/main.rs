@@ -8,6 +8,7 @@ mod support;
 
 mod cancelling;
 mod events_table;
+mod examples;
 mod failing;
 mod inference;
 mod limits;
