@@ -39,8 +39,9 @@ pub(crate) fn rows(table: &mut Table, sessions: usize) {
         // What is made once, by the first of them, counts for none; and nothing is given back in between.
         let first = host.open_session(spec()).unwrap();
         let before = resident_mib();
-        let open: Vec<_> = (0..sessions).map(|_| host.open_session(spec()).unwrap()).collect();
-        let of_engine = each(before, sessions);
+        // More of them, since each is small beside the pages that memory is counted in.
+        let open: Vec<_> = (0..sessions * 20).map(|_| host.open_session(spec()).unwrap()).collect();
+        let of_engine = each(before, sessions * 20);
         let (provider, cancel) = (Arc::new(Silent::default()), CancellationToken::new());
         let run = |host: &hookhost::Host| {
             let agent = agent(host.clone(), provider.clone(), Nothing::default(), None);

@@ -1,5 +1,5 @@
 //! What the agent's loop adds to its model and its tools, in one table: what was measured, its reference from the same run,
-//! and the ratio. `cargo xtask bench` runs it; figures of a busy machine are worth little. The design has no budgets for these.
+//! and the ratio. `cargo xtask bench` runs it; figures of a busy machine are worth little. There are no budgets for these.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -17,5 +17,4 @@ fn main() {
     turns::rows(&mut table, if quick { 100 } else { 1_000 });
     calls::rows(&mut table, if quick { 20 } else { 200 });
     idle::rows(&mut table, if quick { 100 } else { 1_000 });
-    table.end();
 }

@@ -2,7 +2,7 @@
 
 use crate::message::{Message, ToolUse, unanswered};
 use crate::session_store::{Ending, Generation, SessionStoreError, SessionWriter};
-use hookhost::capability;
+use hookhost::capability::{self, Reminder};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +13,8 @@ pub(super) struct Conversation {
     compacted: Option<Compacted>,
     writer: Option<SessionWriter>,
     path: Option<PathBuf>,
+    /// As they were written last.
+    reminders: Vec<(u32, Reminder)>,
 }
 
 /// What takes the place of the older part in requests.
@@ -33,12 +35,29 @@ impl Conversation {
     /// What has been said so far, and where what follows is written.
     pub(super) fn new(messages: Vec<Message>, writer: Option<SessionWriter>) -> Self {
         let path = writer.as_ref().map(|writer| writer.path().to_owned());
-        Self { messages: Arc::new(Messages(Mutex::new(messages))), compacted: None, writer, path }
+        Self {
+            messages: Arc::new(Messages(Mutex::new(messages))),
+            compacted: None,
+            writer,
+            path,
+            reminders: Vec::new(),
+        }
     }
 
     /// The session's folder, where there is one.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.path.clone()
+    }
+
+    /// Writes what plugins want the model to be reminded of, where that has changed.
+    pub(super) fn keep_reminders(&mut self, reminders: Vec<(u32, Reminder)>) -> Result<(), SessionStoreError> {
+        if reminders != self.reminders
+            && let Some(writer) = &mut self.writer
+        {
+            writer.remind(&reminders)?;
+            self.reminders = reminders;
+        }
+        Ok(())
     }
 
     /// Writes no more: the session could not be written.

@@ -263,6 +263,7 @@ impl Run<'_> {
                 self.report(&AgentEvent::TextHeld { bytes: answer.text.len() });
             }
         }
+        self.conversation.keep_reminders(self.session.kept_reminders())?;
         let mut broken = None;
         match answer.cut.take() {
             Some(Cut::Ended(ended)) => return self.stop(answer.calls, ended).await,
