@@ -88,7 +88,9 @@ fn a_session_that_is_none_is_told_with_what_lists_them() {
 
 #[test]
 fn a_process_that_is_killed_in_the_middle_of_a_call_leaves_a_session_that_goes_on() {
-    let user = user(&bash("touch started; kill -9 $(cat ../pid); sleep 60"));
+    // Calls start while the answer still comes in: once that is on disk.
+    let stored = "until ls ../state/sessions/*/messages/0002-*; do sleep 0.1; done";
+    let user = user(&bash(&format!("touch started; {stored}; kill -9 $(cat ../pid); sleep 60")));
     // The shell becomes hookhost, and so its process is known to the tool.
     let mut shell = Command::new("sh");
     shell.args(["-c", "echo $$ > ../pid; exec \"$0\" \"$@\""]).arg(hookhost_tests::hookhost()).args(RUN);
