@@ -86,7 +86,7 @@ pub(super) fn write(message: &mut Value, thoughts: &Thoughts) {
             ThinkingKind::Reasoning => reasoning.push_str(text),
             // Anybody may have edited the file that it was read from.
             ThinkingKind::ReasoningDetails => {
-                details.extend(serde_json::from_str::<Vec<Value>>(text).unwrap_or_default())
+                details.extend(serde_json::from_str::<Vec<Value>>(text).unwrap_or_default());
             }
             ThinkingKind::Thinking | ThinkingKind::RedactedThinking => {}
         }

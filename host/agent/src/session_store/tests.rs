@@ -57,8 +57,8 @@ fn what_was_written_is_read_and_gone_on_with() {
     let names: Vec<_> = read.messages.iter().map(|stored| message_file::name(stored.number, &stored.message)).collect();
     assert_eq!(names, ["0001-user.md", "0002-assistant.md", "0003-tool_result.md", "0004-assistant.md"]);
 
-    let Resumed { mut writer, session, notices } = store.resume("s-1").unwrap();
-    assert_eq!((session.conversation, notices), (messages(), Vec::<String>::new()));
+    let Resumed { mut writer, session, reminders, notices } = store.resume("s-1").unwrap();
+    assert_eq!((session.conversation, reminders, notices), (messages(), Vec::new(), Vec::<String>::new()));
     writer.take_up(&Header { model: "n".into(), ..header("s-1") }).unwrap();
     writer.append(&Message::User { text: "more".into() }, None).unwrap();
     let read = store.read("s-1").unwrap();
@@ -225,7 +225,7 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
                   tool: bash\nerror: false\n---\na\n---\nb\n";
     put("messages/0003-tool_result.md", result);
     let store = SessionStore::new(folder.path());
-    let Resumed { mut writer, session: read, notices } = store.resume(&store.find("20260324").unwrap()).unwrap();
+    let Resumed { mut writer, session: read, notices, .. } = store.resume(&store.find("20260324").unwrap()).unwrap();
     assert_eq!(notices, Vec::<String>::new());
     let call = ToolUse { id: "toolu_456".into(), name: "bash".into(), arguments: json!({ "command": "ls" }) };
     assert_eq!(
