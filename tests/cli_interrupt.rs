@@ -90,16 +90,21 @@ fn a_second_ctrl_c_ends_the_process_at_once() {
     waiting_script(&user);
     // What keeps the run from ending in order: a plugin that takes an hour over the task's end.
     let entry = Entry::all_events("slow", json!({ "task-complete": { "misbehave": "sleep" } }));
-    user.configure(&entry.limits("deadline = \"1h\"\n").keys("events = [\"task-complete\"]").to_toml());
+    let entry = entry.limits("deadline = \"1h\"\n").keys("events = [\"task-complete\"]").to_toml();
+    // An MCP server that has started something, which does not end with its standard input.
+    let server = format!("sleep 3600 & echo $! > server.pid; exec {} good", env!("CARGO_BIN_EXE_mcp_server"));
+    user.configure(&format!("[mcp.test]\ncommand = \"sh\"\nargs = [\"-c\", {}]\n{entry}", Value::from(server)));
     let mut child = start(&user);
     let project = user.project();
     wait_for("the command's start", || project.join("started").exists());
+    assert!(runs(&project.join("server.pid")));
     send(&child, Signal::INT);
     // The children die at the first one.
     wait_for("the end of the children", || !runs(&project.join("child.pid")) && !runs(&project.join("shell.pid")));
     assert!(child.try_wait().unwrap().is_none(), "the run does not wait for the plugin");
     send(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    wait_for("the end of the server's children", || !runs(&project.join("server.pid")));
     // It has no end, and every message that is there is whole.
     let session = user.sessions().remove(0);
     assert_eq!(session["messages"].as_array().unwrap().last().unwrap()["role"], Value::from("tool"));

@@ -5,6 +5,7 @@
 
 use hookhost_tests::{Ended, Entry, User};
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -87,7 +88,9 @@ fn a_session_that_is_none_is_told_with_what_lists_them() {
 
 #[test]
 fn a_process_that_is_killed_in_the_middle_of_a_call_leaves_a_session_that_goes_on() {
-    let user = user(&bash("touch started; kill -9 $(cat ../pid); sleep 60"));
+    // Calls start while the answer still comes in: once that is on disk.
+    let stored = "until ls ../state/sessions/*/messages/0002-*; do sleep 0.1; done";
+    let user = user(&bash(&format!("touch started; {stored}; kill -9 $(cat ../pid); sleep 60")));
     // The shell becomes hookhost, and so its process is known to the tool.
     let mut shell = Command::new("sh");
     shell.args(["-c", "echo $$ > ../pid; exec \"$0\" \"$@\""]).arg(hookhost_tests::hookhost()).args(RUN);
@@ -260,4 +263,70 @@ fn nothing_that_a_cloned_repository_brings_is_run() {
     let ended = user.run(RUN);
     ended.expect(0, &["skills: evil\n", "is left out: there is another skill named evil"]);
     assert!(!user.project().join("ran").exists() && !ended.stderr.contains("not-ours"));
+}
+
+/// A small disk in place of a folder, until it is dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// None where this process may not mount anything, which is said.
+    fn at(folder: PathBuf) -> Option<Self> {
+        std::fs::create_dir_all(&folder).unwrap();
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&folder).output();
+        if mounted.as_ref().is_ok_and(|mounted| mounted.status.success()) {
+            return Some(Self(folder));
+        }
+        // Not by `eprintln!`, which tests hold back.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: a full disk needs a mount, which is refused: {mounted:?}");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_ends_a_run_with_one_sentence_and_the_session_goes_on_when_there_is_room() {
+    let user = User::new();
+    let Some(_disk) = SmallDisk::at(user.path("state/sessions")) else { return };
+    let fill = user.path("state/sessions/fill");
+    user.write("script.toml", bash(&format!("cat /dev/zero > {} || true", fill.display())) + &says("Never said."));
+    let ended = user.run(RUN);
+    ended.expect(1, &["cannot be written: No space left on device"]);
+    std::fs::remove_file(&fill).unwrap();
+    // What is there is whole: the answer, and no half of its result.
+    let session = user.sessions().remove(0);
+    let roles: Vec<_> = session["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant"]);
+    user.write("script.toml", says("On again."));
+    let resumed = user.run(["session", "resume", &last(&user), "--script", "script.toml"]);
+    resumed.expect(0, &[]);
+    assert!(resumed.stdout.ends_with("On again.\n"), "{resumed:?}");
+}
+
+#[test]
+fn a_full_disk_under_the_log_lets_no_further_call_run() {
+    let user = User::new();
+    let Some(_disk) = SmallDisk::at(user.path("state")) else { return };
+    let fill = user.path("state/fill");
+    // The sessions are on it, too: the call that fills it leaves no room for its own result.
+    let command = format!("cat /dev/zero > {} || true", fill.display());
+    let calls = [command.as_str(), "touch made"]
+        .map(|command| format!("{{ tool = \"bash\", arguments = {{ command = {} }} }}", Value::from(command)));
+    user.write("script.toml", format!("[[turn]]\ncall = [{}]\n{}", calls[0], says("Never said.")));
+    user.run(RUN).expect(1, &["No space left on device"]);
+    std::fs::remove_file(&fill).unwrap();
+    user.run(["audit", "verify"]).expect(0, &[]);
+    // Full from the beginning: nothing runs.
+    std::fs::write(&fill, "").unwrap();
+    let _ = Command::new("sh").arg("-c").arg(format!("cat /dev/zero > {}", fill.display())).output().unwrap();
+    user.write("script.toml", format!("[[turn]]\ncall = [{}]\n{}", calls[1], says("Never said.")));
+    let ended = user.run(RUN);
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert!(!user.project().join("made").exists(), "it ran without a record: {ended:?}");
+    std::fs::remove_file(&fill).unwrap();
+    user.run(["audit", "verify"]).expect(0, &[]);
 }

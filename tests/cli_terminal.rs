@@ -5,6 +5,7 @@
 use hookhost_tests::{Entry, User, plugin};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -328,4 +329,34 @@ fn without_a_prompt_a_person_is_told_how_to_give_one() {
     let (code, screen) = Session::start(user.command(["run"]).env("TERM", "dumb")).end();
     assert_eq!(code, Some(2));
     assert!(screen.contains("there is nothing to do: give a prompt"), "{screen}");
+}
+
+#[test]
+fn a_key_is_typed_at_a_terminal_that_does_not_show_it() {
+    let key = "sk-typed-8c1f";
+    let user = User::new();
+    let mut session = Session::start(user.command(["auth", "set", "openai"]).env("TERM", "dumb"));
+    session.sees("The key of openai (it is not shown): ");
+    // What was pressed by mistake is taken back, as anywhere else.
+    session.types(&format!("{key}x\u{7f}\n"));
+    session.sees("kept a key of openai for api.openai.com in ");
+    let keyboard = session.keyboard.try_clone().unwrap();
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(!screen.contains("sk-typed"), "{screen}");
+    let kept = std::fs::read_to_string(user.path("config/keys.toml")).unwrap();
+    assert!(kept.contains(&format!("\"{key}\"")), "{}", kept.replace(key, "[key]"));
+    let modes = tcgetattr(&keyboard).unwrap().local_modes;
+    assert!(modes.contains(LocalModes::ECHO | LocalModes::ISIG), "the terminal stays silent: {modes:?}");
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_a_key_keeps_nothing() {
+    let user = User::new();
+    let mut session = Session::start(user.command(["auth", "set", "openai"]).env("TERM", "dumb"));
+    session.sees("(it is not shown): ");
+    session.types("sk-half\u{3}\n");
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(2), "{screen}");
+    assert!(!screen.contains("sk-half") && !user.path("config/keys.toml").exists(), "{screen}");
 }

@@ -4,6 +4,7 @@ mod embedding;
 mod guide;
 mod readme;
 mod security;
+mod tour;
 mod using;
 #[path = "../wat_plugin/mod.rs"]
 mod wat_plugin;

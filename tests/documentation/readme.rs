@@ -1,7 +1,9 @@
 //! The README: its transcript is what the demo prints, its first plugin is made by doing what it says, word for word.
 
 use crate::guide::{Block, assert_shown, blocks, blocks_of, links, normalised, page, root, section};
-use hookhost_tests::User;
+use hookhost_tests::{Ended, User};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +14,57 @@ use std::process::Command;
 fn the_transcript_is_what_the_demo_prints() {
     let readme = page("README.md");
     let shown = blocks_of(section(&readme, "## Two commands"), "text").remove(0);
+    let (folder, printed) = demo();
+    let target = folder.path().canonicalize().expect("the temporary folder");
+    let begin = printed.find("==> a fresh project").expect("the first line that is no build line");
+    let printed = printed[begin..].replace(target.to_str().expect("UTF-8"), "target");
+    assert_shown(&shown.replace("/home/me/hookhost/target", "target"), &printed);
+}
 
+#[test]
+fn the_demo_replayed_comes_out_the_same_event_by_event() {
+    let (folder, _) = demo();
+    let demo = folder.path().canonicalize().expect("the temporary folder").join("demo");
+    let hookhost = |arguments: &[&str]| {
+        let mut command = Command::new(hookhost_tests::hookhost());
+        for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
+            command.env(variable, demo.join("user"));
+        }
+        let ended = Ended::of(command.args(arguments).current_dir(&demo));
+        let lines = ended.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        (ended, lines)
+    };
+    let log: (Ended, Vec<Value>) = hookhost(&["audit", "show", "--all", "--json"]);
+    let recorded = log.1.iter().filter(|record| record["kind"] == "event");
+    let outcomes: BTreeSet<_> = recorded.clone().filter_map(|record| record["outcome"].as_str()).collect();
+    assert!(outcomes.contains("rejected") && outcomes.contains("allowed"), "{outcomes:?}");
+    let events = recorded.clone().count();
+    let (ended, replayed) = hookhost(&["replay", "--json", "--config", "hookhost.toml"]);
+    ended.expect(0, &[]);
+    let [summary] = replayed.as_slice() else { panic!("something differs: {replayed:?}") };
+    assert_eq!(
+        (&summary["events"], &summary["same"], &summary["different"], &summary["not-replayable"]),
+        (&json!(events), &json!(events), &json!(0), &json!(0)),
+        "{summary}"
+    );
+
+    // Another rule is noticed, so what is the same was compared.
+    let config = fs::read_to_string(demo.join("hookhost.toml")).expect("the demo's configuration");
+    let stricter = config.replace("infra/**", "notes/**");
+    assert_ne!(config, stricter);
+    fs::write(demo.join("hookhost.toml"), stricter).expect("the configuration");
+    let (ended, replayed) = hookhost(&["replay", "--json", "--config", "hookhost.toml"]);
+    ended.expect(6, &[]);
+    let changed: Vec<_> = replayed
+        .iter()
+        .filter(|line| line["type"] == "difference" && line["recorded"]["outcome"] != line["again"]["outcome"])
+        .map(|line| (line["recorded"]["outcome"].clone(), line["again"]["outcome"].clone()))
+        .collect();
+    assert_eq!(changed, [(json!("rejected"), json!("allowed")), (json!("allowed"), json!("rejected"))]);
+}
+
+/// Runs the demo; the target folder that it worked in, and what it printed.
+fn demo() -> (tempfile::TempDir, String) {
     // The demo of the real `cargo xtask`, whose target folder holds already what it would build: cargo has nothing to do.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().canonicalize().expect("the temporary folder");
@@ -30,10 +82,7 @@ fn the_transcript_is_what_the_demo_prints() {
     let output = demo.output().expect("xtask can be started");
     let printed = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-
-    let begin = printed.find("==> a fresh project").expect("the first line that is no build line");
-    let printed = printed[begin..].replace(target.to_str().expect("UTF-8"), "target");
-    assert_shown(&shown.replace("/home/me/hookhost/target", "target"), &printed);
+    (folder, printed)
 }
 
 #[test]
@@ -97,7 +146,7 @@ fn the_first_plugin_is_made_by_following_the_readme_word_for_word() {
 
 #[test]
 fn every_link_of_the_readme_and_the_guides_leads_somewhere() {
-    for name in ["README.md", "docs/using.md", "docs/writing-plugins.md", "docs/embedding.md"] {
+    for name in ["README.md", "docs/using.md", "docs/writing-plugins.md", "docs/embedding.md", "docs/tour.md"] {
         let page = page(name);
         let links = links(&page);
         assert!(!links.is_empty(), "{name} has no links");

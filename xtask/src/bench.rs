@@ -23,7 +23,7 @@ const TOLERANCE: u64 = 10;
 /// Events that are counted, and those of the run that is taken off, which starts up all the same.
 const EVENTS: [u64; 2] = [600, 100];
 
-/// The table of budgets, what the kernel is asked in steady state, and the distributions. All is built with the release
+/// The table of budgets, that of the agent's loop, what the kernel is asked in steady state, and the distributions. All is built with the release
 /// profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let folder = plugins::build(workspace)?;
@@ -35,6 +35,8 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let mut table = workspace.cargo(&["bench", "--workspace", "--bench", "budgets", "--"]);
     with_plugins(&mut table, &folder).env("HOOKHOST_COMMAND", command).args(arguments);
     run("every budget, beside its reference from the same run", &mut table)?;
+    let mut agent = workspace.cargo(&["bench", "--workspace", "--bench", "agent", "--"]);
+    run("what the agent's loop adds, in the same way", with_plugins(&mut agent, &folder).args(arguments))?;
     system_calls(&steady(workspace, &["bench"])?, &folder)?;
     let mut distributions = workspace.cargo(&["bench", "--workspace", "--bench", "event"]);
     run("the distributions", with_plugins(&mut distributions, &folder))

@@ -22,6 +22,9 @@ pub enum Message {
         /// The tools it calls, in the order in which it named them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolUse>,
+        /// What it thought before; nothing of it is part of the answer.
+        #[serde(default, skip_serializing_if = "Thoughts::is_empty")]
+        thoughts: Thoughts,
     },
     /// The result of one tool call.
     Tool {
@@ -37,6 +40,12 @@ pub enum Message {
 }
 
 impl Message {
+    /// An answer without thoughts.
+    #[must_use]
+    pub fn assistant(text: impl Into<String>, tool_calls: Vec<ToolUse>) -> Self {
+        Self::Assistant { text: text.into(), tool_calls, thoughts: Thoughts::default() }
+    }
+
     /// "user", "assistant" or "tool".
     #[must_use]
     pub fn role(&self) -> &'static str {
@@ -47,14 +56,12 @@ impl Message {
         }
     }
 
-    /// Bytes of what it says and calls.
+    /// Bytes of what it says, calls and thought.
     pub(crate) fn size(&self) -> usize {
-        let calls = match self {
-            Self::Assistant { tool_calls, .. } => tool_calls.as_slice(),
-            Self::User { .. } | Self::Tool { .. } => &[],
-        };
-        let calls = calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
-        self.text().len() + calls.sum::<usize>()
+        let Self::Assistant { text, tool_calls, thoughts } = self else { return self.text().len() };
+        let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
+        let thinking = thoughts.thinking.iter().map(|thinking| thinking.text.len() + thinking.signature.len());
+        text.len() + calls.chain(thinking).sum::<usize>()
     }
 
     /// The message's text, without its tool calls.
@@ -89,6 +96,98 @@ impl ToolUse {
             _ => Value::String(arguments),
         };
         Self { id, name, arguments }
+    }
+}
+
+/// What a model thought before an answer, and which model it was: only that one can make anything of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Thoughts {
+    /// The provider's name as configured.
+    pub provider: String,
+    /// The model's name as it was asked for.
+    pub model: String,
+    /// The pieces, in the order in which they came.
+    pub thinking: Vec<Thinking>,
+}
+
+impl Thoughts {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.thinking.is_empty()
+    }
+}
+
+/// A piece of thinking as the provider gave it. It goes back to the same model unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Thinking {
+    /// Under which name it came, and goes back.
+    pub kind: ThinkingKind,
+    /// What it says; of [`ThinkingKind::ReasoningDetails`] a JSON array.
+    pub text: String,
+    /// The provider's signature of it; of [`ThinkingKind::RedactedThinking`] all that there is. Empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub signature: String,
+    /// How much of the answer's text came before it, in bytes.
+    #[serde(default)]
+    pub text_before: usize,
+    /// How many of the answer's tool calls came before it.
+    #[serde(default)]
+    pub calls_before: usize,
+}
+
+impl Thinking {
+    /// Before all else that the answer says.
+    #[must_use]
+    pub fn new(kind: ThinkingKind, text: impl Into<String>, signature: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), signature: signature.into(), text_before: 0, calls_before: 0 }
+    }
+}
+
+/// What the protocols call thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingKind {
+    /// A block `thinking` of Anthropic's protocol.
+    Thinking,
+    /// A block `redacted_thinking` of it: encrypted.
+    RedactedThinking,
+    /// The field `reasoning_content` of DeepSeek, z.ai, Fireworks and llama.cpp.
+    ReasoningContent,
+    /// The field `reasoning` of Groq, Ollama, vLLM and OpenRouter.
+    Reasoning,
+    /// The field `reasoning_details` of OpenRouter, which has the signatures of the models behind it.
+    ReasoningDetails,
+}
+
+impl ThinkingKind {
+    /// Whether its provider checks that all that was said before it is as it was then.
+    #[must_use]
+    pub fn is_signed(self) -> bool {
+        matches!(self, Self::Thinking | Self::RedactedThinking)
+    }
+
+    const ALL: [Self; 5] =
+        [Self::Thinking, Self::RedactedThinking, Self::ReasoningContent, Self::Reasoning, Self::ReasoningDetails];
+
+    /// The protocol's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Thinking => "thinking",
+            Self::RedactedThinking => "redacted_thinking",
+            Self::ReasoningContent => "reasoning_content",
+            Self::Reasoning => "reasoning",
+            Self::ReasoningDetails => "reasoning_details",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -168,7 +267,7 @@ mod tests {
             |id: &str| Message::Tool { call_id: id.into(), name: "bash".into(), text: String::new(), is_error: false };
         let mut messages = vec![
             Message::User { text: "go".into() },
-            Message::Assistant { text: String::new(), tool_calls: vec![call("a"), call("b"), call("c")] },
+            Message::assistant("", vec![call("a"), call("b"), call("c")]),
             result("b"),
         ];
         let ids = |messages: &[Message]| unanswered(messages).iter().map(|call| call.id.clone()).collect::<Vec<_>>();

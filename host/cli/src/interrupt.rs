@@ -49,6 +49,8 @@ pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Wat
         if let Some(host) = take(&host) {
             let _ = tokio::time::timeout(LAST_RECORDS, host.drain(Duration::ZERO)).await;
         }
+        // Nothing is dropped any more: MCP servers would go on, and what they have started.
+        hookhost_agent::tool::kill_started();
         std::process::exit(Exit::Interrupted as i32);
     });
     Ok(watch)

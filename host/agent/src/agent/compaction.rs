@@ -122,7 +122,13 @@ impl Run<'_> {
         };
         let used = used.unwrap_or_else(|| outgoing.estimate(&text, &[]));
         self.count(used);
-        let whole = Whole { text, tool_calls: Vec::new(), stop_reason: "end-turn".into(), usage: Some(used) };
+        let whole = Whole {
+            text,
+            tool_calls: Vec::new(),
+            thinking: Vec::new(),
+            stop_reason: "end-turn".into(),
+            usage: Some(used),
+        };
         let whole = match self.receive_whole(&outgoing, whole).await {
             Ok(whole) => whole,
             Err(ended) if ended.stop => return Err(ended),

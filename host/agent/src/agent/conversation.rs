@@ -2,7 +2,7 @@
 
 use crate::message::{Message, ToolUse, unanswered};
 use crate::session_store::{Ending, Generation, SessionStoreError, SessionWriter};
-use hookhost::capability;
+use hookhost::capability::{self, Reminder};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +13,8 @@ pub(super) struct Conversation {
     compacted: Option<Compacted>,
     writer: Option<SessionWriter>,
     path: Option<PathBuf>,
+    /// As they were written last.
+    reminders: Vec<(u32, Reminder)>,
 }
 
 /// What takes the place of the older part in requests.
@@ -21,6 +23,8 @@ struct Compacted {
     head: Vec<Message>,
     /// Where what follows it begins.
     from: usize,
+    /// Where what was said behind this begins.
+    until: usize,
 }
 
 /// The part that plugins may read.
@@ -31,12 +35,29 @@ impl Conversation {
     /// What has been said so far, and where what follows is written.
     pub(super) fn new(messages: Vec<Message>, writer: Option<SessionWriter>) -> Self {
         let path = writer.as_ref().map(|writer| writer.path().to_owned());
-        Self { messages: Arc::new(Messages(Mutex::new(messages))), compacted: None, writer, path }
+        Self {
+            messages: Arc::new(Messages(Mutex::new(messages))),
+            compacted: None,
+            writer,
+            path,
+            reminders: Vec::new(),
+        }
     }
 
     /// The session's folder, where there is one.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.path.clone()
+    }
+
+    /// Writes what plugins want the model to be reminded of, where that has changed.
+    pub(super) fn keep_reminders(&mut self, reminders: Vec<(u32, Reminder)>) -> Result<(), SessionStoreError> {
+        if reminders != self.reminders
+            && let Some(writer) = &mut self.writer
+        {
+            writer.remind(&reminders)?;
+            self.reminders = reminders;
+        }
+        Ok(())
     }
 
     /// Writes no more: the session could not be written.
@@ -57,7 +78,10 @@ impl Conversation {
     pub(super) fn messages(&self) -> Vec<Message> {
         let messages = self.messages.lock();
         match &self.compacted {
-            Some(Compacted { head, from }) => head.iter().chain(&messages[*from..]).cloned().collect(),
+            Some(Compacted { head, from, until }) => {
+                let kept = messages[*from..*until].iter().cloned().map(without_signed_thinking);
+                head.iter().cloned().chain(kept).chain(messages[*until..].iter().cloned()).collect()
+            }
             None => messages.clone(),
         }
     }
@@ -77,7 +101,7 @@ impl Conversation {
     pub(super) fn older(&self, cut: usize) -> Vec<Message> {
         let messages = self.messages.lock();
         let (head, from) = match &self.compacted {
-            Some(Compacted { head, from }) => (head.as_slice(), *from),
+            Some(Compacted { head, from, .. }) => (head.as_slice(), *from),
             None => (&[][..], 0),
         };
         head.iter().chain(&messages[from..cut]).cloned().collect()
@@ -91,8 +115,9 @@ impl Conversation {
         if !messages[cut..].iter().any(|message| is_prompt(&message)) {
             head.extend(messages[..cut].iter().rfind(is_prompt).cloned());
         }
+        let until = messages.len();
         drop(messages);
-        self.compacted = Some(Compacted { head, from: cut });
+        self.compacted = Some(Compacted { head, from: cut, until });
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), SessionStoreError> {
@@ -121,6 +146,15 @@ impl Conversation {
         }
         Ok(open)
     }
+}
+
+/// What was thought behind something else than what now stands before it is not understood any more. Where that is not
+/// checked, thinking stays with its calls, which some servers ask for.
+fn without_signed_thinking(mut message: Message) -> Message {
+    if let Message::Assistant { thoughts, .. } = &mut message {
+        thoughts.thinking.retain(|thinking| !thinking.kind.is_signed());
+    }
+    message
 }
 
 impl Messages {

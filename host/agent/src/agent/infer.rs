@@ -4,7 +4,7 @@
 use super::state::{Ended, Run, State, Step};
 use super::tool_calls::Calls;
 use super::{AgentEvent, Status};
-use crate::message::{Message, TokenUsage, ToolUse};
+use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use crate::provider::{DeltaStream, Provider, ProviderError, Request};
 use crate::session_store::Generation;
 use hookhost::contract::{Inference, Response, Turn, Usage};
@@ -26,6 +26,15 @@ pub(super) struct Outgoing {
 impl Outgoing {
     pub(super) fn model(&self) -> ModelRef {
         ModelRef { provider: self.provider.name().to_owned(), model: self.request.model.clone() }
+    }
+
+    /// What its model has thought.
+    pub(super) fn thoughts(&self, thinking: Vec<Thinking>) -> Thoughts {
+        if thinking.is_empty() {
+            return Thoughts::default();
+        }
+        let ModelRef { provider, model } = self.model();
+        Thoughts { provider, model, thinking }
     }
 
     /// Sends it, in the form that plugins have seen.
@@ -80,6 +89,7 @@ pub(super) enum Gated {
 /// An answer, whole or cut off.
 pub(super) struct Answer {
     pub(super) text: String,
+    pub(super) thoughts: Thoughts,
     /// As much of it as has been shown, as it was shown.
     pub(super) shown: String,
     pub(super) calls: Calls,
@@ -146,8 +156,8 @@ impl Run<'_> {
             Gated::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
                 let shown = if self.holds_text() { String::new() } else { self.show(&text).await };
-                let (calls, stop_reason) = (Calls::default(), "plugin".into());
-                State::Answered(Answer { text, shown, calls, stop_reason, used: None, cut: None })
+                let (thoughts, calls, stop_reason) = (Thoughts::default(), Calls::default(), "plugin".into());
+                State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used: None, cut: None })
             }
             Gated::Ended(ended) => State::Ended(ended),
         }
@@ -183,6 +193,7 @@ impl Run<'_> {
                 request.tools.retain(|tool| value.tools.contains(&tool.name));
                 request.model = value.model;
                 request.system_prompt = value.system_prompt;
+                request.forget_thoughts_of_others(provider.name());
                 Gated::Send(Outgoing { provider, request, body: None, failures: 0 })
             }
             GateOutcome::Responded { response, by, .. } => Gated::Responded { text: response, by },
@@ -245,12 +256,14 @@ impl Run<'_> {
             if let Some(turn) = &mut self.turn {
                 turn.tool_calls = answer.calls.uses.len();
             }
-            let (text, tool_calls) = (answer.text.clone(), answer.calls.uses.clone());
-            self.conversation.push_answer(Message::Assistant { text, tool_calls }, answer.generation())?;
+            let (text, thoughts) = (answer.text.clone(), answer.thoughts.clone());
+            let message = Message::Assistant { text, tool_calls: answer.calls.uses.clone(), thoughts };
+            self.conversation.push_answer(message, answer.generation())?;
             if self.holds_text() && !answer.text.is_empty() {
                 self.report(&AgentEvent::TextHeld { bytes: answer.text.len() });
             }
         }
+        self.conversation.keep_reminders(self.session.kept_reminders())?;
         let mut broken = None;
         match answer.cut.take() {
             Some(Cut::Ended(ended)) => return self.stop(answer.calls, ended).await,

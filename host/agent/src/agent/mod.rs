@@ -57,6 +57,10 @@ pub const MAX_TASKS: usize = 64;
 /// How often the model may repeat a refused call, all arguments the same, before the run ends.
 pub const MAX_REPEATED_REFUSALS: u32 = 5;
 
+/// How many answers in a row may have nothing but refused calls before the run ends: a model that varies its call a little
+/// each time repeats itself, too.
+pub const MAX_REFUSED_ANSWERS: u32 = 10;
+
 /// How an agent runs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -4,7 +4,7 @@ use super::AgentEvent;
 use super::infer::Answer;
 use super::lines::Lines;
 use super::state::{Ended, Run, State, Step};
-use crate::message::Message;
+use crate::message::{Message, Thoughts};
 use hookhost::event::EventKind;
 use hookhost::session::{Rejection, TransformOutcome};
 
@@ -56,7 +56,9 @@ impl Run<'_> {
                 (withheld(&rejection), rejection.refusal.stop.then_some(rejection))
             }
         };
-        let message = Message::Assistant { text: text.clone(), tool_calls: Vec::new() };
+        // Thinking may hold what a plugin has taken out of the text.
+        let thoughts = if text == answer.text { answer.thoughts.clone() } else { Thoughts::default() };
+        let message = Message::Assistant { text: text.clone(), tool_calls: Vec::new(), thoughts };
         self.conversation.push_answer(message, answer.generation())?;
         let as_streamed = text == answer.text && !self.holds_text();
         self.text = if as_streamed { answer.shown } else { self.show(&text).await };

@@ -6,6 +6,7 @@ use super::{Agent, AgentEvent};
 use crate::context::Context;
 use crate::message::{Message, TokenUsage, ToolUse};
 use crate::session_store::{Header, INTERRUPTED, Resumed, SessionStore, SessionStoreError, StoredSession};
+use hookhost::capability::Reminder;
 
 /// What a session was before this run; nothing for a new one.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(super) struct Past {
     pub(super) turns: u32,
     /// What they used.
     pub(super) usage: TokenUsage,
+    /// What plugins wanted the model to be reminded of.
+    pub(super) reminders: Vec<(u32, Reminder)>,
     /// What the user is to be told of it.
     notices: Vec<String>,
 }
@@ -34,7 +37,7 @@ pub(super) fn open(
         workspace: agent.workspace.root().to_owned(),
         parent: agent.config.parent.clone(),
     };
-    let Some(Resumed { mut writer, session, mut notices }) = resumed else {
+    let Some(Resumed { mut writer, session, reminders, mut notices }) = resumed else {
         let store = agent.config.sessions_dir.as_ref().map(SessionStore::new);
         let writer = store.map(|store| store.create(&header)).transpose()?;
         return Ok((Conversation::new(Vec::new(), writer), Past::default()));
@@ -50,7 +53,7 @@ pub(super) fn open(
     }
     writer.take_up(&header)?;
     let messages = conversation.len();
-    Ok((Conversation::new(conversation, Some(writer)), Past { messages, turns, usage, notices }))
+    Ok((Conversation::new(conversation, Some(writer)), Past { messages, turns, usage, reminders, notices }))
 }
 
 /// Whether the model was about to answer.

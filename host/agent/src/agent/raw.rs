@@ -4,7 +4,7 @@
 use super::AgentEvent;
 use super::infer::Outgoing;
 use super::state::{Ended, Run};
-use crate::message::{TokenUsage, ToolUse};
+use crate::message::{Thinking, TokenUsage, ToolUse};
 use hookhost::contract::{RawRequest, RawResponse};
 use hookhost::event::EventKind;
 use hookhost::session::{GateOutcome, ModelRef, TransformOutcome};
@@ -19,6 +19,8 @@ pub(super) struct Whole {
     pub(super) text: String,
     #[serde(default)]
     pub(super) tool_calls: Vec<ToolUse>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) thinking: Vec<Thinking>,
     pub(super) stop_reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) usage: Option<TokenUsage>,

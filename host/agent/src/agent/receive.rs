@@ -5,7 +5,7 @@ use super::lines::Lines;
 use super::raw::Whole;
 use super::state::{Ended, Run, State};
 use super::tool_calls::Calls;
-use crate::message::{StopReason, TokenUsage, ToolUse};
+use crate::message::{StopReason, Thinking, TokenUsage, ToolUse};
 use crate::provider::{Delta, DeltaStream, ProviderError};
 use futures_util::StreamExt as _;
 use hookhost::event::EventKind;
@@ -14,6 +14,7 @@ use std::sync::Arc;
 /// What has come of an answer so far.
 struct Incoming {
     text: String,
+    thinking: Vec<Thinking>,
     /// As much of it as has been shown, as it was shown.
     shown: String,
     lines: Lines,
@@ -43,6 +44,7 @@ impl Run<'_> {
         let whole = self.agent.host.subscribed(EventKind::ResponseReceive);
         let mut incoming = Incoming {
             text: String::new(),
+            thinking: Vec::new(),
             shown: String::new(),
             lines: Lines::default(),
             calls: Calls::default(),
@@ -105,6 +107,11 @@ impl Run<'_> {
                         self.dispatch(&mut incoming.calls, call, &incoming.offered);
                     }
                 }
+                Some(Ok(Delta::Thinking(thinking))) => incoming.thinking.push(Thinking {
+                    text_before: incoming.text.len(),
+                    calls_before: incoming.calls.uses.len() + incoming.held.len(),
+                    ..thinking
+                }),
                 Some(Ok(Delta::Usage(usage))) => incoming.used = Some(usage),
                 Some(Ok(Delta::Stop(reason))) => return End::Complete(reason),
                 Some(Err(error)) => return End::Failed(error),
@@ -125,9 +132,13 @@ impl Run<'_> {
         if whole {
             let text = std::mem::take(&mut incoming.text);
             let tool_calls = std::mem::take(&mut incoming.held);
-            match self.receive_whole(&outgoing, Whole { text, tool_calls, stop_reason, usage: Some(used) }).await {
+            let thinking = incoming.thinking.clone();
+            let whole = Whole { text, tool_calls, thinking, stop_reason, usage: Some(used) };
+            match self.receive_whole(&outgoing, whole).await {
                 Ok(passed) => {
                     incoming.text = passed.text;
+                    // Its provider would refuse thinking that is not its own: a plugin can only take pieces away.
+                    incoming.thinking.retain(|thinking| passed.thinking.contains(thinking));
                     stop_reason = passed.stop_reason;
                     for call in passed.tool_calls {
                         let call = distinct(call, &[], &incoming.held);
@@ -147,16 +158,19 @@ impl Run<'_> {
         for call in std::mem::take(&mut incoming.held) {
             self.dispatch(&mut incoming.calls, call, &incoming.offered);
         }
+        let thoughts = outgoing.thoughts(incoming.thinking);
         let Incoming { text, shown, calls, .. } = incoming;
-        State::Answered(Answer { text, shown, calls, stop_reason, used: Some((outgoing.model(), used)), cut: None })
+        let used = Some((outgoing.model(), used));
+        State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used, cut: None })
     }
 
     fn cut(&mut self, outgoing: &Outgoing, incoming: Incoming, cut: Cut) -> State {
-        let Incoming { text, shown, calls, used, .. } = incoming;
+        let Incoming { text, thinking, shown, calls, used, .. } = incoming;
         let used = used.unwrap_or_else(|| outgoing.estimate(&text, &calls.uses));
         self.count_turn(used);
-        let used = Some((outgoing.model(), used));
-        State::Answered(Answer { text, shown, calls, stop_reason: "broken-off".into(), used, cut: Some(cut) })
+        let (thoughts, used) = (outgoing.thoughts(thinking), Some((outgoing.model(), used)));
+        let stop_reason = "broken-off".into();
+        State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used, cut: Some(cut) })
     }
 }
 

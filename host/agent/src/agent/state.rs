@@ -129,6 +129,8 @@ pub(super) struct TaskSoFar {
     pub(super) turns_begun: u32,
     pub(super) usage: TokenUsage,
     pub(super) refusals: Refusals,
+    /// Answers in a row of which calls were refused and none was carried out.
+    pub(super) refused_answers: u32,
     /// Answers in a row that broke off while calls of theirs were under way.
     pub(super) broken: u32,
 }
@@ -163,9 +165,11 @@ impl<'a> Run<'a> {
         let session = Arc::new(host.open_session(spec)?);
         desk.open(Arc::clone(&session));
         let own = models.own();
-        let (conversation, past) = past::open(agent, session.id(), resumed)?;
+        let (mut conversation, past) = past::open(agent, session.id(), resumed)?;
         session.set_transcript(conversation.readable());
         session.set_turn(past.turns);
+        session.take_up_reminders(past.reminders.clone());
+        conversation.keep_reminders(session.kept_reminders())?;
         let cancel = cancel.child_token();
         let context = ToolContext {
             workspace: Arc::new(workspace.clone()),
@@ -307,6 +311,9 @@ impl<'a> Run<'a> {
             Some(ended) => (ended.status, ended.reason.clone()),
             None => (Status::Success, None),
         };
+        if let Err(error) = self.conversation.keep_reminders(self.session.kept_reminders()) {
+            self.standing.get_or_insert_with(|| Ended::error(error.to_string()));
+        }
         let ending = Ending { status: status.name().to_owned(), reason, turns: self.turns, usage: self.usage };
         if let Err(error) = self.conversation.end(&ending) {
             self.standing.get_or_insert_with(|| Ended::error(error.to_string()));

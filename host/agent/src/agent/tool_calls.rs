@@ -1,16 +1,16 @@
 //! The tool calls of one answer as the loop sees them: handed to the [`Dispatcher`] one by one, and their results given to
 //! the model in call order, each past `after-tool-call`, exactly one for each call, however the answer ends.
 
-use super::AgentEvent;
 use super::desk::{Became, Told};
 use super::dispatcher::Dispatcher;
 use super::state::{Ended, Run, State, Step};
+use super::{AgentEvent, MAX_REFUSED_ANSWERS, Status};
 use crate::message::{Message, ToolUse};
 use crate::session_store::SessionStoreError;
 use crate::tool::{ToolContext, ToolError};
 use hookhost::contract::{ResultSource, ToolCall, ToolOrigin, ToolResult};
 use hookhost::event::EventKind;
-use hookhost::session::TransformOutcome;
+use hookhost::session::{Rejection, TransformOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -87,9 +87,15 @@ impl Run<'_> {
         if let Some(dispatching) = &mut calls.dispatching {
             dispatching.feed = None;
         }
+        let (mut refused, mut carried_out) = (None, false);
         for place in 0..calls.uses.len() {
             if let Some(ended) = self.settled(&mut calls, place).await {
                 return self.stop(calls, ended).await;
+            }
+            match calls.became.get(place) {
+                Some(Became::Refused(rejection, _)) => refused = Some(rejection.clone()),
+                Some(Became::Finished(..) | Became::Responded(..)) => carried_out = true,
+                _ => {}
             }
             if let Some(ended) = self.answer(&mut calls, place).await? {
                 return self.stop(calls, ended).await;
@@ -98,7 +104,25 @@ impl Run<'_> {
                 return self.stop(calls, Ended::rejected(rejection)).await;
             }
         }
-        Ok(State::Assemble)
+        match self.enough(refused.filter(|_| !carried_out)) {
+            Some(ended) => self.stop(calls, ended).await,
+            None => Ok(State::Assemble),
+        }
+    }
+
+    /// Counts an answer whose calls were all refused, the last one so; how the task ends, where that was one too many.
+    fn enough(&mut self, refused: Option<Rejection>) -> Option<Ended> {
+        let Some(rejection) = refused else {
+            self.task.refused_answers = 0;
+            return None;
+        };
+        self.task.refused_answers = self.task.refused_answers.saturating_add(1);
+        (self.task.refused_answers >= MAX_REFUSED_ANSWERS).then(|| {
+            let reason = format!(
+                "the calls of {MAX_REFUSED_ANSWERS} answers in a row were all refused, the last one so: {rejection}"
+            );
+            Ended { status: Status::Rejected, reason: Some(reason), rejection: Some(rejection), stop: true }
+        })
     }
 
     /// Waits until a call has something like a result; how the task ends, if it does before.

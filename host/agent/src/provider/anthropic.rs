@@ -4,10 +4,14 @@
 //! conversation up to its end. Reminders come behind the last mark.
 //!
 //! Results of one answer's tool calls go back in one user message, as the API asks; reminders follow as text blocks.
+//!
+//! Thinking goes back as it came and where it came, which the API checks. Newer models check, too, that nothing before it
+//! has changed, which reminders, plugins and summaries do: they are asked to pass over such thinking, where they would refuse
+//! the request. <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 
 use super::http::{Decoder, Endpoint, said};
 use super::{Delta, DeltaStream, Provider, ProviderError, Request, Timeouts};
-use crate::message::{Message, StopReason, TokenUsage, ToolUse};
+use crate::message::{Message, StopReason, Thinking, ThinkingKind, TokenUsage, ToolUse};
 use async_trait::async_trait;
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -19,6 +23,8 @@ pub const BASE_URL: &str = "https://api.anthropic.com/v1";
 /// The environment variable that holds the key, unless `key-variable` or `base-url` say otherwise.
 pub const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 const VERSION: &str = "2023-06-01";
+/// Of the API's own server: what knows the field `block_binding`.
+const BINDING_CONTROLS: &str = "thinking-binding-controls-2026-08-01";
 
 /// A server that speaks the Anthropic Messages API.
 #[derive(Clone, Debug)]
@@ -54,11 +60,14 @@ impl Provider for Anthropic {
     }
 
     fn body(&self, request: &Request) -> Value {
-        body(request)
+        body(request, self.endpoint.host() == Some("api.anthropic.com"))
     }
 
     async fn send_body(&self, _: Request, body: Value) -> Result<DeltaStream, ProviderError> {
         let mut headers = vec![(HeaderName::from_static("anthropic-version"), VERSION)];
+        if body.pointer("/thinking/block_binding").is_some() {
+            headers.push((HeaderName::from_static("anthropic-beta"), BINDING_CONTROLS));
+        }
         if let Some(key) = self.endpoint.key() {
             headers.push((HeaderName::from_static("x-api-key"), key));
         }
@@ -66,7 +75,8 @@ impl Provider for Anthropic {
     }
 }
 
-fn body(request: &Request) -> Value {
+/// `own` is whether it goes to Anthropic's own server.
+fn body(request: &Request, own: bool) -> Value {
     let mut body = json!({
         "model": request.model,
         "max_tokens": request.max_output_tokens,
@@ -84,6 +94,12 @@ fn body(request: &Request) -> Value {
         if let Some(last) = body["tools"].as_array_mut().and_then(|tools| tools.last_mut()) {
             last["cache_control"] = cached();
         }
+    }
+    let has_thinking = |message: &Message| matches!(message, Message::Assistant { thoughts, .. } if thoughts.thinking.iter().any(|one| one.kind.is_signed()));
+    // A model that has thought without being told to does so in this mode.
+    if own && request.messages.iter().any(has_thinking) {
+        let binding = json!({ "prefix_mismatch_behavior": "drop_block" });
+        body["thinking"] = json!({ "type": "adaptive", "block_binding": binding });
     }
     body
 }
@@ -104,12 +120,8 @@ fn messages(request: &Request) -> Vec<Value> {
     for message in &request.messages {
         match message {
             Message::User { text } => push("user", text_block(text)),
-            Message::Assistant { text, tool_calls } => {
-                let calls = tool_calls.iter().map(|call| {
-                    let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
-                    json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
-                });
-                push("assistant", text_block(text).into_iter().chain(calls).collect());
+            Message::Assistant { text, tool_calls, thoughts } => {
+                push("assistant", answer(text, tool_calls, &thoughts.thinking));
             }
             Message::Tool { call_id, text, is_error, .. } => push(
                 "user",
@@ -131,6 +143,42 @@ fn messages(request: &Request) -> Vec<Value> {
 
 fn text_block(text: &str) -> Vec<Value> {
     if text.trim().is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] }
+}
+
+/// The blocks of an answer, its thinking where it was.
+fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
+    // It cannot be thinking alone.
+    if text.trim().is_empty() && calls.is_empty() {
+        return Vec::new();
+    }
+    let call = |call: &ToolUse| {
+        let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
+        json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
+    };
+    let (mut text, mut calls, mut said, mut called) = (text, calls, 0, 0);
+    let mut blocks = Vec::new();
+    for piece in thinking {
+        // Anybody may have edited the file that it was read from.
+        let (before, rest) = text.split_at(text.floor_char_boundary(piece.text_before.saturating_sub(said)));
+        let (calls_before, calls_rest) = calls.split_at(piece.calls_before.saturating_sub(called).min(calls.len()));
+        (said, called) = (said + before.len(), called + calls_before.len());
+        (text, calls) = (rest, calls_rest);
+        blocks.extend(text_block(before));
+        blocks.extend(calls_before.iter().map(call));
+        blocks.extend(thinking_block(piece));
+    }
+    blocks.extend(text_block(text));
+    blocks.extend(calls.iter().map(call));
+    blocks
+}
+
+/// None for what has come in another protocol.
+fn thinking_block(Thinking { kind, text, signature, .. }: &Thinking) -> Option<Value> {
+    match kind {
+        ThinkingKind::Thinking => Some(json!({ "type": "thinking", "thinking": text, "signature": signature })),
+        ThinkingKind::RedactedThinking => Some(json!({ "type": "redacted_thinking", "data": signature })),
+        ThinkingKind::ReasoningContent | ThinkingKind::Reasoning | ThinkingKind::ReasoningDetails => None,
+    }
 }
 
 #[derive(Deserialize)]
@@ -183,6 +231,15 @@ enum Block {
         #[serde(default)]
         input: Value,
     },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    RedactedThinking {
+        data: String,
+    },
     #[serde(other)]
     Unknown,
 }
@@ -195,6 +252,12 @@ enum BlockDelta {
     },
     InputJsonDelta {
         partial_json: String,
+    },
+    ThinkingDelta {
+        thinking: String,
+    },
+    SignatureDelta {
+        signature: String,
     },
     #[serde(other)]
     Unknown,
@@ -240,6 +303,21 @@ impl Usage {
     }
 }
 
+/// A block that has begun and not ended.
+enum Open {
+    Call(OpenCall),
+    Thinking(Thinking),
+}
+
+impl Open {
+    fn finish(self) -> Delta {
+        match self {
+            Self::Call(call) => call.finish(),
+            Self::Thinking(thinking) => Delta::Thinking(thinking),
+        }
+    }
+}
+
 struct OpenCall {
     id: String,
     name: String,
@@ -258,7 +336,7 @@ impl OpenCall {
 struct Events {
     endpoint: Endpoint,
     usage: Usage,
-    open: BTreeMap<u64, OpenCall>,
+    open: BTreeMap<u64, Open>,
     stop: Option<StopReason>,
 }
 
@@ -294,8 +372,15 @@ impl Decoder for Events {
                 vec![Delta::Usage(self.usage.total())]
             }
             Event::ContentBlockStart { index, content_block: Block::ToolUse { id, name, input } } => {
-                self.open.insert(index, OpenCall { id, name, input, json: String::new() });
+                self.open.insert(index, Open::Call(OpenCall { id, name, input, json: String::new() }));
                 Vec::new()
+            }
+            Event::ContentBlockStart { index, content_block: Block::Thinking { thinking: text, signature } } => {
+                self.open.insert(index, Open::Thinking(Thinking::new(ThinkingKind::Thinking, text, signature)));
+                Vec::new()
+            }
+            Event::ContentBlockStart { content_block: Block::RedactedThinking { data: signature }, .. } => {
+                vec![Delta::Thinking(Thinking::new(ThinkingKind::RedactedThinking, "", signature))]
             }
             Event::ContentBlockStart { content_block: Block::Text { text }, .. }
             | Event::ContentBlockDelta { delta: BlockDelta::TextDelta { text }, .. } => {
@@ -305,13 +390,22 @@ impl Decoder for Events {
                     vec![Delta::Text(text)]
                 }
             }
-            Event::ContentBlockDelta { index, delta: BlockDelta::InputJsonDelta { partial_json } } => {
-                if let Some(call) = self.open.get_mut(&index) {
-                    call.json.push_str(&partial_json);
+            Event::ContentBlockDelta { index, delta } => {
+                match (self.open.get_mut(&index), delta) {
+                    (Some(Open::Call(call)), BlockDelta::InputJsonDelta { partial_json }) => {
+                        call.json.push_str(&partial_json);
+                    }
+                    (Some(Open::Thinking(open)), BlockDelta::ThinkingDelta { thinking }) => {
+                        open.text.push_str(&thinking);
+                    }
+                    (Some(Open::Thinking(open)), BlockDelta::SignatureDelta { signature }) => {
+                        open.signature.push_str(&signature);
+                    }
+                    _ => {}
                 }
                 Vec::new()
             }
-            Event::ContentBlockStop { index } => self.open.remove(&index).map(OpenCall::finish).into_iter().collect(),
+            Event::ContentBlockStop { index } => self.open.remove(&index).map(Open::finish).into_iter().collect(),
             Event::MessageDelta { delta, usage } => {
                 self.usage.update(&usage);
                 self.stop = delta.stop_reason.map(stop_reason).or(self.stop.take());
@@ -319,12 +413,13 @@ impl Decoder for Events {
             }
             Event::MessageStop => {
                 // A call whose block was never closed was cut by the limit on output tokens: it is kept as it is, so
-                // that the model learns what became of it.
-                let cut = std::mem::take(&mut self.open).into_values().map(OpenCall::finish);
+                // that the model learns what became of it. Thinking that was cut has no signature, and no use.
+                let open = std::mem::take(&mut self.open).into_values();
+                let cut = open.filter(|open| matches!(open, Open::Call(_))).map(Open::finish);
                 cut.chain([Delta::Stop(self.stop.take().unwrap_or(StopReason::EndTurn))]).collect()
             }
             Event::Error { error } => return Err(self.failure(&error, data)),
-            Event::ContentBlockStart { .. } | Event::ContentBlockDelta { .. } | Event::Unknown => Vec::new(),
+            Event::ContentBlockStart { .. } | Event::Unknown => Vec::new(),
         })
     }
 
@@ -366,7 +461,7 @@ mod tests {
     #[test]
     fn results_and_reminders_share_one_user_message_behind_the_calls() {
         let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
-        let assistant = Message::Assistant { text: String::new(), tool_calls: vec![call("a"), call("b")] };
+        let assistant = Message::assistant("", vec![call("a"), call("b")]);
         let sent = messages(&request(vec![Message::User { text: "go".into() }, assistant, result("a"), result("b")]));
         assert_eq!(
             sent,
@@ -386,9 +481,45 @@ mod tests {
         );
     }
 
+    fn thoughtful(text: &str, tool_calls: Vec<ToolUse>, thinking: Vec<Thinking>) -> Message {
+        let thoughts = crate::message::Thoughts { provider: "anthropic".into(), model: "m".into(), thinking };
+        Message::Assistant { text: text.into(), tool_calls, thoughts }
+    }
+
+    #[test]
+    fn anthropics_own_server_is_asked_to_pass_over_thinking_behind_something_else() {
+        let thinking = || vec![Thinking::new(ThinkingKind::Thinking, "", "c2ln")];
+        let asked = |own: bool, thinking: Vec<Thinking>| {
+            let answer = thoughtful("I look.", Vec::new(), thinking);
+            body(&request(vec![Message::User { text: "go".into() }, answer]), own).get("thinking").cloned()
+        };
+        let expected = json!({ "type": "adaptive", "block_binding": { "prefix_mismatch_behavior": "drop_block" } });
+        assert_eq!(asked(true, thinking()), Some(expected));
+        // Models that do not think are told nothing, and others' servers know no such field.
+        assert_eq!((asked(true, Vec::new()), asked(false, thinking())), (None, None));
+    }
+
+    #[test]
+    fn places_that_are_none_of_the_answers_do_no_harm() {
+        let call = ToolUse { id: "a".into(), name: "bash".into(), arguments: json!({}) };
+        let at = |text_before, calls_before| Thinking {
+            text_before,
+            calls_before,
+            ..Thinking::new(ThinkingKind::Thinking, "", "c2ln")
+        };
+        // In the middle of a character, behind the end, and before what came before.
+        let answer = thoughtful("Häuser", vec![call], vec![at(2, 0), at(99, 7), at(0, 0)]);
+        let sent = messages(&request(vec![answer]));
+        let kinds: Vec<_> = sent[0]["content"].as_array().unwrap().iter().map(|block| block["type"].clone()).collect();
+        assert_eq!(kinds, ["text", "thinking", "text", "tool_use", "thinking", "thinking"]);
+        assert_eq!((&sent[0]["content"][0]["text"], &sent[0]["content"][2]["text"]), (&json!("H"), &json!("äuser")));
+        let alone = thoughtful("", Vec::new(), vec![at(0, 0)]);
+        assert_eq!(messages(&request(vec![Message::User { text: "go".into() }, alone])).len(), 1);
+    }
+
     #[test]
     fn an_answer_without_text_and_calls_is_left_out() {
-        let silent = Message::Assistant { text: " ".into(), tool_calls: Vec::new() };
+        let silent = Message::assistant(" ", Vec::new());
         let sent = messages(&request(vec![Message::User { text: "go".into() }, silent]));
         assert_eq!(sent.len(), 1);
     }

@@ -8,6 +8,7 @@ mod http;
 mod keys;
 pub mod openai;
 pub(crate) mod ready;
+mod reasoning;
 mod retry;
 pub mod scripted;
 pub(crate) mod shipped;
@@ -18,7 +19,7 @@ pub use http::{Endpoint, Timeouts};
 pub use keys::{Keys, KeysError};
 pub use retry::RetryPolicy;
 
-use crate::message::{Message, StopReason, TokenUsage, ToolUse};
+use crate::message::{Message, StopReason, Thinking, Thoughts, TokenUsage, ToolUse};
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,9 @@ pub enum Delta {
     Text(String),
     /// A tool call, complete: it comes as soon as nothing can be added to it, which may be long before the answer ends.
     ToolCall(ToolUse),
+    /// Something that the model thought, complete. It is kept for the model and shown to nobody. What came before it is
+    /// what this stream has said before it.
+    Thinking(Thinking),
     /// What the call has used so far; a later one replaces it.
     Usage(TokenUsage),
     /// The answer is complete.
@@ -99,6 +103,17 @@ pub struct Request {
 }
 
 impl Request {
+    /// Leaves out what other models than this one of `provider` have thought.
+    pub(crate) fn forget_thoughts_of_others(&mut self, provider: &str) {
+        for message in &mut self.messages {
+            if let Message::Assistant { thoughts, .. } = message
+                && (thoughts.provider != provider || thoughts.model != self.model)
+            {
+                *thoughts = Thoughts::default();
+            }
+        }
+    }
+
     /// A rough size in tokens: a quarter of the bytes.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {

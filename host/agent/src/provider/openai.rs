@@ -2,8 +2,15 @@
 //! them: <https://platform.openai.com/docs/api-reference/chat-streaming>.
 //!
 //! Where servers differ (no `index`, no call id, no `[DONE]`, usage in the last chunk or behind it), all are read.
+//!
+//! OpenAI itself shows no thinking here. Others have fields for it: `reasoning_content`
+//! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://docs.z.ai/guides/capabilities/thinking-mode>), `reasoning`
+//! (<https://console.groq.com/docs/reasoning>) and `reasoning_details`
+//! (<https://openrouter.ai/docs/guides/best-practices/reasoning-tokens>). Servers refuse names that are not theirs, so
+//! thinking goes back under the one under which it came.
 
 use super::http::{Decoder, Endpoint, said};
+use super::reasoning::{self, Reasoning};
 use super::{Delta, DeltaStream, Provider, ProviderError, Request, Timeouts};
 use crate::message::{Message, StopReason, TokenUsage, ToolUse};
 use async_trait::async_trait;
@@ -50,9 +57,8 @@ impl Provider for OpenAi {
     }
 
     fn body(&self, request: &Request) -> Value {
-        // OpenAI's newer models refuse the older name, and other servers often know no newer one.
-        let official = self.endpoint.host() == Some("api.openai.com");
-        body(request, if official { "max_completion_tokens" } else { "max_tokens" })
+        let host = self.endpoint.host();
+        body(request, host == Some("api.openai.com"), host == Some("api.deepseek.com"))
     }
 
     async fn send_body(&self, request: Request, body: Value) -> Result<DeltaStream, ProviderError> {
@@ -63,13 +69,16 @@ impl Provider for OpenAi {
     }
 }
 
-fn body(request: &Request, limit: &str) -> Value {
+/// `openai` and `deepseek` are whether it goes to their own servers.
+fn body(request: &Request, openai: bool, deepseek: bool) -> Value {
     let mut body = json!({
         "model": request.model,
         "stream": true,
         "stream_options": { "include_usage": true },
-        "messages": messages(request),
+        "messages": messages(request, deepseek),
     });
+    // OpenAI's newer models refuse the older name, and other servers often know no newer one.
+    let limit = if openai { "max_completion_tokens" } else { "max_tokens" };
     body[limit] = json!(request.max_output_tokens);
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
@@ -82,15 +91,17 @@ fn body(request: &Request, limit: &str) -> Value {
     body
 }
 
-fn messages(request: &Request) -> Vec<Value> {
+fn messages(request: &Request, deepseek: bool) -> Vec<Value> {
     let system =
         (!request.system_prompt.is_empty()).then(|| json!({ "role": "system", "content": request.system_prompt }));
     let conversation = request.messages.iter().map(|message| match message {
         Message::User { text } => json!({ "role": "user", "content": text }),
-        Message::Assistant { text, tool_calls } if tool_calls.is_empty() => {
-            json!({ "role": "assistant", "content": text })
+        Message::Assistant { text, tool_calls, thoughts } if tool_calls.is_empty() => {
+            let mut message = json!({ "role": "assistant", "content": text });
+            reasoning::write(&mut message, thoughts);
+            message
         }
-        Message::Assistant { text, tool_calls } => {
+        Message::Assistant { text, tool_calls, thoughts } => {
             let calls = tool_calls.iter().map(|call| {
                 // Servers that render the arguments into a prompt refuse what is no JSON object.
                 let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".into() };
@@ -98,7 +109,13 @@ fn messages(request: &Request) -> Vec<Value> {
                 json!({ "id": call.id, "type": "function", "function": function })
             });
             let text = if text.is_empty() { Value::Null } else { json!(text) };
-            json!({ "role": "assistant", "content": text, "tool_calls": calls.collect::<Vec<_>>() })
+            let mut message = json!({ "role": "assistant", "content": text, "tool_calls": calls.collect::<Vec<_>>() });
+            reasoning::write(&mut message, thoughts);
+            // It refuses calls without this field, also those before which nothing was thought.
+            if deepseek && message.get(reasoning::CONTENT).is_none() {
+                message[reasoning::CONTENT] = json!("");
+            }
+            message
         }
         Message::Tool { call_id, text, .. } => json!({ "role": "tool", "tool_call_id": call_id, "content": text }),
     });
@@ -124,6 +141,8 @@ struct Piece {
     content: Option<String>,
     refusal: Option<String>,
     tool_calls: Option<Vec<CallPiece>>,
+    #[serde(flatten)]
+    reasoning: reasoning::Piece,
 }
 
 #[derive(Deserialize)]
@@ -190,12 +209,13 @@ struct Chunks {
     /// Makes ids unique in the conversation where the server sends none.
     salt: usize,
     calls: Vec<OpenCall>,
+    reasoning: Reasoning,
     finish: Option<StopReason>,
 }
 
 impl Chunks {
     fn new(endpoint: Endpoint, salt: usize) -> Self {
-        Self { endpoint, salt, calls: Vec::new(), finish: None }
+        Self { endpoint, salt, calls: Vec::new(), reasoning: Reasoning::default(), finish: None }
     }
 
     /// A piece continues the last call of its index, unless it brings another id.
@@ -230,11 +250,14 @@ impl Chunks {
     fn complete(&mut self) -> Vec<Delta> {
         let Some((_, earlier)) = self.calls.split_last_mut() else { return Vec::new() };
         let mut complete = Vec::new();
+        let reasoning = &mut self.reasoning;
         for call in earlier.iter_mut().skip_while(|call| call.is_out) {
             if !call.is_whole() {
                 break;
             }
             call.is_out = true;
+            // What was thought before a call is there with it, also where the answer then breaks off.
+            complete.extend(reasoning.take());
             let whole = OpenCall { id: call.id.clone(), name: call.name.clone(), ..OpenCall::default() };
             complete.push(OpenCall { arguments: std::mem::take(&mut call.arguments), ..whole }.finish());
         }
@@ -249,7 +272,7 @@ impl Chunks {
     fn stop(&mut self, reason: StopReason) -> Vec<Delta> {
         let calls = std::mem::take(&mut self.calls).into_iter();
         let calls = calls.filter(|call| !call.is_out).map(OpenCall::finish);
-        calls.chain([Delta::Stop(reason)]).collect()
+        self.reasoning.take().into_iter().chain(calls).chain([Delta::Stop(reason)]).collect()
     }
 
     fn failure(&self, body: &Value) -> ProviderError {
@@ -278,6 +301,7 @@ impl Decoder for Chunks {
         // Only one choice is ever asked for.
         if let Some(choice) = chunk.choices.into_iter().flatten().next() {
             let piece = choice.delta.unwrap_or_default();
+            self.reasoning.push(piece.reasoning);
             let texts = [piece.content, piece.refusal].into_iter().flatten();
             deltas.extend(texts.filter(|text| !text.is_empty()).map(Delta::Text));
             for call in piece.tool_calls.into_iter().flatten() {
@@ -312,6 +336,7 @@ fn stop_reason(word: String) -> StopReason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Thinking, ThinkingKind};
 
     fn chunks() -> Chunks {
         let endpoint = Endpoint::new("local", "http://localhost:1/v1", None, Timeouts::default()).unwrap();
@@ -326,6 +351,33 @@ mod tests {
     fn ids(deltas: &[Delta]) -> Vec<&str> {
         let calls = deltas.iter().filter_map(|delta| if let Delta::ToolCall(call) = delta { Some(call) } else { None });
         calls.map(|call| call.id.as_str()).collect()
+    }
+
+    #[test]
+    fn deepseek_gets_the_field_that_it_asks_for_with_each_answer_that_calls() {
+        let call = || ToolUse { id: "a".into(), name: "bash".into(), arguments: json!({}) };
+        let thought = crate::message::Thoughts {
+            thinking: vec![Thinking::new(ThinkingKind::ReasoningContent, "I wonder.", "")],
+            ..crate::message::Thoughts::default()
+        };
+        let request = Request {
+            model: "m".into(),
+            system_prompt: String::new(),
+            messages: vec![
+                Message::assistant("", vec![call()]),
+                Message::Assistant { text: String::new(), tool_calls: vec![call()], thoughts: thought },
+                Message::assistant("Done.", Vec::new()),
+            ],
+            reminders: Vec::new(),
+            tools: Vec::new(),
+            max_output_tokens: 10,
+        };
+        let reasoning = |deepseek: bool| -> Vec<Option<Value>> {
+            let messages = messages(&request, deepseek);
+            messages.iter().map(|message| message.get("reasoning_content").cloned()).collect()
+        };
+        assert_eq!(reasoning(true), [Some(json!("")), Some(json!("I wonder.")), None]);
+        assert_eq!(reasoning(false), [None, Some(json!("I wonder.")), None]);
     }
 
     #[test]

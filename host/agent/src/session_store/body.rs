@@ -5,7 +5,7 @@
 //! of thinking as its end, is indented by a space more than it was. That is undone when it is read.
 
 use super::fields::{unword, word};
-use crate::message::ToolUse;
+use crate::message::{Thinking, ThinkingKind, ToolUse};
 use serde_json::Value;
 
 const FENCE: &str = "```";
@@ -20,13 +20,6 @@ pub(super) struct Body {
     pub(super) tool_calls: Vec<ToolUse>,
 }
 
-/// What the model thought before it answered, with the provider's signature of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Thinking {
-    pub(super) signature: String,
-    pub(super) text: String,
-}
-
 /// What is wrong with a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BodyError {
@@ -37,9 +30,9 @@ pub(super) struct BodyError {
 
 impl Body {
     pub(super) fn write(&self) -> String {
-        let thinking = self.thinking.iter().map(|Thinking { signature, text }| {
-            let signature = word("signature", signature);
-            format!("{THINKING} {signature}\n{}\n{FENCE}", indented(text, |line| begins_block(line) || line == FENCE))
+        let thinking = self.thinking.iter().map(|thinking| {
+            let text = indented(&thinking.text, |line| begins_block(line) || line == FENCE);
+            format!("{THINKING} {}\n{text}\n{FENCE}", kind_and_signature(thinking))
         });
         let text = (!self.text.is_empty()).then(|| indented(&self.text, begins_block));
         let calls = self.tool_calls.iter().map(|ToolUse { id, name, arguments }| {
@@ -75,9 +68,9 @@ impl Body {
                 }
             }
             match opening {
-                Opening::Thinking { signature } => {
+                Opening::Thinking { kind, signature } => {
                     let text = unindented(&inside, false, |line| begins_block(line) || line == FENCE);
-                    read.thinking.push(Thinking { signature, text: text.unwrap_or_default() });
+                    read.thinking.push(Thinking::new(kind, text.unwrap_or_default(), signature));
                 }
                 Opening::ToolCall { id, name } => {
                     let arguments = arguments(&inside.join("\n"))
@@ -94,20 +87,39 @@ impl Body {
 
 /// The first line of a block.
 enum Opening {
-    Thinking { signature: String },
+    Thinking { kind: ThinkingKind, signature: String },
     ToolCall { id: String, name: String },
 }
 
 impl Opening {
     fn of(line: &str) -> Option<Self> {
         if let Some(rest) = line.strip_prefix(THINKING) {
-            let signature = unword("signature", rest.strip_prefix(' ')?)?;
-            return Some(Self::Thinking { signature });
+            return Self::thinking(rest.strip_prefix(' ')?);
         }
         let mut words = line.strip_prefix(TOOL_CALL)?.strip_prefix(' ')?.split(' ');
         let id = unword("id", words.next()?)?;
         let name = unword("name", words.next()?)?;
         Some(Self::ToolCall { id, name })
+    }
+
+    fn thinking(words: &str) -> Option<Self> {
+        let Some(words) = words.strip_prefix("kind=") else {
+            return Some(Self::Thinking { kind: ThinkingKind::Thinking, signature: unword("signature", words)? });
+        };
+        let (kind, signature) = match words.split_once(' ') {
+            Some((kind, rest)) => (kind, unword("signature", rest)?),
+            None => (words, String::new()),
+        };
+        Some(Self::Thinking { kind: ThinkingKind::from_name(kind)?, signature })
+    }
+}
+
+/// The words of a block of thinking. One without `kind=` is what the field knows; of others its program makes no thinking.
+fn kind_and_signature(Thinking { kind, signature, .. }: &Thinking) -> String {
+    match kind {
+        ThinkingKind::Thinking => word("signature", signature),
+        kind if signature.is_empty() => format!("kind={}", kind.name()),
+        kind => format!("kind={} {}", kind.name(), word("signature", signature)),
     }
 }
 
@@ -193,7 +205,15 @@ mod tests {
     }
 
     fn body() -> impl Strategy<Value = Body> {
-        let thought = (any::<String>(), text()).prop_map(|(signature, text)| Thinking { signature, text });
+        let kind = prop_oneof![
+            Just(ThinkingKind::Thinking),
+            Just(ThinkingKind::RedactedThinking),
+            Just(ThinkingKind::ReasoningContent),
+            Just(ThinkingKind::Reasoning),
+            Just(ThinkingKind::ReasoningDetails),
+        ];
+        let thought =
+            (kind, any::<String>(), text()).prop_map(|(kind, signature, text)| Thinking::new(kind, text, signature));
         let parts = (proptest::collection::vec(thought, 0..3), text(), proptest::collection::vec(call(), 0..4));
         parts.prop_map(|(thinking, text, tool_calls)| Body { thinking, text, tool_calls })
     }
@@ -210,6 +230,27 @@ mod tests {
                 prop_assert_eq!(Body::read(&body.write()), Ok(body));
             }
         }
+    }
+
+    #[test]
+    fn thinking_is_written_as_the_field_has_it_and_other_kinds_are_named() {
+        let thinking = |kind, signature| Thinking::new(kind, "I think.", signature);
+        let body = Body {
+            thinking: vec![
+                thinking(ThinkingKind::Thinking, "c2ln"),
+                Thinking { text: String::new(), ..thinking(ThinkingKind::RedactedThinking, "ZGF0") },
+                thinking(ThinkingKind::ReasoningContent, ""),
+            ],
+            text: "Done.".into(),
+            tool_calls: Vec::new(),
+        };
+        assert_eq!(
+            body.write(),
+            "```thinking signature=c2ln\nI think.\n```\n\n\
+             ```thinking kind=redacted_thinking signature=ZGF0\n\n```\n\n\
+             ```thinking kind=reasoning_content\nI think.\n```\n\nDone."
+        );
+        assert_eq!(Body::read(&body.write()), Ok(body));
     }
 
     #[test]

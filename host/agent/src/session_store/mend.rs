@@ -53,7 +53,7 @@ mod tests {
 
     fn calls<const N: usize>(ids: [&str; N]) -> Message {
         let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
-        Message::Assistant { text: String::new(), tool_calls: ids.map(call).to_vec() }
+        Message::assistant("", ids.map(call).to_vec())
     }
 
     fn result(id: &str) -> Message {

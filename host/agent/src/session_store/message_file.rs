@@ -3,9 +3,11 @@
 use super::body::Body;
 use super::fields::Fields;
 use super::{Generation, timestamp};
-use crate::message::{Message, TokenUsage};
+use crate::message::{Message, Thinking, Thoughts, TokenUsage};
 
 const DELIMITER: &str = "---\n";
+/// Where thinking stood in its answer, if it was not before all else: for each piece `text/calls`.
+const PLACES: &str = "thinking_behind";
 
 /// A message as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,8 +61,12 @@ impl StoredMessage {
         }
         let body = match &self.message {
             Message::User { text } => text.clone(),
-            Message::Assistant { text, tool_calls } => {
-                Body { thinking: Vec::new(), text: text.clone(), tool_calls: tool_calls.clone() }.write()
+            Message::Assistant { text, tool_calls, thoughts } => {
+                let thinking = thoughts.thinking.clone();
+                if let Some(places) = places(&thinking) {
+                    fields.set(PLACES, &places);
+                }
+                Body { thinking, text: text.clone(), tool_calls: tool_calls.clone() }.write()
             }
             Message::Tool { call_id, name, text, is_error } => {
                 fields.set("call_id", call_id);
@@ -84,29 +90,6 @@ impl StoredMessage {
         };
         let fields = Fields::parse(front, ':');
         let body = body.strip_suffix('\n').unwrap_or(body);
-        let message = match fields.get("role") {
-            Some("user") => Message::User { text: body.to_owned() },
-            Some("tool_result") => Message::Tool {
-                call_id: fields.word("call_id").ok_or("its front matter names no `call_id`")?,
-                name: fields.word("tool").unwrap_or_default(),
-                text: body.to_owned(),
-                is_error: fields.get("error") == Some("true"),
-            },
-            Some("assistant") => {
-                let Body { text, tool_calls, .. } = Body::read(body).map_err(|error| {
-                    let line = front.split('\n').count() + 2 + error.line;
-                    format!("line {line}: {}", error.reason)
-                })?;
-                Message::Assistant { text, tool_calls }
-            }
-            Some(role) => {
-                return Err(format!(
-                    "its role is `{}`: there are user, assistant and tool_result",
-                    role.escape_debug()
-                ));
-            }
-            None => return Err("its front matter names no `role`".into()),
-        };
         let generation = fields.word("provider").map(|provider| Generation {
             provider,
             model: fields.word("model").unwrap_or_default(),
@@ -117,9 +100,57 @@ impl StoredMessage {
                 output_tokens: fields.number("tokens_out"),
             },
         });
+        let message = match fields.get("role") {
+            Some("user") => Message::User { text: body.to_owned() },
+            Some("tool_result") => Message::Tool {
+                call_id: fields.word("call_id").ok_or("its front matter names no `call_id`")?,
+                name: fields.word("tool").unwrap_or_default(),
+                text: body.to_owned(),
+                is_error: fields.get("error") == Some("true"),
+            },
+            Some("assistant") => {
+                let Body { mut thinking, text, tool_calls } = Body::read(body).map_err(|error| {
+                    let line = front.split('\n').count() + 2 + error.line;
+                    format!("line {line}: {}", error.reason)
+                })?;
+                put_in_places(&mut thinking, fields.get(PLACES).unwrap_or_default());
+                Message::Assistant { text, tool_calls, thoughts: thoughts(thinking, generation.as_ref()) }
+            }
+            Some(role) => {
+                return Err(format!(
+                    "its role is `{}`: there are user, assistant and tool_result",
+                    role.escape_debug()
+                ));
+            }
+            None => return Err("its front matter names no `role`".into()),
+        };
         let time = fields.get("timestamp").and_then(timestamp::parse);
         Ok(Self { number, time, message, generation })
     }
+}
+
+fn places(thinking: &[Thinking]) -> Option<String> {
+    let place = |one: &Thinking| format!("{}/{}", one.text_before, one.calls_before);
+    let first = |one: &Thinking| one.text_before == 0 && one.calls_before == 0;
+    (!thinking.iter().all(first)).then(|| thinking.iter().map(place).collect::<Vec<_>>().join(" "))
+}
+
+fn put_in_places(thinking: &mut [Thinking], places: &str) {
+    for (one, place) in thinking.iter_mut().zip(places.split(' ')) {
+        if let Some((text, calls)) = place.split_once('/') {
+            one.text_before = text.parse().unwrap_or(0);
+            one.calls_before = calls.parse().unwrap_or(0);
+        }
+    }
+}
+
+/// Thinking is of the model that the answer is of; where the file does not say which, of none that will be asked.
+fn thoughts(thinking: Vec<Thinking>, generation: Option<&Generation>) -> Thoughts {
+    let of = |name: fn(&Generation) -> &String| generation.map(name).cloned().unwrap_or_default();
+    if thinking.is_empty() {
+        return Thoughts::default();
+    }
+    Thoughts { provider: of(|from| &from.provider), model: of(|from| &from.model), thinking }
 }
 
 #[cfg(test)]
@@ -146,7 +177,7 @@ mod tests {
             let usage = TokenUsage { input_tokens: 3, cached_input_tokens: 2, output_tokens: u64::MAX };
             let answer = StoredMessage {
                 generation: Some(Generation { provider, model, stop: "end".into(), usage }),
-                ..stored(Message::Assistant { text: text.clone(), tool_calls: Vec::new() })
+                ..stored(Message::assistant(text.clone(), Vec::new()))
             };
             let result = Message::Tool { call_id: id, name, text: text.clone(), is_error };
             for stored in [stored(Message::User { text }), stored(result), answer] {
@@ -166,7 +197,7 @@ mod tests {
         let usage = TokenUsage { input_tokens: 100, cached_input_tokens: 60, output_tokens: 10 };
         let (provider, model) = ("anthropic".into(), "claude-x".into());
         let generation = Some(Generation { provider, model, stop: "end".into(), usage });
-        let answer = Message::Assistant { text: "Done.".into(), tool_calls: Vec::new() };
+        let answer = Message::assistant("Done.", Vec::new());
         let written = StoredMessage { generation, ..stored(answer) }.write();
         assert_eq!(
             written,

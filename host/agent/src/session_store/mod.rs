@@ -6,6 +6,7 @@
 //! <id>/messages/0001-user.md          front matter and text
 //! <id>/messages/0002-assistant.md     text and fenced tool calls
 //! <id>/messages/0003-tool_result.md
+//! <id>/reminders.json                 what plugins want the model to be reminded of, where they do
 //! ```
 //!
 //! A process that is killed at any time leaves a session that can be read and gone on with. Only one process at a time
@@ -18,6 +19,7 @@ mod mend;
 mod message_file;
 mod metadata;
 mod reader;
+mod reminders;
 mod timestamp;
 mod writer;
 
@@ -28,6 +30,7 @@ pub use reader::{Damage, StoredSession, Summary};
 pub use writer::SessionWriter;
 
 use crate::message::TokenUsage;
+use hookhost::capability::Reminder;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -86,6 +89,8 @@ pub struct Resumed {
     /// What it is so far. Its messages are valid for any provider, but for the calls of the last answer, which may be
     /// without results.
     pub session: StoredSession,
+    /// What plugins wanted the model to be reminded of, each with the model calls before which that was.
+    pub reminders: Vec<(u32, Reminder)>,
     /// A sentence for each thing that its files lacked.
     pub notices: Vec<String>,
 }
@@ -127,7 +132,11 @@ impl SessionStore {
         let (messages, mended) = mend::mend(messages);
         notices.extend(mended);
         session.conversation = messages;
-        Ok(Resumed { writer, session, notices })
+        let reminders = reminders::read(&self.existing(id)?).unwrap_or_else(|notice| {
+            notices.push(notice);
+            Vec::new()
+        });
+        Ok(Resumed { writer, session, reminders, notices })
     }
 
     /// Reads a session, also one that another process writes.

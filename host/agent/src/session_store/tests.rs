@@ -1,7 +1,7 @@
 //! A session is whole whenever the process that writes it dies, and whatever becomes of its files.
 
 use super::*;
-use crate::message::{Message, ToolUse};
+use crate::message::{Message, Thinking, ThinkingKind, Thoughts, ToolUse};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -14,9 +14,9 @@ fn messages() -> Vec<Message> {
     let call = ToolUse { id: "1".into(), name: "bash".into(), arguments: json!({ "command": "echo 'ä\n'" }) };
     vec![
         Message::User { text: "two\nlines".into() },
-        Message::Assistant { text: String::new(), tool_calls: vec![call] },
+        Message::assistant("", vec![call]),
         Message::Tool { call_id: "1".into(), name: "bash".into(), text: "ä".into(), is_error: false },
-        Message::Assistant { text: "done".into(), tool_calls: Vec::new() },
+        Message::assistant("done", Vec::new()),
     ]
 }
 
@@ -57,8 +57,8 @@ fn what_was_written_is_read_and_gone_on_with() {
     let names: Vec<_> = read.messages.iter().map(|stored| message_file::name(stored.number, &stored.message)).collect();
     assert_eq!(names, ["0001-user.md", "0002-assistant.md", "0003-tool_result.md", "0004-assistant.md"]);
 
-    let Resumed { mut writer, session, notices } = store.resume("s-1").unwrap();
-    assert_eq!((session.conversation, notices), (messages(), Vec::<String>::new()));
+    let Resumed { mut writer, session, reminders, notices } = store.resume("s-1").unwrap();
+    assert_eq!((session.conversation, reminders, notices), (messages(), Vec::new(), Vec::<String>::new()));
     writer.take_up(&Header { model: "n".into(), ..header("s-1") }).unwrap();
     writer.append(&Message::User { text: "more".into() }, None).unwrap();
     let read = store.read("s-1").unwrap();
@@ -225,14 +225,22 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
                   tool: bash\nerror: false\n---\na\n---\nb\n";
     put("messages/0003-tool_result.md", result);
     let store = SessionStore::new(folder.path());
-    let Resumed { mut writer, session: read, notices } = store.resume(&store.find("20260324").unwrap()).unwrap();
+    let Resumed { mut writer, session: read, notices, .. } = store.resume(&store.find("20260324").unwrap()).unwrap();
     assert_eq!(notices, Vec::<String>::new());
     let call = ToolUse { id: "toolu_456".into(), name: "bash".into(), arguments: json!({ "command": "ls" }) };
     assert_eq!(
         read.conversation,
         [
             Message::User { text: "List files".into() },
-            Message::Assistant { text: "I look.".into(), tool_calls: vec![call] },
+            Message::Assistant {
+                text: "I look.".into(),
+                tool_calls: vec![call],
+                thoughts: Thoughts {
+                    provider: "anthropic".into(),
+                    model: "x".into(),
+                    thinking: vec![Thinking::new(ThinkingKind::Thinking, "Look first.", "sig123")],
+                },
+            },
             Message::Tool {
                 call_id: "toolu_456".into(),
                 name: "bash".into(),

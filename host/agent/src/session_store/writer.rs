@@ -2,8 +2,9 @@
 
 use super::message_file::{self, StoredMessage};
 use super::metadata::{self, Metadata};
-use super::{Ending, Generation, Header, SessionStoreError, messages_folder, now, reader};
+use super::{Ending, Generation, Header, SessionStoreError, messages_folder, now, reader, reminders};
 use crate::message::Message;
+use hookhost::capability::Reminder;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -81,6 +82,18 @@ impl SessionWriter {
     pub fn end(&mut self, ending: &Ending) -> Result<(), SessionStoreError> {
         self.metadata.end(ending, now());
         self.write_metadata()
+    }
+
+    /// Says what plugins want the model to be reminded of, in place of what it said before.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn remind(&mut self, reminders: &[(u32, Reminder)]) -> Result<(), SessionStoreError> {
+        let text = reminders::text(reminders);
+        unfinished(&self.folder, text.as_bytes())
+            .and_then(|file| file.persist(self.folder.join(reminders::FILE)).map_err(|error| error.error))
+            .and_then(|_| sync(&self.folder))
+            .map_err(SessionStoreError::io(&self.folder, "written"))
     }
 
     fn write_metadata(&self) -> Result<(), SessionStoreError> {

@@ -19,6 +19,7 @@ pub use bash::Bash;
 pub use edit_file::EditFile;
 pub use list_dir::ListDir;
 pub use plugin::PluginTool;
+pub use process_group::kill_started;
 pub use read_file::ReadFile;
 pub use toolbox::{Toolbox, ToolboxError};
 pub use workspace::{Workspace, WorkspaceError};

@@ -8,6 +8,7 @@ mod support;
 
 mod cancelling;
 mod events_table;
+mod examples;
 mod failing;
 mod inference;
 mod limits;
@@ -21,4 +22,5 @@ mod streaming;
 mod subagents;
 mod tasks;
 mod text;
+mod thinking;
 mod tools;

@@ -54,6 +54,7 @@ async fn answer(
         match delta? {
             Delta::Text(more) => text.push_str(&more),
             Delta::ToolCall(call) => calls.push(call),
+            Delta::Thinking(thinking) => panic!("nothing was thought here: {thinking:?}"),
             Delta::Usage(newer) => usage = newer,
             Delta::Stop(reason) => {
                 assert!(deltas.next().await.is_none(), "something follows the stop");
@@ -68,7 +69,7 @@ fn two_turns() -> (ToolUse, Vec<Message>) {
     let call = ToolUse { id: "call_1".into(), name: "list_dir".into(), arguments: json!({ "path": "." }) };
     let messages = vec![
         Message::User { text: "What is here?".into() },
-        Message::Assistant { text: "Häuser zähle ich.".into(), tool_calls: vec![call.clone()] },
+        Message::assistant("Häuser zähle ich.", vec![call.clone()]),
         Message::Tool { call_id: "call_1".into(), name: "list_dir".into(), text: "a".into(), is_error: false },
     ];
     (call, messages)

@@ -33,7 +33,7 @@ async fn results_go_back_in_call_order_and_the_workspace_is_changed() {
     let messages = stored(&outcome);
     assert_eq!(results(&messages), [("wrote 3 bytes to a", false), ("one\n[exit code 1]", true), ("one", false)]);
     assert_eq!(harness.fake.requests()[1].messages, messages[..5]);
-    assert_eq!(messages[5], Message::Assistant { text: "Done.".into(), tool_calls: Vec::new() });
+    assert_eq!(messages[5], Message::assistant("Done.", Vec::new()));
     assert_eq!(harness.shown(), "I write.Done.");
 }
 

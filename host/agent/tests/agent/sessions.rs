@@ -4,11 +4,12 @@ use crate::loopback::{Answer, Server, dialects};
 use crate::support::{Fake, Harness, Prepared, Shared, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentError, AgentEvent, RunOutcome, Status};
 use hookhost_agent::context::{Context, Sources};
-use hookhost_agent::message::{Message, ToolUse};
+use hookhost_agent::message::Message;
 use hookhost_agent::provider::anthropic::Anthropic;
 use hookhost_agent::provider::openai::OpenAi;
 use hookhost_agent::provider::{Endpoint, Provider, Timeouts};
 use hookhost_agent::session_store::{INTERRUPTED, SessionStore};
+use hookhost_agent::tool::{Bash, Toolbox};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -22,6 +23,14 @@ static HOST: Shared = Shared::new(|| {
                 "verdict": "replace",
                 "value": "{value} ({last})",
             } }),
+        ),
+        on(
+            "reminded",
+            "counter",
+            json!({ "prompt-submit": { "when": { "contains": "do it" }, "do": [
+                { "remind": "for ever" },
+                { "remind": { "body": "for two calls", "tags": [], "ttl-turns": 2 } },
+            ] } }),
         ),
         on(
             "skilled",
@@ -164,6 +173,58 @@ async fn a_session_goes_from_one_provider_to_another_and_back() {
 }
 
 #[tokio::test]
+async fn reminders_outlive_the_process_as_long_as_they_say_and_as_their_plugin_is_there() {
+    let mut harness = Harness::on(&HOST, "reminded", [says("One.")]).await;
+    let outcome = harness.run().await;
+    let bodies = |harness: &Harness| -> Vec<String> {
+        let reminders = &harness.fake.requests()[0].reminders;
+        reminders.iter().map(|body| body.rsplit(": ").next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(bodies(&harness), ["for ever", "for two calls"]);
+    for expected in [&["for ever", "for two calls"][..], &["for ever"]] {
+        harness.answers("fake", [says("On.")]);
+        harness.resume("reminded", Some("more")).await.unwrap();
+        assert_eq!(bodies(&harness), expected);
+    }
+    // A plugin that is no longer there reminds of nothing; nor does a file that somebody has damaged.
+    let with_plugins = harness.host.clone();
+    harness.host = Harness::bare([]).await.host;
+    harness.answers("fake", [says("On.")]);
+    harness.resume("reminded", Some("more")).await.unwrap();
+    assert_eq!(bodies(&harness), [""; 0]);
+    harness.host = with_plugins;
+    std::fs::write(outcome.transcript.unwrap().join("reminders.json"), "{").unwrap();
+    harness.answers("fake", [says("On.")]);
+    harness.resume("reminded", Some("more")).await.unwrap();
+    assert_eq!(bodies(&harness), [""; 0]);
+    let notices = harness.notices();
+    let told = |notice: &String| notice.contains("reminders.json cannot be read, ") && notice.ends_with("is forgotten");
+    assert!(notices.iter().any(told), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_session_that_was_compacted_is_compacted_again_when_it_goes_on() {
+    let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
+    let long = format!("echo {}", "x".repeat(3000));
+    let mut harness = Harness::bare([bash(&long), bash("true"), says("The summary."), says("Done.")]).await;
+    harness.config.context_window = std::num::NonZeroU64::new(1500);
+    harness.config.system_prompt = String::new();
+    harness.config.max_depth = 0;
+    harness.tools = Toolbox::empty().with(Arc::new(Bash::default())).unwrap();
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    harness.answers("fake", [says("The summary of all."), says("And done.")]);
+    let outcome = harness.resume(&outcome.session, Some("and more")).await.unwrap();
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "And done."));
+    let requests = harness.fake.requests();
+    let [summary, last] = requests.as_slice() else { panic!("{} requests", requests.len()) };
+    assert!(summary.messages[0].text().contains("xxx"), "the files have all of it");
+    assert!(last.messages[0].text().ends_with("The summary of all.") && last.estimated_tokens() < 1500);
+    assert_eq!(last.messages.last().unwrap().text(), "and more");
+    assert_eq!(stored(&outcome).len(), 8);
+}
+
+#[tokio::test]
 async fn instructions_and_skills_reach_the_model_and_a_skill_is_read_by_a_call_that_plugins_are_asked_about() {
     let skill = |name: &str| ("skill", json!({ "name": name }));
     let answers = [calls([skill("test"), skill("deploy"), skill("nothing")]), says("Done.")];
@@ -202,7 +263,7 @@ async fn what_a_model_writes_about_calls_is_no_call_when_the_session_goes_on() {
     let outcome = harness.run().await;
     harness.answers("fake", [says("Yes.")]);
     harness.resume(&outcome.session, Some("really?")).await.unwrap();
-    let expected = Message::Assistant { text: text.into(), tool_calls: Vec::<ToolUse>::new() };
+    let expected = Message::assistant(text, Vec::new());
     assert_eq!(harness.fake.requests()[0].messages[1], expected);
     assert!(!harness.path("made").exists());
 }

@@ -52,7 +52,9 @@ async fn a_sub_agent_has_its_own_context_and_its_answer_is_the_result() {
 #[tokio::test]
 async fn no_sub_agent_escapes_a_plugin_and_its_events_name_their_parent() {
     let guard = json!({
-        "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "not that" },
+        "before-tool-call": {
+            "when": { "contains": "forbidden" }, "do": ["parent"], "verdict": "reject", "reason": "not that, below {last}",
+        },
     });
     let forbidden = || calls([("bash", json!({ "command": "touch forbidden" }))]);
     let answers = [
@@ -68,7 +70,14 @@ async fn no_sub_agent_escapes_a_plugin_and_its_events_name_their_parent() {
     assert_eq!(outcome.status, Status::Success);
     assert!(!harness.path("forbidden").exists());
     let refused = below(&harness).into_iter().find(|(_, event)| matches!(event, AgentEvent::ToolRefused { .. }));
-    assert_eq!(refused.map(|(depth, _)| depth), Some(2));
+    let Some((2, AgentEvent::ToolRefused { refusal, .. })) = refused else { panic!("{refused:?}") };
+    // The one that it is below is itself below the user's.
+    let started = below(&harness).into_iter().find_map(|(depth, event)| match event {
+        AgentEvent::SessionStarted { session, .. } if depth == 1 => Some(session),
+        _ => None,
+    });
+    let (parent, said) = (started.unwrap(), format!("{refusal:?}"));
+    assert!(said.contains(&format!("not that, below {parent}")) && parent != outcome.session, "{said}");
     assert_eq!(results(&stored(&outcome)), [("No.", false)]);
 }
 

@@ -1,9 +1,10 @@
 //! What plugins make of tool calls: `before-tool-call`, `before-tools`, `after-tool-call`.
 
-use crate::support::{Harness, Shared, calls, on, results, says, stored};
+use crate::support::{Fake, Harness, Prepared, Shared, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Refused, Status};
 use hookhost_agent::message::Message;
 use serde_json::json;
+use std::sync::Arc;
 
 /// What plugins do in each test; all tests of this file share their host.
 static HOST: Shared = Shared::new(|| {
@@ -22,6 +23,16 @@ static HOST: Shared = Shared::new(|| {
             "the_same_refused_call_five_times_ends_the_run",
             "guard",
             json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }),
+        ),
+        on(
+            "refused_calls_that_differ_a_little_end_the_run_too",
+            "guard",
+            json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }),
+        ),
+        on(
+            "a_call_that_is_carried_out_begins_the_count_of_refused_answers_anew",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "x " }, "verdict": "reject", "reason": "no" } }),
         ),
         on(
             "a_changed_call_runs_as_changed_and_the_change_is_told",
@@ -164,6 +175,40 @@ async fn the_same_refused_call_five_times_ends_the_run() {
     let reason = outcome.reason.clone().unwrap();
     assert!(reason.starts_with("the model repeated a refused call of bash 5 times: Rejected by guard"), "{reason}");
     stored(&outcome);
+}
+
+/// Ten answers, each with a call that is refused, and no two the same.
+const IN_A_ROW: u32 = hookhost_agent::agent::MAX_REFUSED_ANSWERS;
+
+fn varied(numbers: std::ops::Range<u32>) -> impl Iterator<Item = Prepared> {
+    numbers.map(|number| calls([("bash", json!({ "command": format!("x {number}") }))]))
+}
+
+#[tokio::test]
+async fn refused_calls_that_differ_a_little_end_the_run_too() {
+    let mut harness = Harness::on(&HOST, "refused_calls_that_differ_a_little_end_the_run_too", []).await;
+    harness.fake = Fake::new("fake", varied(0..IN_A_ROW).chain([says("never")]));
+    harness.provider = Arc::clone(&harness.fake) as _;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.turns), (Status::Rejected, IN_A_ROW));
+    let reason = outcome.reason.clone().unwrap();
+    let said = format!("the calls of {IN_A_ROW} answers in a row were all refused, the last one so: Rejected by guard");
+    assert!(reason.starts_with(&said), "{reason}");
+    stored(&outcome);
+}
+
+#[tokio::test]
+async fn a_call_that_is_carried_out_begins_the_count_of_refused_answers_anew() {
+    let name = "a_call_that_is_carried_out_begins_the_count_of_refused_answers_anew";
+    let mut harness = Harness::on(&HOST, name, []).await;
+    let bash = |command: &str| ("bash", json!({ "command": command }));
+    let most = IN_A_ROW - 1;
+    let between = calls([bash("x between"), bash("true")]);
+    let answers = varied(0..most).chain([between]).chain(varied(most..2 * most)).chain([says("Done.")]);
+    harness.fake = Fake::new("fake", answers);
+    harness.provider = Arc::clone(&harness.fake) as _;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Done."), "{:?}", outcome.reason);
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ pub(crate) struct ShowSessionArgs {
 const RESUME_EXAMPLES: &str = "\
 Examples:
   hookhost session resume 0199 \"And now the tests\"
-  hookhost session resume 0199 --provider openai --model gpt-5";
+  hookhost session resume 0199 --provider openai --model gpt-5.5";
 
 /// Go on with a session, as `run --session` does; without a prompt, with what it was interrupted in
 #[derive(Debug, Args)]

@@ -81,8 +81,9 @@ fn typed(provider: &str) -> Result<String, Stop> {
         |error: std::io::Error| Stop::from(anyhow!("the key cannot be read from the standard input: {error}"));
     let mut key = String::new();
     if input.is_terminal() {
-        output::note(&format!("The key of {} (it is not shown): ", one_line(provider)));
+        // Before the question stands: who answers at once would be shown, and not be read.
         let shown = Unshown::begin();
+        output::note(&format!("The key of {} (it is not shown): ", one_line(provider)));
         let read = input.read_line(&mut key);
         drop(shown);
         output::note("\n");

@@ -1,11 +1,11 @@
 //! What an event costs: alone, in a chain, and on two threads.
 
-use crate::measure::compare;
 use crate::plugins::host;
 use crate::subject::{self, Bare, call};
-use crate::table::{Row, Table};
 use hookhost::contract::{Action, ToolCall, ToolCallVerdict};
 use hookhost::{GateOutcome, Host, Session, SessionSpec};
+use hookhost_bench_table::measure::compare;
+use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -28,7 +28,7 @@ pub(crate) fn rows(table: &mut Table) {
     let why = "The host's own code and records do not stay in the first-level caches beside what the guest's reset goes through.";
     table.compared(&Row { why, ..row(what, "off") }, &one, "bare wasmtime: store + instance + call", Some(1.3));
     let within = one.subject.median <= Duration::from_micros(15);
-    table.plain(&row(what, "off"), crate::measure::spoken(one.subject.median), "≤ 15 µs", Some(within));
+    table.plain(&row(what, "off"), hookhost_bench_table::measure::spoken(one.subject.median), "≤ 15 µs", Some(within));
     table.compared(&row(what, "on"), &compare(|| asks(&on), bare_call), "the same, bare", None);
     table.compared(&row(what, "on"), &compare(|| asks(&on), || asks(&off)), "the log off", None);
 

@@ -5,11 +5,11 @@
 #[expect(dead_code, reason = "the tests need more of it")]
 mod component;
 
-use crate::measure::{Times, median, spoken, times_of};
-use crate::table::{Row, Table};
 use component::{Shape, folder, neighbour};
 use hookhost::allowlist::Settings;
 use hookhost::{Config, FailureKind, Host, SessionSpec};
+use hookhost_bench_table::measure::{Times, median, spoken, times_of};
+use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

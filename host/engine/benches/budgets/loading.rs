@@ -1,10 +1,10 @@
 //! What loading costs, with the compiled code cached: the file read, its digest and the cache's own check included.
 
-use crate::measure::{spoken, times_of};
 use crate::plugins::{Copies, all_events, component_called};
-use crate::table::{Row, Table};
 use hookhost::allowlist::Settings;
 use hookhost::{Config, Host};
+use hookhost_bench_table::measure::{spoken, times_of};
+use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;

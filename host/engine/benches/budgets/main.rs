@@ -12,13 +12,11 @@ mod subject;
 mod events;
 mod hostile;
 mod loading;
-mod measure;
 mod plugins;
 mod processes;
 mod sessions;
-mod table;
 
-use table::Table;
+use hookhost_bench_table::table::Table;
 
 fn main() {
     // `--quick` shortens the row that takes minutes.

@@ -1,9 +1,9 @@
 //! What a process costs that loads a plugin, asks about one event and ends: as a hook of another agent runs it.
 
-use crate::measure::compare;
 use crate::subject::component;
-use crate::table::{Row, Table};
 use hookhost::allowlist::Digest;
+use hookhost_bench_table::measure::compare;
+use hookhost_bench_table::table::{Row, Table};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -2,14 +2,14 @@
 
 use crate::plugins::host;
 use crate::subject::call;
-use crate::table::{Row, Table};
 use hookhost::{GateOutcome, SessionSpec};
+use hookhost_bench_table::memory::resident_mib;
+use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
 use tokio::runtime::Builder;
 
 const SESSIONS: usize = 1_000;
 const PLUGINS: usize = 5;
-const MIB: f64 = 1024.0 * 1024.0;
 
 pub(crate) fn rows(table: &mut Table, events: usize) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -37,11 +37,4 @@ pub(crate) fn rows(table: &mut Table, events: usize) {
     let row = Row { what: &what, component: "no-force-push", log: "on", why };
     let grown = format!("{most:.0} MiB at most; {first:.1} MiB after a tenth, {last:.1} MiB at the end");
     table.plain(&row, grown, "flat, ≤ 200 MiB", Some(most <= 200.0 && last <= first * 1.05));
-}
-
-/// Resident memory of this process: <https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html>.
-fn resident_mib() -> f64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: f64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * rustix::param::page_size() as f64 / MIB
 }

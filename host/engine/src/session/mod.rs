@@ -268,6 +268,30 @@ impl Session {
         self.shared.life().reminders.iter().map(|(_, reminder)| reminder.clone()).collect()
     }
 
+    /// The reminders that still live, each with the number of model calls before which it was given: what an agent keeps of a
+    /// session that may go on in another process.
+    #[must_use]
+    pub fn kept_reminders(&self) -> Vec<(u32, Reminder)> {
+        self.shared.life().reminders.clone()
+    }
+
+    /// Takes up what [`Self::kept_reminders`] was in an earlier process, as far as it is of plugins that are loaded and still
+    /// lives at the number of model calls of [`Self::set_turn`].
+    pub fn take_up_reminders(&self, kept: Vec<(u32, Reminder)>) {
+        let rules = self.shared.host.rules();
+        let turn = self.shared.turn.load(Ordering::Relaxed);
+        let mut kept = kept;
+        kept.retain(|(born, reminder)| {
+            rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin)
+                && reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl))
+        });
+        let mut life = self.shared.life();
+        kept.append(&mut life.reminders);
+        let excess = kept.len().saturating_sub(MOST_REMINDERS);
+        kept.drain(..excess);
+        life.reminders = kept;
+    }
+
     /// What the user is to be told once: plugins that are asked no more, patterns that fit no tool.
     #[must_use]
     pub fn take_notices(&self) -> Vec<String> {

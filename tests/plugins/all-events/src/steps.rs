@@ -30,6 +30,7 @@ enum Step {
     Clock,
     Random,
     Raw,
+    Parent,
     #[serde(untagged)]
     File(files::Use),
 }
@@ -105,6 +106,7 @@ fn perform(step: Step) -> Result<Option<String>, String> {
             return Ok(Some(now.as_millis().to_string()));
         }
         Step::Random => return Ok(Some(random().to_string())),
+        Step::Parent => return Ok(Some(event::parent_session().unwrap_or_else(|| "nobody".into()))),
         Step::Raw => return Ok(Some(event::raw().unwrap_or_else(|| "nothing".into()))),
         // A branch that is never taken is not compiled, so its capability is not imported.
         Step::Transcript(start, count) if cfg!(feature = "transcript") => return Ok(Some(transcript(start, count))),

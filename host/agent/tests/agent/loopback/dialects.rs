@@ -1,5 +1,7 @@
 //! Answers in the two streaming formats, as their public documentation gives them.
 
+use serde_json::{Value, json};
+
 /// Anthropic Messages: text and one tool call, with cached tokens.
 /// <https://docs.anthropic.com/en/api/messages-streaming#streaming-request-with-tool-use>
 pub(crate) fn anthropic_call(text: &str, id: &str, tool: &str, arguments: &str) -> String {
@@ -55,6 +57,60 @@ fn anthropic_stop(reason: &str, output: u64) -> String {
         "event: message_delta\ndata: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"{reason}\",\"stop_sequence\":null}},\"usage\":{{\"output_tokens\":{output}}}}}\n\n\
          event: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n"
     )
+}
+
+/// Anthropic Messages: blocks, each whole as it is in the end, in the pieces in which it streams.
+/// <https://docs.anthropic.com/en/api/messages-streaming#streaming-request-with-extended-thinking>
+pub(crate) fn anthropic_blocks(blocks: &[Value], stop: &str) -> String {
+    let mut events = Vec::new();
+    let usage = json!({ "input_tokens": 25, "output_tokens": 2 });
+    events.push(json!({ "type": "message_start", "message": { "id": "msg_01", "type": "message", "role": "assistant",
+        "content": [], "model": "claude-x", "stop_reason": null, "stop_sequence": null, "usage": usage } }));
+    for (index, block) in blocks.iter().enumerate() {
+        let (mut start, mut deltas) = (block.clone(), Vec::new());
+        match block["type"].as_str().unwrap() {
+            "thinking" => {
+                start["thinking"] = json!("");
+                start["signature"] = json!("");
+                for piece in halves(block["thinking"].as_str().unwrap()) {
+                    deltas.push(json!({ "type": "thinking_delta", "thinking": piece }));
+                }
+                deltas.push(json!({ "type": "signature_delta", "signature": block["signature"] }));
+            }
+            "text" => {
+                start["text"] = json!("");
+                for piece in halves(block["text"].as_str().unwrap()) {
+                    deltas.push(json!({ "type": "text_delta", "text": piece }));
+                }
+            }
+            "tool_use" => {
+                start["input"] = json!({});
+                for piece in halves(&block["input"].to_string()) {
+                    deltas.push(json!({ "type": "input_json_delta", "partial_json": piece }));
+                }
+            }
+            _ => {}
+        }
+        events.push(json!({ "type": "content_block_start", "index": index, "content_block": start }));
+        events.extend(
+            deltas.into_iter().map(|delta| json!({ "type": "content_block_delta", "index": index, "delta": delta })),
+        );
+        events.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    let event = |event: Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    events.into_iter().map(event).collect::<String>() + &anthropic_stop(stop, 89)
+}
+
+fn halves(text: &str) -> [&str; 2] {
+    let (first, second) = text.split_at(text.len() / 2);
+    [first, second]
+}
+
+/// OpenAI chat completions as DeepSeek, Groq or OpenRouter stream them: what was thought, then one tool call.
+/// <https://api-docs.deepseek.com/guides/thinking_mode>
+pub(crate) fn openai_thinking_call(thinking: &[Value], id: &str, tool: &str, arguments: &str) -> String {
+    let thinking: String = thinking.iter().map(|delta| openai_chunk(&delta.to_string(), "null")).collect();
+    thinking + &openai_call("", id, tool, arguments)
 }
 
 /// OpenAI chat completions: text and one tool call, usage in a last chunk of its own, as `include_usage` asks for.

@@ -4,19 +4,20 @@ use crate::measure::{Compared, spoken};
 use std::fmt::Display;
 use std::io::Write as _;
 
-pub(crate) struct Table {
+#[derive(Debug)]
+pub struct Table {
     beyond: Vec<String>,
 }
 
 impl Table {
-    pub(crate) fn begin() -> Self {
+    pub fn begin() -> Self {
         println!("| what | component | log | measured | reference | ratio | budget | |");
         println!("|---|---|---|---|---|---|---|---|");
         Self { beyond: Vec::new() }
     }
 
     /// A row whose budget is a ratio, and perhaps a time; for comparison only where there is none.
-    pub(crate) fn compared(&mut self, row: &Row<'_>, of: &Compared, reference: &str, most: Option<f64>) {
+    pub fn compared(&mut self, row: &Row<'_>, of: &Compared, reference: &str, most: Option<f64>) {
         let within = most.is_none_or(|most| of.ratio <= most);
         let measured =
             format!("{} ({} to {})", spoken(of.subject.median), spoken(of.subject.low), spoken(of.subject.high));
@@ -26,12 +27,17 @@ impl Table {
     }
 
     /// A row whose budget is absolute, beside what it is to be judged by.
-    pub(crate) fn beside(&mut self, row: &Row<'_>, measured: &str, reference: &str, budget: &str, within: bool) {
+    pub fn beside(&mut self, row: &Row<'_>, measured: &str, reference: &str, budget: &str, within: bool) {
         self.row(row, measured, reference, "", budget, Some(within));
     }
 
+    /// A row for comparison only, in figures that are no times.
+    pub fn figures(&mut self, row: &Row<'_>, measured: &str, reference: &str, ratio: f64) {
+        self.row(row, measured, reference, &format!("{ratio:.2}"), "", None);
+    }
+
     /// A row whose budget is absolute.
-    pub(crate) fn plain(&mut self, row: &Row<'_>, measured: impl Display, budget: &str, within: Option<bool>) {
+    pub fn plain(&mut self, row: &Row<'_>, measured: impl Display, budget: &str, within: Option<bool>) {
         self.row(row, &measured.to_string(), "", "", budget, within);
     }
 
@@ -52,7 +58,7 @@ impl Table {
     }
 
     /// What is beyond its budget, once more.
-    pub(crate) fn end(self) {
+    pub fn end(self) {
         println!();
         if self.beyond.is_empty() {
             println!("Every budget is met.");
@@ -64,11 +70,12 @@ impl Table {
 }
 
 /// What a row is about.
-pub(crate) struct Row<'a> {
-    pub(crate) what: &'a str,
-    pub(crate) component: &'a str,
+#[derive(Debug)]
+pub struct Row<'a> {
+    pub what: &'a str,
+    pub component: &'a str,
     /// `on`, `off`, or `–` where it has no part in it.
-    pub(crate) log: &'a str,
+    pub log: &'a str,
     /// What is known to stand between it and its budget; empty where nothing is.
-    pub(crate) why: &'a str,
+    pub why: &'a str,
 }

@@ -9,23 +9,25 @@ const PAIRS: usize = 61;
 const BATCH: Duration = Duration::from_millis(10);
 
 /// Times of one run of something.
-pub(crate) struct Times {
-    pub(crate) median: Duration,
+#[derive(Debug)]
+pub struct Times {
+    pub median: Duration,
     /// The 5th and the 95th of a hundred batches.
-    pub(crate) low: Duration,
-    pub(crate) high: Duration,
+    pub low: Duration,
+    pub high: Duration,
 }
 
 /// A subject beside its reference.
-pub(crate) struct Compared {
-    pub(crate) subject: Times,
-    pub(crate) reference: Times,
+#[derive(Debug)]
+pub struct Compared {
+    pub subject: Times,
+    pub reference: Times,
     /// The median of the ratios of neighbouring batches.
-    pub(crate) ratio: f64,
+    pub ratio: f64,
 }
 
 /// Times `subject` and `reference` in turns.
-pub(crate) fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) -> Compared {
+pub fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) -> Compared {
     let (of_subject, of_reference) = (runs_for_a_batch(&mut subject), runs_for_a_batch(&mut reference));
     let pairs: Vec<(Duration, Duration)> =
         (0..PAIRS).map(|_| (batch(of_subject, &mut subject), batch(of_reference, &mut reference))).collect();
@@ -39,7 +41,7 @@ pub(crate) fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) ->
 }
 
 /// Times something that is long enough to be timed by itself.
-pub(crate) fn times_of(runs: usize, mut subject: impl FnMut() -> Duration) -> Times {
+pub fn times_of(runs: usize, mut subject: impl FnMut() -> Duration) -> Times {
     subject();
     times((0..runs).map(|_| subject()).collect())
 }
@@ -69,13 +71,13 @@ fn times(mut all: Vec<Duration>) -> Times {
     Times { median: at(50), low: at(5), high: at(95) }
 }
 
-pub(crate) fn median(mut all: Vec<f64>) -> f64 {
+pub fn median(mut all: Vec<f64>) -> f64 {
     all.sort_by(f64::total_cmp);
     all[all.len() / 2]
 }
 
 /// As people say it, in three figures.
-pub(crate) fn spoken(time: Duration) -> String {
+pub fn spoken(time: Duration) -> String {
     let nanos = time.as_secs_f64() * 1e9;
     match nanos {
         ..1e3 => format!("{nanos:.0} ns"),

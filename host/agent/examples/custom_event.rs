@@ -1,0 +1,40 @@
+//! An event of your own: a program asks the plugins that hear `custom-event` before it does something that no other event
+//! is about. The plugin is the one that the project's tests use: it does what its configuration says.
+//!
+//! `cargo xtask plugins`, then `cargo run -p hookhost-agent --example custom_event [FOLDER OF THE PLUGINS]`
+
+use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::contract::{Custom, Json};
+use hookhost::{Config, GateOutcome, Host, SessionSpec};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+fn plugin(file: &Path) -> Result<Entry, Box<dyn std::error::Error>> {
+    let mut entry = Entry::new("no-fridays", file, Digest::of_file(file)?);
+    entry.grants.audit = true;
+    entry.grants.transcript = true;
+    entry.grants.state = Some(StateGrant::default());
+    entry.grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    let friday = json!({ "when": { "contains": "friday" }, "verdict": "reject", "reason": "nobody is there to help" });
+    entry.config.insert("custom-event".into(), friday);
+    Ok(entry)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::args().nth(1).map_or_else(|| PathBuf::from("target/plugins"), PathBuf::from);
+    let entry = plugin(&folder.join("all_events.wasm"))?;
+    let host = Host::builder(Config::from_entries(vec![entry], Settings::default())?).build().await?;
+    let session = host.open_session(SessionSpec::new("my-program", Path::new(".")))?;
+    for day in ["thursday", "friday"] {
+        let payload = Json::from(json!({ "service": "shop", "day": day }).to_string());
+        let event = Custom { name: "deploy".into(), payload };
+        match session.custom_event(event).await.outcome {
+            GateOutcome::Rejected(rejection) => println!("not deployed on {day}: {rejection}"),
+            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+                println!("deployed: {}", value.payload);
+            }
+        }
+    }
+    Ok(())
+}

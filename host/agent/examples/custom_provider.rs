@@ -1,0 +1,52 @@
+//! A provider of your own: where the model's answers come from is one trait. This one has no model at all; it lists the
+//! folder, and says what it has read.
+//!
+//! `cargo run -p hookhost-agent --example custom_provider`
+
+use async_trait::async_trait;
+use futures_util::{StreamExt as _, stream};
+use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent};
+use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
+use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
+use hookhost_agent::tool::Toolbox;
+use std::sync::Arc;
+
+#[derive(Debug)]
+struct Reader;
+
+#[async_trait]
+impl Provider for Reader {
+    fn name(&self) -> &str {
+        "reader"
+    }
+
+    async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
+        let usage = TokenUsage { input_tokens: request.estimated_tokens(), ..TokenUsage::default() };
+        let (said, stop) = match request.messages.last() {
+            Some(Message::Tool { text, .. }) => {
+                (Delta::Text(format!("It has {} entries.\n", text.lines().count())), StopReason::EndTurn)
+            }
+            _ => {
+                let call = ToolUse::parse("call-1".into(), "list_dir".into(), r#"{ "path": "." }"#.into());
+                (Delta::ToolCall(call), StopReason::ToolCalls)
+            }
+        };
+        // One that streams yields pieces as they come. The stream ends behind its stop.
+        Ok(stream::iter([said, Delta::Usage(usage), Delta::Stop(stop)].map(Ok)).boxed())
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let host = hookhost::Host::builder(hookhost::Config::empty()).build().await?;
+    let config = AgentConfig::new(".", "none");
+    let agent = Agent::builder(host, Arc::new(Reader), Toolbox::builtin()?, config).build()?;
+    let reporter = |event: &AgentEvent| {
+        if let AgentEvent::Text { text } = event {
+            print!("{text}");
+        }
+    };
+    let outcome = agent.run("What is here?", &reporter, &Default::default()).await?;
+    println!("{} turns", outcome.turns);
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! A tool of your own. Plugins are asked about it as about any other; `hookhost_agent` checks its arguments.
+//!
+//! `cargo run -p hookhost-agent --example custom_tool`
+
+use async_trait::async_trait;
+use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent};
+use hookhost_agent::provider::scripted::{Script, Scripted};
+use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What the model would say.
+const SCRIPT: &str = r#"
+    [[turn]]
+    call = [{ tool = "count_words", arguments = { text = "to be or not to be" } }]
+
+    [[turn]]
+    text = "Six words."
+"#;
+
+#[derive(Debug)]
+struct CountWords;
+
+#[async_trait]
+impl Tool for CountWords {
+    fn name(&self) -> &str {
+        "count_words"
+    }
+
+    fn description(&self) -> &str {
+        "Counts the words of a text."
+    }
+
+    fn input_schema(&self) -> Value {
+        let properties = json!({ "text": { "type": "string" } });
+        json!({ "type": "object", "properties": properties, "required": ["text"], "additionalProperties": false })
+    }
+
+    async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let text = arguments["text"].as_str().unwrap_or_default();
+        Ok(ToolOutput::success(format!("{} words", text.split_whitespace().count())))
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let provider = Arc::new(Scripted::new(Script::parse(SCRIPT, "custom_tool.toml".as_ref())?));
+    let host = hookhost::Host::builder(hookhost::Config::empty()).build().await?;
+    let tools = Toolbox::builtin()?.with(Arc::new(CountWords))?;
+    let agent = Agent::builder(host, provider, tools, AgentConfig::new(".", "scripted")).build()?;
+    let reporter = |event: &AgentEvent| {
+        if let AgentEvent::ToolFinished { name, text, .. } = event {
+            println!("{name}: {text}");
+        }
+    };
+    println!("{}", agent.run("How many words?", &reporter, &Default::default()).await?.text);
+    Ok(())
+}

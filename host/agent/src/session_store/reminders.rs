@@ -1,0 +1,35 @@
+//! What plugins want the model to be reminded of, beside a session's messages, so that it outlives the process.
+
+use hookhost::capability::Reminder;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+pub(super) const FILE: &str = "reminders.json";
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Kept {
+    /// Model calls before which it was given.
+    turn: u32,
+    #[serde(flatten)]
+    reminder: Reminder,
+}
+
+pub(super) fn text(reminders: &[(u32, Reminder)]) -> String {
+    let kept = reminders.iter().map(|(turn, reminder)| Kept { turn: *turn, reminder: reminder.clone() });
+    serde_json::to_string_pretty(&kept.collect::<Vec<_>>()).unwrap_or_default() + "\n"
+}
+
+/// Those of a session's folder; none where it has no such file. What has become of it otherwise is one sentence.
+pub(super) fn read(folder: &Path) -> Result<Vec<(u32, Reminder)>, String> {
+    let path = folder.join(FILE);
+    let bytes = match std::fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(|error| error.to_string()),
+    };
+    let kept = bytes.and_then(|bytes| serde_json::from_slice::<Vec<Kept>>(&bytes).map_err(|error| error.to_string()));
+    let kept = kept.map_err(|reason| {
+        format!("{} cannot be read, {reason}: what plugins had the model reminded of is forgotten", path.display())
+    })?;
+    Ok(kept.into_iter().map(|Kept { turn, reminder }| (turn, reminder)).collect())
+}

@@ -1,0 +1,263 @@
+//! What models think: kept, given back to the same model as it came, and shown to nobody.
+
+use crate::loopback::{Answer, Server, dialects};
+use crate::support::{Harness, Prepared, Shared, on, says, stored};
+use hookhost_agent::agent::{Agent, RunOutcome, Status};
+use hookhost_agent::message::{Message, StopReason, Thinking, ThinkingKind, ToolUse};
+use hookhost_agent::provider::anthropic::Anthropic;
+use hookhost_agent::provider::openai::OpenAi;
+use hookhost_agent::provider::{Delta, Endpoint, Provider, Timeouts};
+use hookhost_agent::tool::{Bash, Toolbox};
+use serde_json::{Value, json};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+/// What plugins do in each test; all tests of this file share their host.
+static HOST: Shared = Shared::new(|| {
+    vec![
+        on("changed", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "It is [masked]." } })),
+        on(
+            "told",
+            "guard",
+            json!({ "finalize-content": { "do": [{ "transcript": [0, 10] }], "verdict": "replace", "value": "{last}" } }),
+        ),
+        on(
+            "looked.at",
+            "guard",
+            json!({ "response-receive": { "when": { "contains": "I wonder" }, "verdict": "reject", "reason": "it wonders" } }),
+        ),
+        on(
+            "rewritten",
+            "guard",
+            json!({ "response-receive": { "when": { "contains": "I wonder" }, "verdict": "replace", "value": {
+                "text": "", "stop-reason": "tool-calls",
+                "tool-calls": [{ "id": "c1", "name": "list_dir", "arguments": {} }],
+                "thinking": [{ "kind": "thinking", "text": "I am sure.", "signature": "c2ln" }],
+            } } }),
+        ),
+    ]
+});
+
+fn endpoint(name: &str, server: &Server) -> Endpoint {
+    Endpoint::new(name, &server.url, None, Timeouts::default()).unwrap()
+}
+
+async fn anthropic(server: &Server) -> Harness {
+    let mut harness = Harness::bare([]).await;
+    harness.provider = Arc::new(Anthropic::new(endpoint("anthropic", server)));
+    harness
+}
+
+async fn openai(server: &Server) -> Harness {
+    let mut harness = Harness::bare([]).await;
+    harness.provider = Arc::new(OpenAi::new(endpoint("openai", server)));
+    harness
+}
+
+async fn resume(harness: &Harness, outcome: &RunOutcome) -> RunOutcome {
+    let (host, provider) = (harness.host.clone(), Arc::clone(&harness.provider));
+    let agent = Agent::builder(host, provider, harness.tools.clone(), harness.config.clone()).build().unwrap();
+    agent.resume(&outcome.session, Some("and now?"), &harness.recorded, &harness.cancel).await.unwrap()
+}
+
+/// The second message of a request, which is the model's first answer.
+fn answer(server: &Server, request: usize) -> Value {
+    let body = server.asked()[request].body.clone();
+    let messages = body["messages"].as_array().unwrap().clone();
+    messages.into_iter().find(|message| message["role"] == "assistant").unwrap()
+}
+
+/// Thinking before the text, encrypted thinking, and thinking between two calls.
+fn thoughtful() -> String {
+    dialects::anthropic_blocks(
+        &[
+            json!({ "type": "thinking", "thinking": "I wonder what is here.", "signature": "RXFRQkNrWUlBUmdD" }),
+            json!({ "type": "redacted_thinking", "data": "RW13S0FoZ0JFZ3k=" }),
+            json!({ "type": "text", "text": "I look." }),
+            json!({ "type": "tool_use", "id": "t1", "name": "list_dir", "input": { "path": "." } }),
+            json!({ "type": "thinking", "thinking": "", "signature": "RXBzQkNrWUlC" }),
+            json!({ "type": "tool_use", "id": "t2", "name": "list_dir", "input": {} }),
+        ],
+        "tool_use",
+    )
+}
+
+fn blocks_of_thoughtful(path: Value) -> Value {
+    json!([
+        { "type": "thinking", "thinking": "I wonder what is here.", "signature": "RXFRQkNrWUlBUmdD" },
+        { "type": "redacted_thinking", "data": "RW13S0FoZ0JFZ3k=" },
+        { "type": "text", "text": "I look." },
+        { "type": "tool_use", "id": "t1", "name": "list_dir", "input": path },
+        { "type": "thinking", "thinking": "", "signature": "RXBzQkNrWUlC" },
+        { "type": "tool_use", "id": "t2", "name": "list_dir", "input": {} },
+    ])
+}
+
+#[tokio::test]
+async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_goes_on() {
+    let server = Server::start([
+        Answer::events(&thoughtful()),
+        Answer::events(&dialects::anthropic_text("Nothing.")),
+        Answer::events(&dialects::anthropic_text("Still nothing.")),
+    ])
+    .await;
+    let harness = anthropic(&server).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Nothing."));
+    let expected = blocks_of_thoughtful(json!({ "path": "." }));
+    assert_eq!(answer(&server, 1)["content"], expected);
+    assert_eq!(harness.shown(), "I look.Nothing.", "thinking is shown to nobody");
+    assert!(!format!("{:?}", harness.events()).contains("I wonder"), "{:?}", harness.events());
+    let file = outcome.transcript.as_ref().unwrap().join("messages/0002-assistant.md");
+    let file = std::fs::read_to_string(file).unwrap();
+    assert!(file.contains("\n```thinking signature=RXFRQkNrWUlBUmdD\nI wonder what is here.\n```\n"), "{file}");
+    assert!(file.contains("\n```thinking kind=redacted_thinking signature=RW13S0FoZ0JFZ3k=\n"), "{file}");
+    assert!(file.contains("\nthinking_behind: 0/0 0/0 7/1\n"), "{file}");
+    resume(&harness, &outcome).await;
+    assert_eq!(answer(&server, 2)["content"], expected);
+}
+
+#[tokio::test]
+async fn another_model_does_not_get_what_this_one_thought() {
+    let server = Server::start([
+        Answer::events(&thoughtful()),
+        Answer::events(&dialects::anthropic_text("Nothing.")),
+        Answer::events(&dialects::anthropic_text("Still nothing.")),
+        Answer::events(&dialects::openai_text("Still nothing.")),
+    ])
+    .await;
+    let mut harness = anthropic(&server).await;
+    let outcome = harness.run().await;
+    harness.config.model = "model-2".into();
+    resume(&harness, &outcome).await;
+    harness.provider = Arc::new(OpenAi::new(endpoint("openai", &server)));
+    resume(&harness, &outcome).await;
+    for request in [2, 3] {
+        let asked = answer(&server, request).to_string();
+        assert!(asked.contains("I look.") && !asked.contains("thinking") && !asked.contains("wonder"), "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn reasoning_goes_back_in_the_field_in_which_it_came() {
+    let details = |text: &str| json!({ "type": "reasoning.text", "text": text, "format": "unknown", "index": 0 });
+    let cases = [
+        (
+            vec![json!({ "reasoning_content": "I wond" }), json!({ "content": null, "reasoning_content": "er." })],
+            json!({ "reasoning_content": "I wonder." }),
+        ),
+        (vec![json!({ "reasoning": "I wonder." })], json!({ "reasoning": "I wonder." })),
+        (
+            vec![
+                json!({ "content": "", "reasoning": "I wond", "reasoning_details": [details("I wond")] }),
+                json!({ "content": "", "reasoning": "er.", "reasoning_details": [details("er.")] }),
+            ],
+            json!({ "reasoning_details": [details("I wonder.")] }),
+        ),
+    ];
+    for (deltas, expected) in cases {
+        let server = Server::start([
+            Answer::events(&dialects::openai_thinking_call(&deltas, "t1", "list_dir", "{}")),
+            Answer::events(&dialects::openai_text("Nothing.")),
+            Answer::events(&dialects::openai_text("Still nothing.")),
+        ])
+        .await;
+        let harness = openai(&server).await;
+        let outcome = harness.run().await;
+        assert_eq!((outcome.text.as_str(), harness.shown().as_str()), ("Nothing.", "Nothing."));
+        resume(&harness, &outcome).await;
+        for request in [1, 2] {
+            let answer = answer(&server, request);
+            let fields = answer.as_object().unwrap().iter().filter(|(key, _)| key.starts_with("reasoning"));
+            let fields: serde_json::Map<String, Value> =
+                fields.map(|(key, value)| (key.clone(), value.clone())).collect();
+            assert_eq!(Value::Object(fields), expected);
+            assert_eq!(answer["tool_calls"][0]["id"], "t1");
+        }
+    }
+}
+
+fn thinks(kind: ThinkingKind, command: &str) -> Prepared {
+    let call = ToolUse { id: "c1".into(), name: "bash".into(), arguments: json!({ "command": command }) };
+    let deltas = [
+        Delta::Thinking(Thinking::new(kind, "I wonder.", "c2ln")),
+        Delta::ToolCall(call),
+        Delta::Stop(StopReason::ToolCalls),
+    ];
+    Ok(deltas.map(Ok).into())
+}
+
+/// Of each answer in a request, how many pieces of thinking go with it.
+fn thinking(messages: &[Message]) -> Vec<usize> {
+    let count = |message: &Message| match message {
+        Message::Assistant { thoughts, .. } => Some(thoughts.thinking.len()),
+        Message::User { .. } | Message::Tool { .. } => None,
+    };
+    messages.iter().filter_map(count).collect()
+}
+
+#[tokio::test]
+async fn compaction_leaves_no_thinking_behind_what_it_has_changed_but_what_calls_need() {
+    let long = format!("echo {}", "x".repeat(3000));
+    for (kind, kept) in [(ThinkingKind::Thinking, 0), (ThinkingKind::ReasoningContent, 1)] {
+        let answers =
+            [thinks(kind, &long), thinks(kind, "true"), says("The summary."), thinks(kind, "true"), says("Done.")];
+        let mut harness = Harness::bare(answers).await;
+        harness.config.context_window = NonZeroU64::new(1500);
+        harness.config.system_prompt = String::new();
+        harness.config.max_depth = 0;
+        harness.tools = Toolbox::empty().with(Arc::new(Bash::default())).unwrap();
+        let outcome = harness.run().await;
+        assert_eq!(outcome.status, Status::Success, "{:?}", outcome.reason);
+        let requests = harness.fake.requests();
+        assert_eq!(thinking(&requests[1].messages), [1]);
+        assert!(!requests[2].messages[0].text().contains("I wonder"), "a summary is of what was said");
+        // The last exchange before the summary was kept; the one behind it is as it was.
+        assert_eq!(thinking(&requests[3].messages), [kept]);
+        assert_eq!(thinking(&requests[4].messages), [kept, 1]);
+        assert_eq!(thinking(&stored(&outcome)), [1, 1, 1, 0], "the transcript is whole");
+    }
+}
+
+#[tokio::test]
+async fn a_request_moved_to_another_model_has_no_thinking_of_the_first() {
+    let mut harness = Harness::bare([thinks(ThinkingKind::Reasoning, "true"), says("Done.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!(thinking(&harness.fake.requests()[1].messages), [1]);
+    harness.fake = crate::support::Fake::new("other", [says("On.")]);
+    harness.provider = Arc::clone(&harness.fake) as Arc<dyn Provider>;
+    resume(&harness, &outcome).await;
+    assert_eq!(thinking(&harness.fake.requests()[0].messages), [0, 0]);
+}
+
+fn thinks_and_says(text: &str) -> Prepared {
+    let thinking = Delta::Thinking(Thinking::new(ThinkingKind::Thinking, "It is hunter2.", "c2ln"));
+    Ok([thinking, Delta::Text(text.into()), Delta::Stop(StopReason::EndTurn)].map(Ok).into())
+}
+
+#[tokio::test]
+async fn a_final_text_that_plugins_changed_keeps_no_thinking_that_may_say_it_all_the_same() {
+    let harness = Harness::on(&HOST, "unchanged", [thinks_and_says("It is hunter2.")]).await;
+    assert_eq!(thinking(&stored(&harness.run().await)), [1]);
+    let harness = Harness::on(&HOST, "changed", [thinks_and_says("It is hunter2.")]).await;
+    let messages = stored(&harness.run().await);
+    assert_eq!((messages[1].text(), thinking(&messages)), ("It is [masked].", vec![0]));
+}
+
+#[tokio::test]
+async fn plugins_that_read_the_conversation_do_not_read_thinking() {
+    let harness = Harness::on(&HOST, "told", [thinks(ThinkingKind::Thinking, "true"), says("Done.")]).await;
+    let outcome = harness.run().await;
+    assert!(outcome.text.contains("calls bash") && !outcome.text.contains("wonder"), "{}", outcome.text);
+}
+
+#[tokio::test]
+async fn a_plugin_that_hears_whole_answers_sees_thinking_and_can_take_it_away_but_not_make_it() {
+    let harness = Harness::on(&HOST, "looked.at", [thinks(ThinkingKind::Thinking, "true")]).await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.reason.as_deref(), Some("Rejected by guard: it wonders"));
+    let harness = Harness::on(&HOST, "rewritten", [thinks(ThinkingKind::Thinking, "true"), says("Done.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.text, "Done.");
+    assert_eq!(thinking(&harness.fake.requests()[1].messages), [0]);
+}
