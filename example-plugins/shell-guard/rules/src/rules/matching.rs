@@ -4,10 +4,14 @@ use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script};
 use regex_lite::Regex;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// A [`Match`] with its patterns compiled and its names looked up.
 #[derive(Debug)]
 pub(crate) struct Matcher {
+    /// Of all matchers, this one.
+    pub(super) number: usize,
     wanted: Match,
     subcommands: Vec<Vec<String>>,
     operand: Option<Regex>,
@@ -26,6 +30,14 @@ pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
     pub(crate) places: &'a Places,
+    /// What is known of matchers that look at the whole text: each looks once, however many commands there are.
+    whole: RefCell<BTreeMap<usize, bool>>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(text: &'a str, script: &'a Script, places: &'a Places) -> Self {
+        Self { text, script, places, whole: RefCell::default() }
+    }
 }
 
 impl Matcher {
@@ -47,6 +59,7 @@ impl Matcher {
         }
         let words = |subcommand: &String| subcommand.split(' ').map(str::to_owned).collect();
         Ok(Self {
+            number: 0,
             subcommands: wanted.subcommand.iter().map(words).collect(),
             operand: pattern(&wanted.operand)?,
             word: pattern(&wanted.word)?,
@@ -86,13 +99,19 @@ impl Matcher {
             Some(Construct::ControlCharacters) => subject.text.chars().any(is_control),
             _ => true,
         };
-        construct && self.fits_whole(subject.text)
+        construct && self.fits_whole(subject)
     }
 
-    fn fits_whole(&self, text: &str) -> bool {
-        self.contains(text)
-            && self.text.as_ref().is_none_or(|pattern| pattern.is_match(text))
-            && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(text))
+    fn fits_whole(&self, subject: &Subject<'_>) -> bool {
+        let Match { contains, lacks, text, no_text, .. } = &self.wanted;
+        if contains.is_empty() && lacks.is_empty() && text.is_none() && no_text.is_none() {
+            return true;
+        }
+        *subject.whole.borrow_mut().entry(self.number).or_insert_with(|| {
+            self.contains(subject.text)
+                && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
+                && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text))
+        })
     }
 
     fn contains(&self, text: &str) -> bool {
@@ -125,12 +144,12 @@ impl Matcher {
         };
         let any =
             |names: &[String], others: &[String]| names.is_empty() || names.iter().any(|name| others.contains(name));
-        wanted.flags.iter().all(|flag| arguments.has(flag))
+        self.fits_whole(subject)
+            && wanted.flags.iter().all(|flag| arguments.has(flag))
             && (wanted.any_flags.is_empty() || wanted.any_flags.iter().any(|flag| arguments.has(flag)))
             && !wanted.no_flags.iter().any(|flag| arguments.has(flag))
             && operands.len() >= wanted.min_operands
             && wanted.max_operands.is_none_or(|most| operands.len() <= most)
-            && self.contains(subject.text)
             && self.fits_paths(arguments, arguments.operands.len() - operands.len(), command, subject.places)
             && self.operand.as_ref().is_none_or(|pattern| operands.iter().any(|word| pattern.is_match(&word.text)))
             && self.word.as_ref().is_none_or(|pattern| command.args.iter().any(|word| pattern.is_match(&word.text)))
@@ -144,7 +163,6 @@ impl Matcher {
             && !(wanted.no_document && command.input.is_some())
             && self.fits_environment(command)
             && self.fits_writes(command, subject.places)
-            && self.fits_whole(subject.text)
     }
 
     fn fits_environment(&self, command: &Command) -> bool {

@@ -1,9 +1,8 @@
-//! Asks a model about commands that no rule knows. Needs the grants `model` and `state`.
+//! Asks a model about one command.
 //!
 //! The command goes to the model as data, apart from the instructions. Whatever the model says, a rewrite is judged by
 //! the rules before it runs.
 
-use crate::judge::{Judgement, Outcome};
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
@@ -94,12 +93,13 @@ impl Classifier {
         Ok(Self { config, prompt, scope })
     }
 
-    /// What the model says of a command that no rule knows. `judge` judges what it would be rewritten to.
+    /// What the model says of a command that no rule knows. `is_objected_to` asks the rules about what it would be
+    /// rewritten to.
     pub(crate) fn verdict(
         &self,
         shell: &ShellCommand,
         session: &Session,
-        judge: impl Fn(&str) -> Judgement,
+        is_objected_to: impl Fn(&str) -> bool,
     ) -> ToolCallVerdict {
         let (answer, cache_hit) = self.answer(shell, session);
         let mut policy = None;
@@ -116,7 +116,7 @@ impl Classifier {
             }
             Ok(answer) => {
                 match answer.rewritten.as_deref().filter(|text| !text.trim().is_empty() && *text != shell.command) {
-                    Some(text) if matches!(judge(text).outcome, Outcome::Unmatched | Outcome::Pass) => {
+                    Some(text) if !is_objected_to(text) => {
                         rewritten = Some(text.to_owned());
                         ToolCallVerdict::rewrite(shell.with_command(text))
                     }

@@ -136,6 +136,7 @@ impl Reader<'_> {
 
     fn expand(&mut self, pieces: &[WordPieceWithSource], quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
         for piece in pieces {
+            self.spend(1)?;
             match &piece.piece {
                 WordPiece::Text(text) if quoted => making.known(text),
                 WordPiece::Text(text) => making.unquoted(text),
@@ -156,7 +157,7 @@ impl Reader<'_> {
                         word.home = true;
                         word.text.push_str(&format!("~{user}"));
                     }
-                    TildeExpr::WorkingDir => self.fill(making, "PWD", quoted),
+                    TildeExpr::WorkingDir => self.fill(making, "PWD", quoted)?,
                     _ => making.unknown(false),
                 },
                 WordPiece::ParameterExpansion(expression) => self.parameter(expression, quoted, making)?,
@@ -174,24 +175,34 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn fill(&mut self, making: &mut Making, name: &str, quoted: bool) {
-        match self.variable(name) {
-            Some(value) if value.text.len() <= LONGEST_VALUE => making.value(&value, quoted),
-            _ => making.unknown(quoted),
+    fn fill(&mut self, making: &mut Making, name: &str, quoted: bool) -> Result<(), Unreadable> {
+        let value = self.variable(name);
+        self.fill_value(making, value, quoted)
+    }
+
+    /// Fills in a value that is known, and not too long.
+    fn fill_value(&mut self, making: &mut Making, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
+        match value.filter(|value| value.text.len() <= LONGEST_VALUE) {
+            Some(value) => {
+                self.spend(value.text.len())?;
+                making.value(&value, quoted);
+            }
+            None => making.unknown(quoted),
         }
+        Ok(())
     }
 
     fn parameter(&mut self, expression: &ParameterExpr, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
         match expression {
             ParameterExpr::Parameter { parameter, indirect: false } => match parameter {
-                Parameter::Named(name) => self.fill(making, name, quoted),
-                Parameter::Positional(number) => match self.positional(*number) {
-                    Some(value) => making.value(&value, quoted),
-                    None => making.unknown(quoted),
-                },
+                Parameter::Named(name) => self.fill(making, name, quoted)?,
+                Parameter::Positional(number) => {
+                    let value = self.positional(*number);
+                    self.fill_value(making, value, quoted)?;
+                }
                 Parameter::Special(_) if self.has_positional() => {
                     let all = self.all_positional();
-                    making.value(&all, false);
+                    self.fill_value(making, Some(all), false)?;
                 }
                 // `"$@"` is any number of words, quoted or not.
                 _ => making.unknown(false),
@@ -208,18 +219,15 @@ impl Reader<'_> {
                 default_value,
                 ..
             } => match (self.variable(name).filter(|value| !value.text.is_empty()), default_value) {
-                (Some(value), _) => making.value(&value, quoted),
                 (None, Some(default)) => {
                     let value = self.word(default, None)?;
-                    making.value(&value, quoted);
+                    self.fill_value(making, Some(value), quoted)?;
                 }
-                (None, None) => making.unknown(quoted),
+                (value, _) => self.fill_value(making, value, quoted)?,
             },
             ParameterExpr::IndicateErrorIfNullOrUnset {
                 parameter: Parameter::Named(name), indirect: false, ..
-            } => {
-                self.fill(making, name, quoted);
-            }
+            } => self.fill(making, name, quoted)?,
             ParameterExpr::UseAlternativeValue { alternative_value: Some(text), .. }
             | ParameterExpr::IndicateErrorIfNullOrUnset { error_message: Some(text), .. }
             | ParameterExpr::ReplaceSubstring { replacement: Some(text), .. } => {
@@ -233,11 +241,8 @@ impl Reader<'_> {
 
     /// The commands of `$(…)` are read like all others; of a few, what they print is known.
     fn substitution(&mut self, text: &str, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
-        match self.output_of(text)? {
-            Some(value) => making.value(&value, quoted),
-            None => making.unknown(quoted),
-        }
-        Ok(())
+        let value = self.output_of(text)?;
+        self.fill_value(making, value, quoted)
     }
 }
 

@@ -23,8 +23,7 @@ pub(crate) enum Mode {
 }
 
 /// The part of the config that is about rules.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// Of a catalogue or a rule, by its id.
@@ -59,6 +58,11 @@ impl Compiled {
     pub(crate) fn holds_in(&self, has: &dyn Fn(&str) -> bool) -> bool {
         self.stack.as_deref().is_none_or(has)
             && (self.rule.applies_to.is_empty() || self.rule.applies_to.iter().any(|stack| has(stack_name(stack))))
+    }
+
+    /// The stacks that it is about.
+    pub(crate) fn stacks(&self) -> impl Iterator<Item = &str> {
+        self.stack.as_deref().into_iter().chain(self.rule.applies_to.iter().map(|stack| stack_name(stack)))
     }
 }
 
@@ -152,6 +156,8 @@ impl Registry {
     }
 
     fn indexed(mut self) -> Self {
+        let matchers = self.rules.iter_mut().flat_map(|rule| &mut rule.matchers);
+        matchers.enumerate().for_each(|(number, matcher)| matcher.number = number);
         for (at, rule) in self.rules.iter().enumerate() {
             if rule.pattern.is_some() || rule.matchers.iter().any(Matcher::is_of_text) {
                 self.of_text.push(at);
@@ -197,7 +203,7 @@ impl Registry {
         const FOLDER: &str = "/work/project";
         let places = Places::new(FOLDER);
         let script = read(command, ShellDialect::Posix, FOLDER, &places);
-        let subject = Subject { text: command, script: &script, places: &places };
+        let subject = Subject::new(command, &script, &places);
         self.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule)
     }
 

@@ -1,4 +1,4 @@
-//! `docs/rules.md` is what the catalogues say. `BLESS=1 cargo test -p shell-guard` writes it.
+//! `docs/rules.md` is what the catalogues say. `BLESS=1 cargo test -p shell-guard-rules` writes it.
 
 use super::registry;
 use crate::rules::{Compiled, EMBEDDED, Severity};
@@ -25,7 +25,7 @@ fn code(command: &str) -> String {
 fn document() -> String {
     let mut text = String::from(
         "# The rules of shell-guard\n\n\
-         Made from `example-plugins/shell-guard/catalogues/` by a test, which also tries every example. How the plugin is configured is\n\
+         Made from `example-plugins/shell-guard/rules/catalogues/` by a test, which also tries every example. How the plugin is configured is\n\
          in its own documentation (`cargo doc -p shell-guard --no-deps --open`). A rule's *severity* is for readers of lists; what becomes\n\
          of a command is its *action*. Commands are judged in a project at `/work/project`.\n",
     );
@@ -57,13 +57,13 @@ fn document() -> String {
 
 #[test]
 fn the_page_of_the_rules_is_what_the_catalogues_say() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/rules.md");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(path, document()).unwrap();
     }
     let page = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         page == document(),
-        "docs/rules.md is not what the catalogues say: BLESS=1 cargo test -p shell-guard writes it"
+        "docs/rules.md is not what the catalogues say: BLESS=1 cargo test -p shell-guard-rules writes it"
     );
 }
