@@ -239,6 +239,19 @@ async fn the_guard_alone_needs_no_grant_and_asks_no_model() {
     assert!(model.requests().is_empty());
 }
 
+#[tokio::test]
+async fn a_session_begins_with_the_list_of_the_catalogues() {
+    let config = json!({
+        "remove": ["harn-canon/swift"], "catalogues": [{ "id": "hookhost/git", "version": "9", "source": "us", "rule": [] }],
+    });
+    let session = session(entry("shell-guard", config), None).await;
+    let record = session.session_start().await.record;
+    let lines: Vec<&str> = record.calls[0].log.iter().map(|line| line.message.as_str()).collect();
+    assert!(lines.contains(&"catalogue hookhost/git 9 of us: 0 rules"), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("catalogue hookhost/floor ")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("swift")), "{lines:?}");
+}
+
 /// A stack's rules need to know that the stack is there.
 #[tokio::test]
 async fn where_no_stack_can_be_detected_a_finding_says_so() {

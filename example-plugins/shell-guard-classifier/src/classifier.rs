@@ -202,6 +202,7 @@ impl Classifier {
             "catalogue_id": "tool_hooks/llm_classifier",
             "scope": self.scope,
             "command": shell.command,
+            "normalized_command": shell.command.trim(),
             "verdict": said.map(|answer| answer.kind),
             "confidence": said.map(|answer| answer.confidence),
             "threshold": self.config.threshold,

@@ -54,6 +54,11 @@ impl Plugin for ShellGuardClassifier {
         Ok(())
     }
 
+    fn session_start(_session: &Session) -> Vec<Task> {
+        GUARD.get().0.list();
+        Vec::new()
+    }
+
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let (guard, classifier) = GUARD.get();
         match (guard.verdict(session, call), call.action.shell()) {

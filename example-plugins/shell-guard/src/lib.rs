@@ -27,7 +27,8 @@
 //! A custom rule has the fields of those in the catalogues, `catalogues` takes whole ones (one of a known id replaces it), and
 //! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` deny in every mode;
 //! an operator who does not want one removes it by its id. An action that is none of these words is advice: it is reported as it
-//! stands, and the command runs.
+//! stands, and the command runs. When a session starts, the plugin logs which catalogues it has: `hookhost dispatch session-start`
+//! shows them, too.
 //!
 //! # Stacks
 //!
@@ -69,6 +70,11 @@ impl Plugin for ShellGuard {
     fn configure(config: Config) -> Result<(), String> {
         GUARD.set(Guard::new(config)?);
         Ok(())
+    }
+
+    fn session_start(_session: &Session) -> Vec<Task> {
+        GUARD.get().list();
+        Vec::new()
     }
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {

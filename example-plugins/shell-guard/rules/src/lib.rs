@@ -26,15 +26,18 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Compiles the rules, and logs which catalogues there are.
+    /// Compiles the rules.
     ///
     /// # Errors
     /// One sentence on what is wrong with the config.
     pub fn new(config: Config) -> Result<Self, String> {
         let Config { stacks, rules } = config;
-        let registry = Registry::new(rules)?;
-        registry.listing().iter().for_each(log::debug);
-        Ok(Self { registry, stacks })
+        Ok(Self { registry: Registry::new(rules)?, stacks })
+    }
+
+    /// Logs which catalogues there are, a line each: in the record of a session's start they tell under which rules it ran.
+    pub fn list(&self) {
+        self.registry.listing().iter().for_each(log::info);
     }
 
     /// What the rules make of a call, with the findings and the reminder that go with it; nothing where it runs a command

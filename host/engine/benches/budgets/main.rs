@@ -16,6 +16,7 @@ mod measure;
 mod plugins;
 mod processes;
 mod sessions;
+mod shell;
 mod table;
 
 use table::Table;
@@ -25,6 +26,7 @@ fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let mut table = Table::begin();
     events::rows(&mut table);
+    shell::rows(&mut table);
     loading::rows(&mut table);
     processes::rows(&mut table);
     hostile::rows(&mut table);

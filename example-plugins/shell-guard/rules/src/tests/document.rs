@@ -27,7 +27,14 @@ fn document() -> String {
         "# The rules of shell-guard\n\n\
          Made from `example-plugins/shell-guard/rules/catalogues/` by a test, which also tries every example. How the plugin is configured is\n\
          in its own documentation (`cargo doc -p shell-guard --no-deps --open`). A rule's *severity* is for readers of lists; what becomes\n\
-         of a command is its *action*. Commands are judged in a project at `/work/project`.\n",
+         of a command is its *action*. Commands are judged in a project at `/work/project`.\n\n\
+         `hookhost dispatch --shell 'git push -f origin main'` shows what becomes of a command ([cli.md](cli.md#try-a-command)).\n\n\
+         Rules of a stack hold where the stack is used. Name the stacks in the config (`stacks = [\"rust\"]`), or grant the plugin the\n\
+         workspace (`read-dirs = { \"/workspace\" = \".\" }`), where it tells them by their files. With neither, these rules are silent, and\n\
+         the finding `shell-guard.stacks` says so wherever one of them would have matched.\n\n\
+         A command that cannot be parsed, is longer than 64 KiB, or multiplies itself beyond what can be gone through is *unreadable*: it is\n\
+         asked about (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB) does not reach the plugin, which counts as\n\
+         a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n",
     );
     for (_, catalogue) in EMBEDDED {
         let catalogue: crate::rules::Catalogue = serde_json::from_str(catalogue).unwrap();
