@@ -18,6 +18,9 @@ use std::path::Path;
 /// Where the workspace lies, for a plugin to which it is granted.
 const WORKSPACE: &str = "/workspace";
 
+/// A command with some of everything that is ordinary.
+const FIRST: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
+
 /// The rules as a config has them, compiled: what every event starts from.
 #[derive(Debug)]
 pub struct Guard {
@@ -32,7 +35,10 @@ impl Guard {
     /// One sentence on what is wrong with the config.
     pub fn new(config: Config) -> Result<Self, String> {
         let Config { stacks, rules } = config;
-        Ok(Self { registry: Registry::new(rules)?, stacks })
+        let registry = Registry::new(rules)?;
+        // What the first command makes the parser and the allocator set up is then part of what each event starts from.
+        registry.catches("", FIRST);
+        Ok(Self { registry, stacks })
     }
 
     /// Logs which catalogues there are, a line each: in the record of a session's start they tell under which rules it ran.

@@ -5,7 +5,6 @@ use super::schema::{Construct, Match};
 use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script};
 use regex_lite::Regex;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 /// A [`Match`] with its patterns compiled and its names looked up.
 #[derive(Debug)]
@@ -30,13 +29,38 @@ pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
     pub(crate) places: &'a Places,
+    /// The bytes that stand in the text, in lower case: what has others cannot stand in it.
+    bytes: Bytes,
     /// What is known of matchers that look at the whole text: each looks once, however many commands there are.
-    whole: RefCell<BTreeMap<usize, bool>>,
+    whole: RefCell<Vec<(usize, bool)>>,
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn new(text: &'a str, script: &'a Script, places: &'a Places) -> Self {
-        Self { text, script, places, whole: RefCell::default() }
+        Self { text, script, places, bytes: Bytes::of(text), whole: RefCell::default() }
+    }
+
+    /// Whether `part` stands in the text, in any case.
+    fn contains(&self, part: &str) -> bool {
+        self.bytes.have_all_of(part) && contains(self.text, part)
+    }
+}
+
+/// A set of bytes, those of ASCII in lower case.
+struct Bytes([u64; 4]);
+
+impl Bytes {
+    fn of(text: &str) -> Self {
+        let mut bytes = [0; 4];
+        for byte in text.bytes().map(|byte| byte.to_ascii_lowercase()) {
+            bytes[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+        Self(bytes)
+    }
+
+    fn have_all_of(&self, part: &str) -> bool {
+        let has = |byte: u8| self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1;
+        part.bytes().all(|byte| has(byte.to_ascii_lowercase()))
     }
 }
 
@@ -107,22 +131,24 @@ impl Matcher {
         if contains.is_empty() && lacks.is_empty() && text.is_none() && no_text.is_none() {
             return true;
         }
-        *subject.whole.borrow_mut().entry(self.number).or_insert_with(|| {
-            self.contains(subject.text)
+        let known = subject.whole.borrow().iter().find(|(number, _)| *number == self.number).map(|(_, fits)| *fits);
+        known.unwrap_or_else(|| {
+            let fits = (contains.is_empty() || contains.iter().any(|part| subject.contains(part)))
+                && !lacks.iter().any(|part| subject.contains(part))
                 && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
-                && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text))
+                && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text));
+            subject.whole.borrow_mut().push((self.number, fits));
+            fits
         })
-    }
-
-    fn contains(&self, text: &str) -> bool {
-        (self.wanted.contains.is_empty() || self.wanted.contains.iter().any(|part| contains(text, part)))
-            && !self.wanted.lacks.iter().any(|part| contains(text, part))
     }
 
     /// Asks about one command, cheapest things first.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
         let wanted = &self.wanted;
         if !wanted.program.is_empty() && !wanted.program.iter().any(|name| is_program(name, command)) {
+            return false;
+        }
+        if command.redirects.is_empty() && (self.writes.is_some() || !self.writes_paths.is_empty()) {
             return false;
         }
         let construct = match wanted.construct {

@@ -7,6 +7,7 @@ use crate::shell::{LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
 use regex_lite::Regex;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of rules that match.
@@ -229,7 +230,7 @@ impl Registry {
             }
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
-            let named = self.by_program.get(&command.program.to_ascii_lowercase());
+            let named = self.by_program.get(lower(&command.program).as_ref());
             let mut arguments = None;
             for at in named.into_iter().flatten().chain(&self.general) {
                 let arguments = arguments.get_or_insert_with(|| self.arguments(command));
@@ -263,6 +264,11 @@ fn compile(rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Resu
     let matchers = rule.matches.iter().cloned().map(Matcher::new).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let stack = stack.map(|stack| stack_name(stack).to_owned());
     Ok(Compiled { given: false, catalogue: catalogue.to_owned(), mode, stack, pattern, matchers, rule })
+}
+
+/// In lower case, as nearly every program is anyway.
+pub(crate) fn lower(name: &str) -> Cow<'_, str> {
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) { name.to_ascii_lowercase().into() } else { name.into() }
 }
 
 /// A stack by its one name.
