@@ -60,7 +60,10 @@ fn a_question_that_nobody_can_answer_is_told_with_its_rule() {
     let ended = judge(&guarded(json!({ "stacks": [] })), "git stash drop");
     ended.expect(3, &[]);
     assert!(ended.stdout.starts_with("rejected (not approved) by shell-guard\n"), "{ended:#?}");
-    assert!(ended.stdout.contains("  git stash drop\n  ^^^^^^^^^^^^^^\n  warning git.stash_drop (shell-guard): "), "{ended:#?}");
+    assert!(
+        ended.stdout.contains("  git stash drop\n  ^^^^^^^^^^^^^^\n  warning git.stash_drop (shell-guard): "),
+        "{ended:#?}"
+    );
     assert!(ended.stdout.contains("Run `git stash drop`?") && ended.stdout.contains("nobody is there"), "{ended:#?}");
 }
 
@@ -110,7 +113,7 @@ fn what_a_terminal_would_obey_is_shown_and_not_obeyed() {
     ended.expect(3, &[]);
     assert!(!ended.stdout.contains('\u{1b}'), "{ended:#?}");
     // Two columns for each of the wide characters, one for the mark in the place of the escape.
-    let shown = "  echo \u{fffd}[2J日本 && rm -rf /\n                  ^^^^^^^^\n";
+    let shown = "  echo \u{fffd}[2J日本 && rm -rf /\n                   ^^^^^^^^\n";
     assert!(ended.stdout.contains(shown), "{ended:#?}");
     assert!(ended.stdout.contains("shell.control_characters"), "{ended:#?}");
 }
@@ -174,7 +177,8 @@ fn the_findings_of_any_plugin_are_shown_by_the_members_that_the_sdk_names() {
 
 #[test]
 fn a_part_is_of_the_command_as_the_plugin_was_asked_about_it() {
-    let wrap = json!({ "when": { "lacks": "timeout" }, "verdict": "modify", "value": { "command": "timeout 60 {command}" } });
+    let wrap =
+        json!({ "when": { "lacks": "timeout" }, "verdict": "modify", "value": { "command": "timeout 60 {command}" } });
     let guard = Entry::new("guard", &plugin("shell-guard")).config(json!({ "stacks": [] })).to_toml();
     let ended = judge(&with_any_plugin(wrap, &guard), "git stash drop");
     ended.expect(3, &[]);
@@ -191,10 +195,13 @@ fn a_refusal_without_a_finding_is_told_by_its_reason() {
 
 #[test]
 fn a_plugin_that_fails_ends_with_4_and_says_how() {
-    let user = User::new();
-    let entry = Entry::new("guard", &plugin("shell-guard")).limits("fuel = 1000\n");
-    user.configure(&entry.to_toml());
-    let ended = judge(&user, "git status");
+    let ended = judge(&with_any_plugin(json!({ "misbehave": "trap" }), ""), "git status");
     ended.expect(4, &[]);
-    assert!(ended.stdout.starts_with("rejected (timed out) by guard\n") && ended.stdout.contains("fuel"), "{ended:#?}");
+    assert!(ended.stdout.starts_with("rejected (failed) by any\n"), "{ended:#?}");
+    let skips = with_any_plugin(json!({ "misbehave": "trap" }), "");
+    let file = std::fs::read_to_string(skips.config_file()).unwrap();
+    skips.configure(&file.replace("priority = 1", "priority = 1\non-failure = \"skip\""));
+    let ended = judge(&skips, "git status");
+    ended.expect(0, &[]);
+    assert!(ended.stdout.starts_with("allowed\n\nany failed: it "), "{ended:#?}");
 }

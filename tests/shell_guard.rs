@@ -55,8 +55,9 @@ async fn an_event_beyond_the_input_limit_is_refused_and_nothing_of_it_runs() {
     let session = session(entry("shell-guard", json!({})), None).await;
     let (word, call) = judged(&session, &format!("echo {}", "a".repeat(1 << 20))).await;
     assert_eq!((word.as_str(), call.failure.expect("a failure").kind), ("deny", FailureKind::InputTooLarge));
-    // What reaches it and is too long to be read is asked about.
-    let (word, call) = judged(&session, &format!("echo {}", "a".repeat(1 << 19))).await;
+    // What reaches it and is too long to be read is asked about. An event holds a command twice: as the tool's argument, and as
+    // what the call does.
+    let (word, call) = judged(&session, &format!("echo {}", "a".repeat(500_000))).await;
     assert_eq!((word.as_str(), call.failure), ("ask", None));
 }
 
@@ -65,8 +66,31 @@ async fn an_event_beyond_the_input_limit_is_refused_and_nothing_of_it_runs() {
 async fn work_grows_with_the_length_and_stays_far_from_the_default_fuel() {
     let session = session(entry("shell-guard", json!({ "stacks": ["rust"] })), None).await;
     let pieces = [
-        "a ", "a; ", "a | ", "a && ", "$x ", "${x:-y} ", "\"$x\" ", "{a,b} ", "$(a) ", "`a` ", "'a' ", "\\\n", "x=1 ", "> x ", "<<E ",
-        "cargo test; ", "rm -rf x ", "sudo ", "! ", "é ", "f() { f; }; ", "for x in a b c; do ", "printf %s ", "xargs ", "find -exec ",
+        "a ",
+        "a; ",
+        "a | ",
+        "a && ",
+        "$x ",
+        "${x:-y} ",
+        "\"$x\" ",
+        "{a,b} ",
+        "$(a) ",
+        "`a` ",
+        "'a' ",
+        "\\\n",
+        "x=1 ",
+        "> x ",
+        "<<E ",
+        "cargo test; ",
+        "rm -rf x ",
+        "sudo ",
+        "! ",
+        "é ",
+        "f() { f; }; ",
+        "for x in a b c; do ",
+        "printf %s ",
+        "xargs ",
+        "find -exec ",
     ];
     for piece in pieces {
         let mut before = None;

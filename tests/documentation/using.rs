@@ -125,5 +125,8 @@ fn every_command_runs() {
     let user = User::new();
     let printed = run_commands(&user, &page("docs/using.md"), &["path-guard", "shell-guard", "token-budget"]);
     assert!(printed.contains("runs:\n  cargo check --target-dir target-shared && ls\n"), "{printed}");
-    assert!(printed.contains("\n  git push -f origin main\n  ^^^^^^^") && printed.contains("exit code 3\n"), "{printed}");
+    assert!(
+        printed.contains("\n  git push -f origin main\n  ^^^^^^^") && printed.contains("exit code 3\n"),
+        "{printed}"
+    );
 }

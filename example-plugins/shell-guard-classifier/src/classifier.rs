@@ -244,9 +244,10 @@ fn read(text: &str) -> Result<Answer, String> {
     };
     let confidence = match answer.get("confidence") {
         None => 0.0,
-        Some(confidence) => confidence.as_f64().filter(|confidence| (0.0..=1.0).contains(confidence)).ok_or_else(|| {
-            unreadable(&format!("its `confidence` is {confidence}, and no number from 0 to 1"))
-        })?,
+        Some(confidence) => confidence
+            .as_f64()
+            .filter(|confidence| (0.0..=1.0).contains(confidence))
+            .ok_or_else(|| unreadable(&format!("its `confidence` is {confidence}, and no number from 0 to 1")))?,
     };
     let text = |key: &str| answer.get(key).and_then(Value::as_str).map(str::to_owned);
     let references = answer.get("references").and_then(Value::as_array).into_iter().flatten();

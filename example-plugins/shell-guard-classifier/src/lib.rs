@@ -83,8 +83,11 @@ impl<'de> Deserialize<'de> for Config {
         let mut table = serde_json::Map::deserialize(table)?;
         let classifier = table.remove("classifier").map(ClassifierConfig::deserialize).transpose();
         Ok(Self {
-            classifier: classifier.map_err(|error| D::Error::custom(format!("`classifier`: {error}")))?.unwrap_or_default(),
-            rules: shell_guard_rules::Config::deserialize(serde_json::Value::Object(table)).map_err(D::Error::custom)?,
+            classifier: classifier
+                .map_err(|error| D::Error::custom(format!("`classifier`: {error}")))?
+                .unwrap_or_default(),
+            rules: shell_guard_rules::Config::deserialize(serde_json::Value::Object(table))
+                .map_err(D::Error::custom)?,
         })
     }
 }

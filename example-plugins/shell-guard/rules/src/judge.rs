@@ -99,7 +99,7 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
                     (Mode::RewriteWithAudit, Ok(rewritten)) if judgement.may_rewrite() => {
                         envelope.action = "rewrite".into();
                         envelope.kind = "tool_rewrite";
-                        envelope.command.clone_from(&rewritten);
+                        envelope.command = bounded(&rewritten);
                         judgement.outcome = Outcome::Rewrite(rewritten);
                     }
                     (Mode::RewriteWithAudit, made) => envelope.would = Some(would_rewrite(made)),
@@ -190,7 +190,7 @@ fn effective<'a>(
 /// What a rule would have done, in words that go on from "it would".
 fn would_rewrite(made: Result<String, &'static str>) -> String {
     match made {
-        Ok(rewritten) => format!("run `{rewritten}`"),
+        Ok(rewritten) => format!("run `{}`", bounded(&rewritten)),
         Err(why) => format!("rewrite it, but {why}"),
     }
 }
@@ -258,9 +258,10 @@ fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
     }
 }
 
-/// At most 16 KiB of a text, so that a record stays one.
+/// At most 2 KiB of a text. A finding holds four, JSON makes six bytes of one at worst, and a finding may have 64 KiB; the whole
+/// command is in the event's record.
 fn bounded(text: &str) -> String {
-    const MOST: usize = 16 * 1024;
+    const MOST: usize = 2 * 1024;
     if text.len() <= MOST { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(MOST)]) }
 }
 

@@ -43,7 +43,8 @@ pub(crate) fn rows(table: &mut Table) {
 
     ShellGuard::configure(serde_json::from_value(config).unwrap()).unwrap();
     let (info, call) = (testing::session(), testing::shell(COMMAND));
-    let native = || assert_eq!(ShellGuard::before_tool_call(&info, std::hint::black_box(&call)), ToolCallVerdict::Allow);
+    let native =
+        || assert_eq!(ShellGuard::before_tool_call(&info, std::hint::black_box(&call)), ToolCallVerdict::Allow);
     let native = compare(|| ask(&command), native).reference.median;
     let work = time.saturating_sub(whole.reference.median);
     let ratio = work.as_secs_f64() / native.as_secs_f64();

@@ -13,7 +13,7 @@ const DEPTH: usize = 24;
 const COMPOUNDS: usize = 64;
 /// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
 /// parsed or filled in is one unit. What the bounds above let through is far below, unless it multiplies itself.
-pub(crate) const WORK: usize = 512 * 1024;
+pub(crate) const WORK: usize = 256 * 1024;
 
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
 

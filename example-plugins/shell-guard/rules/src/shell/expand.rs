@@ -71,7 +71,7 @@ impl Reader<'_> {
         span: Option<Range<usize>>,
         words: &mut Vec<Word>,
     ) -> Result<(), Unreadable> {
-        if !raw.bytes().any(|byte| b"$`\"'\\~*?[{".contains(&byte)) {
+        if is_plain(raw) {
             words.push(Word { text: raw.to_owned(), span, ..Word::default() });
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl Reader<'_> {
 
     /// The one word that becomes of a value or a file name, where nothing is split.
     pub(super) fn word(&mut self, raw: &str, span: Option<Range<usize>>) -> Result<Word, Unreadable> {
-        if !raw.bytes().any(|byte| b"$`\"'\\~*?[{".contains(&byte)) {
+        if is_plain(raw) {
             return Ok(Word { text: raw.to_owned(), span, ..Word::default() });
         }
         let pieces = self.pieces(raw)?;
@@ -244,6 +244,11 @@ impl Reader<'_> {
         let value = self.output_of(text)?;
         self.fill_value(making, value, quoted)
     }
+}
+
+/// Whether the shell takes a word as it stands.
+fn is_plain(raw: &str) -> bool {
+    !raw.bytes().any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{'))
 }
 
 /// A word as braces make many of it, each still with its quotes.

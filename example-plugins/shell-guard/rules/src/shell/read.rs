@@ -17,9 +17,10 @@ const DEEPEST: usize = 8;
 const COMMANDS: usize = 2000;
 /// The most values of a loop that are gone through.
 const ROUNDS: usize = 16;
-/// The work of a command, and of a word or a variable, beside its bytes.
+/// The work of a command, of a word of it beside its bytes, and of a variable that a subshell has a copy of.
 const COMMAND: usize = 32;
-const VARIABLE: usize = 8;
+const WORD: usize = 8;
+const VARIABLE: usize = 40;
 
 /// Why a text cannot be read.
 #[derive(Debug)]
@@ -76,6 +77,13 @@ pub(super) struct Scope {
     pub(super) cwd: Option<String>,
     variables: BTreeMap<String, Option<Word>>,
     positional: Option<Rc<Vec<Word>>>,
+}
+
+impl Scope {
+    /// Units of work to copy it.
+    fn work(&self) -> usize {
+        self.variables.len() * VARIABLE
+    }
 }
 
 struct Function {
@@ -175,7 +183,7 @@ impl Reader<'_> {
     pub(super) fn subshell<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
         // Whoever notes a command next gives up where it is too much.
-        self.script.work += scope.variables.len() * VARIABLE;
+        self.script.work += scope.work();
         let result = act(self);
         self.scope = scope;
         result
@@ -184,7 +192,7 @@ impl Reader<'_> {
     /// What `act` sets may hold afterwards or not.
     fn perhaps(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
         let before = self.scope.clone();
-        self.spend(COMMAND + before.variables.len() * VARIABLE)?;
+        self.spend(COMMAND + before.work())?;
         act(self)?;
         if self.scope.cwd != before.cwd {
             self.scope.cwd = None;
@@ -232,7 +240,7 @@ impl Reader<'_> {
             stages.push(self.script.commands.len());
             output = self.subshell(|reader| reader.command(stage, output.take()))?;
             let upstream = self.names(begin..stages[stages.len() - 1]);
-            self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * VARIABLE)?;
+            self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORD)?;
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
@@ -240,7 +248,7 @@ impl Reader<'_> {
         stages.push(self.script.commands.len());
         for at in 0..stages.len() - 1 {
             let downstream = self.names(stages[at + 1]..stages[stages.len() - 1]);
-            self.spend(downstream.len() * (stages[at + 1] - stages[at]) * VARIABLE)?;
+            self.spend(downstream.len() * (stages[at + 1] - stages[at]) * WORD)?;
             for command in &mut self.script.commands[stages[at]..stages[at + 1]] {
                 command.downstream.extend(downstream.iter().cloned());
             }
@@ -396,7 +404,7 @@ impl Reader<'_> {
         if self.script.commands.len() >= COMMANDS {
             return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
         }
-        self.spend(COMMAND + command.args.iter().map(|word| VARIABLE + word.text.len()).sum::<usize>())?;
+        self.spend(COMMAND + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
         self.script.commands.push(command);

@@ -71,7 +71,10 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
         Form::Json => output::print_json(&as_json(&settled, &session))?,
         Form::Verdict => {
             output::print(&verdict::describe(&settled))?;
-            session.take_notices().iter().for_each(|notice| output::note(&format!("note: {}\n", output::one_line(notice))));
+            session
+                .take_notices()
+                .iter()
+                .for_each(|notice| output::note(&format!("note: {}\n", output::one_line(notice))));
         }
     }
     Ok(exit(&settled))

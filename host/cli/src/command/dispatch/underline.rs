@@ -98,10 +98,7 @@ mod tests {
     #[test]
     fn of_several_lines_those_of_the_part_are_shown() {
         let text = "cd x\nrm -rf / \\\n\n  /usr\necho";
-        assert_eq!(
-            plain(text, "rm -rf / \\\n\n  /usr"),
-            "  rm -rf / \\\n  ^^^^^^^^^^\n    /usr\n  ^^^^^^\n"
-        );
+        assert_eq!(plain(text, "rm -rf / \\\n\n  /usr"), "  rm -rf / \\\n  ^^^^^^^^^^\n    /usr\n  ^^^^^^\n");
         let long = "x\n".repeat(20);
         assert_eq!(plain(&long, &long), "  x\n  ^\n".repeat(8) + "  …\n");
     }

@@ -38,7 +38,7 @@ pub(super) fn describe(settled: &Settled<Value>) -> String {
         let _ = writeln!(text, "\n{NAME}{}{NAME:#} {}", one_line(&call.plugin), said(call));
     }
     becomes(&mut text, settled, command);
-    asked(&mut text, settled, shown.is_empty());
+    asked(&mut text, settled, shown.is_empty() && !settled.kind().is_no());
     text
 }
 
