@@ -1,6 +1,6 @@
 //! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
 
-use super::read::{Reader, Unreadable};
+use super::read::{PARSE, Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use brush_parser::word::{
     BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource,
@@ -76,6 +76,9 @@ impl Reader<'_> {
             return Ok(());
         }
         let begin = words.len();
+        if raw.contains('{') {
+            self.spend(PARSE)?;
+        }
         for raw in braces(raw) {
             let mut making = Making::default();
             let pieces = self.pieces(&raw)?;
@@ -116,7 +119,7 @@ impl Reader<'_> {
         Ok(making.current.unwrap_or_default())
     }
 
-    fn pieces(&self, raw: &str) -> Result<Vec<WordPieceWithSource>, Unreadable> {
+    fn pieces(&mut self, raw: &str) -> Result<Vec<WordPieceWithSource>, Unreadable> {
         if let Some(text) = plainly_quoted(raw) {
             let piece = WordPiece::SingleQuotedText(text.to_owned());
             return Ok(vec![WordPieceWithSource { piece, start_index: 0, end_index: raw.len() }]);
@@ -131,6 +134,7 @@ impl Reader<'_> {
                 }],
             });
         }
+        self.spend(PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 
@@ -184,7 +188,8 @@ impl Reader<'_> {
     fn fill_value(&mut self, making: &mut Making, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
         match value.filter(|value| value.text.len() <= LONGEST_VALUE) {
             Some(value) => {
-                self.spend(value.text.len())?;
+                // Patterns look at each byte of it, many times.
+                self.spend(value.text.len() * 4)?;
                 making.value(&value, quoted);
             }
             None => making.unknown(quoted),

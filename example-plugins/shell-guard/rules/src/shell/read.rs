@@ -21,6 +21,8 @@ const ROUNDS: usize = 16;
 const COMMAND: usize = 32;
 const WORD: usize = 8;
 const VARIABLE: usize = 40;
+/// The work of setting the parser to a text or a word, beside its bytes.
+pub(super) const PARSE: usize = 200;
 
 /// Why a text cannot be read.
 #[derive(Debug)]
@@ -131,7 +133,7 @@ impl Reader<'_> {
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
         bounds::check(text).map_err(Unreadable)?;
-        self.spend(text.len())?;
+        self.spend(PARSE + text.len())?;
         let tokens = brush_parser::uncached_tokenize_str(text, &self.options.tokenizer_options())
             .map_err(|error| Unreadable(error.to_string()))?;
         brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))

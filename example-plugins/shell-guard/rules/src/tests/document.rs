@@ -33,8 +33,8 @@ fn document() -> String {
          workspace (`read-dirs = { \"/workspace\" = \".\" }`), where it tells them by their files. With neither, these rules are silent, and\n\
          the finding `shell-guard.stacks` says so wherever one of them would have matched.\n\n\
          A command that cannot be parsed, is longer than 64 KiB, or multiplies itself beyond what can be gone through is *unreadable*: it is\n\
-         asked about (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB; an event holds a command twice) does not reach the plugin, which counts as\n\
-         a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n",
+         asked about (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB; an event holds a command twice) does not\n\
+         reach the plugin, which counts as a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n",
     );
     for (_, catalogue) in EMBEDDED {
         let catalogue: crate::rules::Catalogue = serde_json::from_str(catalogue).unwrap();
