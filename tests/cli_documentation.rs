@@ -80,7 +80,7 @@ fn all_fit(patterns: &[String], lines: &[String]) -> bool {
 fn every_command_of_the_reference_prints_what_the_reference_says() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
     let user = User::new();
-    for name in ["path_guard", "bounded_shell", "token_budget"] {
+    for name in ["path_guard", "bounded_shell", "token_budget", "shell_guard"] {
         user.write(&format!("plugins/{name}.wasm"), std::fs::read(plugin(name)).unwrap());
     }
     let examples = examples(&text);

@@ -12,6 +12,7 @@ mod log;
 mod payload;
 mod provider;
 mod session;
+mod shell;
 
 pub use configuration::configuration;
 pub use hostile::{hostile, hostile_is_refused};
@@ -20,12 +21,13 @@ pub use log::log;
 pub use payload::payload;
 pub use provider::provider;
 pub use session::session;
+pub use shell::shell;
 
 /// A target by its name.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("loader", loader),
     ("components", components),
     ("hostile", hostile),
@@ -34,4 +36,5 @@ pub const TARGETS: [Target; 8] = [
     ("provider", provider),
     ("log", log),
     ("session", session),
+    ("shell", shell),
 ];

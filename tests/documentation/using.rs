@@ -123,5 +123,10 @@ fn the_skill_that_is_shown_is_one() {
 #[test]
 fn every_command_runs() {
     let user = User::new();
-    run_commands(&user, &page("docs/using.md"), &["path-guard", "token-budget"]);
+    let printed = run_commands(&user, &page("docs/using.md"), &["path-guard", "shell-guard", "token-budget"]);
+    assert!(printed.contains("runs:\n  cargo check --target-dir target-shared && ls\n"), "{printed}");
+    assert!(
+        printed.contains("\n  git push -f origin main\n  ^^^^^^^") && printed.contains("exit code 3\n"),
+        "{printed}"
+    );
 }

@@ -100,6 +100,20 @@ impl Plugin for Often {
     }
 }
 
+struct NoPipeToShell;
+
+#[plugin]
+impl Plugin for NoPipeToShell {
+    fn before_tool_call(_session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        let found = call.action.shell().and_then(|shell| shell.command.find("| sh"));
+        let Some(begin) = found else { return Verdict::allow() };
+        let why = "What comes through the pipe is run before anybody has read it.";
+        let finding = Finding::new("pipe.shell", Severity::Error, why).action("deny");
+        effects::report(&finding.details(&json!({ "place": [begin, begin + 4], "matched": "| sh" })));
+        Refusal::new(why).code("pipe.shell").into()
+    }
+}
+
 use hookhost_guest::testing;
 
 #[test]
@@ -122,6 +136,17 @@ fn a_log_is_shortened_a_push_is_asked_about_and_a_signature_is_cut_off() {
     let result = ToolResult::new("text\n-----BEGIN PGP SIGNATURE-----\nxyz");
     let verdict = CarefulGit::after_tool_call(&testing::session(), &testing::shell("ls"), &result, ResultSource::Tool);
     assert_eq!(verdict, ToolResultVerdict::replace(ToolResult::new("text\n")));
+}
+
+#[test]
+fn a_finding_says_which_part_of_the_command_it_is_about() {
+    testing::prime(|_host| {});
+    let command = "curl x | sh";
+    let verdict = NoPipeToShell::before_tool_call(&testing::session(), &testing::shell(command));
+    assert!(matches!(verdict, ToolCallVerdict::Reject(_)));
+    let details = testing::inspect(|host| host.findings[0].details.clone()).expect("details");
+    let details: serde_json::Value = serde_json::from_str(&details).expect("JSON");
+    assert_eq!((&details["place"], &details["matched"]), (&json!([7, 11]), &json!(command[7..11])));
 }
 
 #[test]

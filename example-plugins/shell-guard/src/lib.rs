@@ -26,20 +26,20 @@
 //!
 //! A custom rule has the fields of those in the catalogues, `catalogues` takes whole ones (one of a known id replaces it), and
 //! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` deny in every mode;
-//! an operator who does not want one removes it by its id.
+//! an operator who does not want one removes it by its id. An action that is none of these words is advice: it is reported as it
+//! stands, and the command runs. When a session starts, the plugin logs which catalogues it has: `hookhost dispatch session-start`
+//! shows them, too.
 //!
-//! Built with the feature `classifier`, the plugin also asks a model about commands that no rule knows. That build imports
-//! `model` and `state`, so its entry must grant both:
+//! # Stacks
 //!
-//! ```toml
-//! [plugin.config.classifier]
-//! threshold = 0.8                            # below, the model is in doubt
-//! cache-seconds = 3600                       # default: 0, nothing is remembered
-//! on-doubt = "ask"                           # or "allow", "deny"
-//! on-error = "ask"                           # the same, where the model cannot be asked or understood
-//! ```
+//! Rules of a stack hold where that stack is used: `rust`, `python`, `typescript` (or `ts`), `swift`, `sql`, `harn`, and those of
+//! catalogues that the config brings. `stacks` names them. Without it they are told by files such as `Cargo.toml` in the folder
+//! that the entry grants as `/workspace`. Without that folder no stack is detected and these rules are silent; wherever one of them
+//! would have matched, the finding `shell-guard.stacks` says so. `stacks = []` means none, and no such finding. `sql` is never
+//! detected.
 //!
-//! Every rule, with commands that it catches and leaves, is in `docs/rules.md`.
+//! Every rule, with commands that it catches and leaves, is in `docs/rules.md`. `shell-guard-classifier` is this plugin with a
+//! model that is asked about commands which no rule knows.
 //!
 //! # What is seen
 //!
@@ -52,22 +52,12 @@
 //! What a script, an interpreter (`python -c …`) or a program of its own does, symbolic links, aliases, and what another
 //! machine makes of a command. Where it must hold against somebody who wants to get round it, let the agent run in a
 //! sandbox as well.
+//!
+//! A command of more than 64 KiB is asked about and not read. An event that is larger than `limits.input` of the entry does not
+//! reach the plugin at all: that is a failure, and its `on-failure`, by default a refusal, decides.
 
-#[cfg(any(feature = "classifier", not(target_arch = "wasm32")))]
-mod classifier;
-mod config;
-mod judge;
-mod rewrite;
-mod rules;
-mod shell;
-mod stacks;
-
-pub use config::Config;
-
-use config::Guard;
 use hookhost_guest::prelude::*;
-use judge::{Envelope, Input, Judgement, Outcome, judge};
-use std::path::Path;
+use shell_guard_rules::{Config, Guard};
 
 static GUARD: Configured<Guard> = Configured::new();
 
@@ -78,113 +68,44 @@ pub struct ShellGuard;
 #[plugin]
 impl Plugin for ShellGuard {
     fn configure(config: Config) -> Result<(), String> {
-        let guard = Guard::new(config)?;
-        guard.registry.listing().iter().for_each(log::debug);
-        GUARD.set(guard);
+        GUARD.set(Guard::new(config)?);
         Ok(())
     }
 
+    fn session_start(_session: &Session) -> Vec<Task> {
+        GUARD.get().list();
+        Vec::new()
+    }
+
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
-        let Some(shell) = call.action.shell() else {
-            return match &call.action {
-                Action::Other(kind) if kind == "shell" => {
-                    Refusal::new("the command cannot be found in the call's arguments")
-                        .code("shell.arguments")
-                        .retryable()
-                        .into()
-                }
-                _ => Verdict::allow(),
-            };
-        };
-        let guard = GUARD.get();
-        let cwd = if shell.cwd.is_empty() { &session.cwd } else { &shell.cwd };
-        let judgement = guard.judge(&shell.command, shell.dialect, cwd, &session.workspace);
-        for envelope in &judgement.envelopes {
-            effects::report(&finding(envelope));
-        }
-        match judgement.outcome {
-            Outcome::Unmatched => guard.unmatched(shell, session),
-            Outcome::Pass => Verdict::allow(),
-            Outcome::Rewrite(command) => {
-                if let Some(envelope) = judgement.envelopes.iter().find(|envelope| envelope.action == "rewrite") {
-                    remind(envelope);
-                }
-                ToolCallVerdict::rewrite(shell.with_command(command))
-            }
-            Outcome::Ask { rule, question } => Escalation::new(question).code(rule).into(),
-            Outcome::Deny { rule, reason, retryable } => {
-                let refusal = Refusal::new(reason).code(rule);
-                if retryable { refusal.retryable() } else { refusal }.into()
-            }
-        }
+        GUARD.get().verdict(session, call).unwrap_or_else(Verdict::allow)
     }
-}
-
-impl Guard {
-    fn judge(&self, command: &str, dialect: ShellDialect, cwd: &str, workspace: &str) -> Judgement {
-        let has_stack = |stack: &str| stacks::uses(self.stacks.as_deref(), Path::new("/workspace"), stack);
-        let env = |name: &str| std::env::var(name).ok();
-        judge(&self.registry, &Input { command, dialect, cwd, workspace, has_stack: &has_stack, env: &env })
-    }
-
-    #[cfg(any(feature = "classifier", not(target_arch = "wasm32")))]
-    fn unmatched(&self, shell: &ShellCommand, session: &Session) -> ToolCallVerdict {
-        match &self.classifier {
-            Some(classifier) => classifier.verdict(shell, session, |command| {
-                let cwd = if shell.cwd.is_empty() { &session.cwd } else { &shell.cwd };
-                self.judge(command, shell.dialect, cwd, &session.workspace)
-            }),
-            None => Verdict::allow(),
-        }
-    }
-
-    #[cfg(not(any(feature = "classifier", not(target_arch = "wasm32"))))]
-    fn unmatched(&self, _shell: &ShellCommand, _session: &Session) -> ToolCallVerdict {
-        Verdict::allow()
-    }
-}
-
-/// A rule's decision, for the audit log.
-fn finding(envelope: &Envelope) -> Finding {
-    let severity = match envelope.severity {
-        "error" => Severity::Error,
-        "info" => Severity::Info,
-        _ => Severity::Warning,
-    };
-    let finding =
-        Finding::new(&envelope.rule_id, severity, &envelope.explanation).action(&envelope.action).details(envelope);
-    envelope.references.iter().fold(finding, Finding::reference)
-}
-
-/// Tells the model, with its next request only, that its command was changed.
-fn remind(envelope: &Envelope) {
-    let Envelope { rule_id, original_command, command, explanation, .. } = envelope;
-    let body = format!("rule {rule_id} rewrote `{original_command}` to `{command}`: {explanation}");
-    effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));
-}
-
-/// Judges `command` as the fuzzer hands it over; whether it is refused or asked about.
-#[cfg(not(target_arch = "wasm32"))]
-#[doc(hidden)]
-pub fn judge_for_fuzzing(command: &str, dialect: ShellDialect) -> bool {
-    thread_local! {
-        static REGISTRY: rules::Registry = match rules::Registry::new(rules::Settings::default()) {
-            Ok(registry) => registry,
-            Err(error) => panic!("the embedded catalogues do not load: {error}"),
-        };
-    }
-    REGISTRY.with(|registry| {
-        let input = Input {
-            command,
-            dialect,
-            cwd: "/work/project",
-            workspace: "/work/project",
-            has_stack: &|_| true,
-            env: &|_| None,
-        };
-        matches!(judge(registry, &input).outcome, Outcome::Deny { .. } | Outcome::Ask { .. })
-    })
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::ShellGuard;
+    use hookhost_guest::prelude::*;
+    use hookhost_guest::testing;
+
+    /// The config of the crate's documentation is one that the plugin takes.
+    #[test]
+    fn the_documented_config_is_taken() {
+        let source = include_str!("lib.rs");
+        let block = source.split("//! ```toml\n").nth(1).unwrap().split("//! ```").next().unwrap();
+        let lines: String = block.lines().map(|line| line.trim_start_matches("//!").to_owned() + "\n").collect();
+        let entry: toml::Table = toml::from_str(&lines).unwrap();
+        let config = serde_json::to_value(&entry["plugin"][0]["config"]).unwrap();
+        ShellGuard::configure(serde_json::from_value(config).unwrap()).unwrap();
+        let ask = |command| ShellGuard::before_tool_call(&testing::session(), &testing::shell(command));
+        assert!(matches!(ask("sudo make deploy"), ToolCallVerdict::Reject(_)));
+        assert_eq!(ask("git stash drop"), ToolCallVerdict::Allow);
+        assert_eq!(ask("frob --all"), ToolCallVerdict::Allow, "no rule knows it");
+    }
+
+    #[test]
+    fn a_classifier_is_the_other_plugins() {
+        let config = serde_json::from_value::<shell_guard_rules::Config>(json!({ "classifier": {} }));
+        assert!(config.unwrap_err().to_string().contains("unknown field `classifier`"));
+    }
+}

@@ -49,6 +49,17 @@ impl Finding {
     }
 
     /// Particulars, as JSON. What cannot be written as JSON is kept as a JSON string that says why.
+    ///
+    /// They are for programs, but for three members of an object that people are shown, such as by `hookhost dispatch
+    /// --shell`. A finding about a command may have any of them:
+    ///
+    /// | member | what it holds |
+    /// |---|---|
+    /// | `place` | `[begin, end]`: which bytes of the command the finding is about, as the plugin was asked about it; from 0, the end not included, both between characters |
+    /// | `matched` | these bytes as a text, perhaps cut, with `…` at its end; alone, a text that stands in the command once |
+    /// | `would` | what the rule would have done and has not, in words that go on from "it would" |
+    ///
+    /// What does not fit the command is left out of what is shown.
     #[must_use]
     pub fn details(mut self, details: &impl Serialize) -> Self {
         let details = serde_json::to_value(details).unwrap_or_else(|error| error.to_string().into());

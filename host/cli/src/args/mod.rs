@@ -327,23 +327,33 @@ Examples:
   echo '{\"call\": {\"id\": \"1\", \"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}}' |
     hookhost dispatch before-tool-call --payload -
   hookhost dispatch prompt-submit --payload prompt.json | jq -r .outcome
+  hookhost dispatch --shell 'git push -f origin main'
 
 The payload is a JSON object of the event's parameters, as wit/events.wit
 names them; `hookhost dispatch EVENT` without a payload shows an example.
 In a tool call `origin` can be left out; `action` is worked out. A key `session`
 can give cwd, workspace, agent, interactive, turn, depth, id and parent.";
 
-/// Send one event through the chain; prints one JSON object
+/// Send one event through the chain; prints one JSON object, or of a command the verdict
 #[derive(Debug, Args)]
 #[command(after_help = DISPATCH_EXAMPLES)]
 pub(crate) struct DispatchArgs {
     /// The event, such as before-tool-call
-    #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true)]
-    pub(crate) event: EventKind,
+    #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true, required_unless_present = "shell")]
+    pub(crate) event: Option<EventKind>,
 
     /// A file with what the event carries, as JSON; `-` is the standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "shell")]
     pub(crate) payload: Option<PathBuf>,
+
+    /// In place of an event: a command that an agent would run. Prints what becomes of it, the rules that had something to
+    /// say, each below the part that it is about, and what would run; nothing is run
+    #[arg(long, value_name = "COMMAND", conflicts_with = "event", allow_hyphen_values = true)]
+    pub(crate) shell: Option<OsString>,
+
+    /// Print the JSON object of a command, too
+    #[arg(long)]
+    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,

@@ -15,6 +15,7 @@ mod loading;
 mod plugins;
 mod processes;
 mod sessions;
+mod shell;
 
 use hookhost_bench_table::table::Table;
 
@@ -23,6 +24,7 @@ fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let mut table = Table::begin();
     events::rows(&mut table);
+    shell::rows(&mut table);
     loading::rows(&mut table);
     processes::rows(&mut table);
     hostile::rows(&mut table);

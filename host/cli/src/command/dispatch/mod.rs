@@ -1,7 +1,9 @@
-//! `hookhost dispatch`: one event through the chain, as one JSON object.
+//! `hookhost dispatch`: one event through the chain, as one JSON object; a command, as a verdict for people.
 
 mod example;
 mod payload;
+mod underline;
+mod verdict;
 
 use crate::args::DispatchArgs;
 use crate::audit_log;
@@ -23,8 +25,13 @@ use tokio_util::sync::CancellationToken;
 const AT_ONCE: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
-    let event = args.event;
-    let payload = Payload::read(event, args.payload.as_deref())?;
+    let payload = match (&args.shell, args.event) {
+        (Some(command), _) => Payload::of_command(command)?,
+        (None, Some(event)) => Payload::read(event, args.payload.as_deref())?,
+        (None, None) => return Err(Stop::usage("name an event, or a command with --shell")),
+    };
+    let event = payload.event();
+    let form = if args.shell.is_some() && !args.json { Form::Verdict } else { Form::Json };
     let cwd = configuration::cwd()?;
     let mut config = loading::config(&args.configuration, &cwd)?;
     config.limit_concurrent_calls(AT_ONCE);
@@ -34,7 +41,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     let ended = tokio::select! {
-        ended = settle(&host, spec, turn, payload) => ended,
+        ended = settle(&host, spec, turn, payload, form) => ended,
         () = cancel.cancelled() => {
             Err(Stop::new(Exit::Interrupted, anyhow!("interrupted before {event} was settled")))
         }
@@ -42,8 +49,15 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     audit_log::finish(&host, ended).await
 }
 
+/// How an outcome is printed.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Verdict,
+}
+
 /// Settles the event in a session of its own, and prints what came of it.
-async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload) -> Result<Exit, Stop> {
+async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, Stop> {
     // What the payload says of the session.
     let session = host.open_session(spec).map_err(|error| Stop::usage(error.to_string()))?;
     session.set_turn(turn);
@@ -53,7 +67,16 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload) -> 
     let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
     let settled = session.dispatch_event(event, parameters, options).await;
     let settled = settled.map_err(|error| payload::wrong(event, &error))?;
-    output::print_json(&as_json(&settled, &session))?;
+    match form {
+        Form::Json => output::print_json(&as_json(&settled, &session))?,
+        Form::Verdict => {
+            output::print(&verdict::describe(&settled))?;
+            session
+                .take_notices()
+                .iter()
+                .for_each(|notice| output::note(&format!("note: {}\n", output::one_line(notice))));
+        }
+    }
     Ok(exit(&settled))
 }
 

@@ -9,7 +9,8 @@ use hookhost::contract::ToolOrigin;
 use hookhost::event::EventKind;
 use hookhost::session::SessionSpec;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,22 @@ struct SessionKeys {
 }
 
 impl Payload {
+    /// The call of a tool that runs `command`.
+    pub(super) fn of_command(command: &OsStr) -> Result<Self, Stop> {
+        let Some(command) = command.to_str() else {
+            return Err(Stop::usage(
+                "the command of --shell is not UTF-8: calls are JSON, which cannot hold it, so that no agent can run it",
+            ));
+        };
+        if command.trim().is_empty() {
+            return Err(Stop::usage("the command of --shell is empty: there is nothing to judge")
+                .advise("hookhost dispatch --shell 'git push -f origin main'"));
+        }
+        let call = json!({ "id": "1", "name": "bash", "arguments": { "command": command } });
+        let parameters = Map::from_iter([("call".to_owned(), call)]);
+        Ok(Self { event: EventKind::BeforeToolCall, parameters, session: SessionKeys::default() })
+    }
+
     /// Reads a payload; an event without parameters needs none.
     pub(super) fn read(event: EventKind, from: Option<&Path>) -> Result<Self, Stop> {
         let text = match from {

@@ -17,6 +17,12 @@ const DEEPEST: usize = 8;
 const COMMANDS: usize = 2000;
 /// The most values of a loop that are gone through.
 const ROUNDS: usize = 16;
+/// The work of a command, of a word of it beside its bytes, and of a variable that a subshell has a copy of.
+const COMMAND: usize = 32;
+const WORD: usize = 8;
+const VARIABLE: usize = 40;
+/// The work of setting the parser to a text or a word, beside its bytes.
+pub(super) const PARSE: usize = 200;
 
 /// Why a text cannot be read.
 #[derive(Debug)]
@@ -36,6 +42,8 @@ pub(crate) struct Script {
     pub(crate) is_single: bool,
     /// The functions that it defines.
     pub(crate) functions: Vec<String>,
+    /// Units of work that reading it took: see `bounds::WORK`.
+    pub(crate) work: usize,
 }
 
 /// Reads `text`, which would run in `cwd`.
@@ -71,6 +79,13 @@ pub(super) struct Scope {
     pub(super) cwd: Option<String>,
     variables: BTreeMap<String, Option<Word>>,
     positional: Option<Rc<Vec<Word>>>,
+}
+
+impl Scope {
+    /// Units of work to copy it.
+    fn work(&self) -> usize {
+        self.variables.len() * VARIABLE
+    }
 }
 
 struct Function {
@@ -116,11 +131,18 @@ impl Reader<'_> {
         self.program(&program)
     }
 
-    fn parse(&self, text: &str) -> Result<ast::Program, Unreadable> {
+    fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
         bounds::check(text).map_err(Unreadable)?;
+        self.spend(PARSE + text.len())?;
         let tokens = brush_parser::uncached_tokenize_str(text, &self.options.tokenizer_options())
             .map_err(|error| Unreadable(error.to_string()))?;
         brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))
+    }
+
+    /// Counts work, and gives up where it is too much: a loop in a loop does as much as it likes otherwise.
+    pub(super) fn spend(&mut self, units: usize) -> Result<(), Unreadable> {
+        self.script.work += units;
+        bounds::check_work(self.script.work).map_err(Unreadable)
     }
 
     fn program(&mut self, program: &ast::Program) -> Result<(), Unreadable> {
@@ -162,6 +184,8 @@ impl Reader<'_> {
     /// What `act` sets is gone afterwards.
     pub(super) fn subshell<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
+        // Whoever notes a command next gives up where it is too much.
+        self.script.work += scope.work();
         let result = act(self);
         self.scope = scope;
         result
@@ -170,6 +194,7 @@ impl Reader<'_> {
     /// What `act` sets may hold afterwards or not.
     fn perhaps(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
         let before = self.scope.clone();
+        self.spend(COMMAND + before.work())?;
         act(self)?;
         if self.scope.cwd != before.cwd {
             self.scope.cwd = None;
@@ -217,6 +242,7 @@ impl Reader<'_> {
             stages.push(self.script.commands.len());
             output = self.subshell(|reader| reader.command(stage, output.take()))?;
             let upstream = self.names(begin..stages[stages.len() - 1]);
+            self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORD)?;
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
@@ -224,6 +250,7 @@ impl Reader<'_> {
         stages.push(self.script.commands.len());
         for at in 0..stages.len() - 1 {
             let downstream = self.names(stages[at + 1]..stages[stages.len() - 1]);
+            self.spend(downstream.len() * (stages[at + 1] - stages[at]) * WORD)?;
             for command in &mut self.script.commands[stages[at]..stages[at + 1]] {
                 command.downstream.extend(downstream.iter().cloned());
             }
@@ -237,6 +264,7 @@ impl Reader<'_> {
 
     /// Reads a command that is given `input`, and returns what it prints where that is known.
     fn command(&mut self, command: &ast::Command, input: Option<Word>) -> Result<Option<Word>, Unreadable> {
+        self.spend(COMMAND)?;
         match command {
             ast::Command::Simple(simple) => return self.simple(simple, input),
             ast::Command::Compound(compound, redirects) => {
@@ -378,6 +406,7 @@ impl Reader<'_> {
         if self.script.commands.len() >= COMMANDS {
             return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
         }
+        self.spend(COMMAND + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
         self.script.commands.push(command);
@@ -425,6 +454,7 @@ impl Reader<'_> {
         self.scope.positional.as_ref()?.get(at).cloned()
     }
 
+    /// All arguments, as one text.
     pub(super) fn all_positional(&self) -> Word {
         Word::literal(self.scope.positional.as_ref().map(|words| joined(words.iter())).unwrap_or_default())
     }

@@ -2,13 +2,12 @@
 
 mod cases;
 mod catalogue;
-mod classifier;
 mod config;
 mod document;
 mod hostile;
 mod rewriting;
 
-use crate::ShellGuard;
+use crate::Guard;
 use crate::rules::{Registry, Settings};
 use hookhost_guest::prelude::*;
 use hookhost_guest::testing;
@@ -22,15 +21,18 @@ fn registry() -> &'static Registry {
     REGISTRY.get()
 }
 
+static GUARD: Configured<Guard> = Configured::new();
+
 fn configure(config: Value) -> Result<(), String> {
     let config = serde_json::from_value(config).map_err(|error| error.to_string())?;
-    ShellGuard::configure(config)
+    GUARD.set(Guard::new(config)?);
+    Ok(())
 }
 
 /// What is made of `command` by the rules as configured last.
 fn ask(command: &str) -> ToolCallVerdict {
     testing::prime(|_| {});
-    ShellGuard::before_tool_call(&testing::session(), &testing::shell(command))
+    GUARD.get().verdict(&testing::session(), &testing::shell(command)).unwrap_or_else(Verdict::allow)
 }
 
 /// The same in one word, or the command that it is rewritten to.

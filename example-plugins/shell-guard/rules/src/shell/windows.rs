@@ -2,7 +2,7 @@
 
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word, joined};
-use super::{Command, program_name};
+use super::{Command, LENGTH, program_name};
 use base64::Engine;
 
 /// The most commands of one text.
@@ -10,11 +10,16 @@ const COMMANDS: usize = 2000;
 
 /// Reads every command of `text`.
 pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable> {
+    if text.len() > LENGTH {
+        return Err(Unreadable(format!("it is {} bytes long, and no more than {LENGTH} are read", text.len())));
+    }
+    reader.spend(text.len())?;
     let pipelines = split(text);
-    if pipelines.len() > COMMANDS {
+    if pipelines.iter().map(Vec::len).sum::<usize>() > COMMANDS {
         return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
     }
     for stages in pipelines {
+        reader.spend(stages.len() * stages.len())?;
         let names: Vec<String> = stages.iter().map(|words| words.first().map(name).unwrap_or_default()).collect();
         for (at, words) in stages.iter().enumerate() {
             let Some((program, args)) = words.split_first() else { continue };

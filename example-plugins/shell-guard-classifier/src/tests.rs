@@ -1,11 +1,15 @@
 //! The model is asked about what no rule knows, and its answer is held to the rules.
 
-use super::configure;
-use crate::ShellGuard;
+use crate::{Config, ShellGuardClassifier};
 use hookhost_guest::model::Error;
 use hookhost_guest::prelude::*;
 use hookhost_guest::testing;
 use serde_json::{Value, json};
+
+fn configure(config: Value) -> Result<(), String> {
+    let config: Config = serde_json::from_value(config).map_err(|error| error.to_string())?;
+    ShellGuardClassifier::configure(config)
+}
 
 /// The verdicts on `command`, asked as often as there are answers or `times`.
 fn verdicts(config: &Value, command: &str, answers: &[Result<&str, Error>], times: usize) -> Vec<ToolCallVerdict> {
@@ -13,7 +17,7 @@ fn verdicts(config: &Value, command: &str, answers: &[Result<&str, Error>], time
     testing::prime(|host| {
         host.model_answers = answers.iter().map(|answer| answer.clone().map(str::to_owned)).collect();
     });
-    (0..times).map(|_| ShellGuard::before_tool_call(&testing::session(), &testing::shell(command))).collect()
+    (0..times).map(|_| ShellGuardClassifier::before_tool_call(&testing::session(), &testing::shell(command))).collect()
 }
 
 fn verdict(config: &Value, command: &str, answer: Result<&str, Error>) -> &'static str {
@@ -78,7 +82,7 @@ fn an_answer_is_remembered_for_its_time_and_an_error_is_not() {
         host.model_answers.push_back(Err(Error::BudgetExceeded));
         host.model_answers.push_back(Ok(r#"{"kind": "deny", "confidence": 1}"#.into()));
     });
-    let again = || ShellGuard::before_tool_call(&testing::session(), &testing::shell("frob"));
+    let again = || ShellGuardClassifier::before_tool_call(&testing::session(), &testing::shell("frob"));
     assert!(matches!(again(), ToolCallVerdict::Escalate(_)));
     assert!(matches!(again(), ToolCallVerdict::Reject(_)));
     assert!(matches!(again(), ToolCallVerdict::Reject(_)));
@@ -97,7 +101,32 @@ fn another_prompt_or_id_has_answers_of_its_own() {
         (json!({"cache-seconds": 60, "id": "a"}), "frob 'a b'"),
     ] {
         configure(json!({"classifier": config})).unwrap();
-        let verdict = ShellGuard::before_tool_call(&testing::session(), &testing::shell(command));
+        let verdict = ShellGuardClassifier::before_tool_call(&testing::session(), &testing::shell(command));
         assert!(matches!(verdict, ToolCallVerdict::Escalate(_)), "{config} {command}: {verdict:?}");
     }
+}
+
+#[test]
+fn a_wrong_config_is_one_clear_sentence() {
+    for (config, expected) in [
+        (json!({"classifier": {"threshold": 2.0}}), "`classifier.threshold` is 2"),
+        (json!({"classifier": {"prompt": " "}}), "`classifier.prompt` is empty"),
+        (json!({"classifier": {"treshold": 0.5}}), "`classifier`: unknown field `treshold`"),
+        (json!({"classifier": {"on-error": "maybe"}}), "`classifier`: unknown variant `maybe`"),
+        (json!({"mod": "deny"}), "unknown field `mod`"),
+        (json!({"mode": "harsh"}), "unknown variant `harsh`"),
+    ] {
+        let error = configure(config.clone()).unwrap_err();
+        assert!(error.contains(expected) && !error.contains('\n'), "{config}: {error}");
+    }
+}
+
+/// The config of the crate's documentation is one that the plugin takes.
+#[test]
+fn the_documented_config_is_taken() {
+    let source = include_str!("lib.rs");
+    let block = source.split("//! ```toml\n").nth(1).unwrap().split("//! ```").next().unwrap();
+    let lines: String = block.lines().map(|line| line.trim_start_matches("//!").to_owned() + "\n").collect();
+    let entry: toml::Table = toml::from_str(&lines).unwrap();
+    configure(serde_json::to_value(&entry["plugin"][0]["config"]).unwrap()).unwrap();
 }

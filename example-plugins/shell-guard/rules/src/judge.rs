@@ -5,6 +5,7 @@ use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject};
 use crate::shell::{Places, read};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A command, and where it would run.
@@ -58,7 +59,7 @@ pub(crate) struct Envelope {
     pub(crate) matched: String,
     /// Where that part begins and ends, in bytes.
     pub(crate) place: (usize, usize),
-    /// What the rule would have done, where it was not done.
+    /// What the rule would have done, where it was not done: it goes on from "it would".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<String>,
 }
@@ -68,6 +69,11 @@ pub(crate) struct Envelope {
 pub(crate) struct Judgement {
     pub(crate) outcome: Outcome,
     pub(crate) envelopes: Vec<Envelope>,
+    /// Stacks of which rules match, and are silent since the stack is not used.
+    pub(crate) silent: BTreeSet<String>,
+    /// Units of work that reading the command took.
+    #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "a fuzzer asks"))]
+    pub(crate) work: usize,
 }
 
 /// Judges a command by the rules.
@@ -76,9 +82,10 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     let text = input.command;
     let is_sql = (input.has_stack)("sql") && is_sql(text);
     let script = if is_sql { Default::default() } else { read(text, input.dialect, input.cwd, &places) };
-    let subject = Subject { text, script: &script, places: &places };
-    let hits = effective(registry, &subject, input);
-    let mut judgement = Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new() };
+    let subject = Subject::new(text, &script, &places);
+    let mut silent = BTreeSet::new();
+    let hits = effective(registry, &subject, input, &mut silent);
+    let mut judgement = Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent, work: script.work };
     for hit in &hits {
         let rule = hit.rule;
         let mut envelope = envelope(hit, &subject);
@@ -88,15 +95,14 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
                 let made = try_rewrite(registry, hit, &subject, input);
                 match (rule.mode, made) {
                     (Mode::Deny, made) => judgement.deny(rule, &mut envelope, made.ok()),
-                    (Mode::Audit, made) => envelope.would = Some(made.unwrap_or_else(|why| format!("nothing: {why}"))),
+                    (Mode::Audit, made) => envelope.would = Some(would_rewrite(made)),
                     (Mode::RewriteWithAudit, Ok(rewritten)) if judgement.may_rewrite() => {
                         envelope.action = "rewrite".into();
                         envelope.kind = "tool_rewrite";
-                        envelope.command.clone_from(&rewritten);
+                        envelope.command = bounded(&rewritten);
                         judgement.outcome = Outcome::Rewrite(rewritten);
                     }
-                    (Mode::RewriteWithAudit, Ok(rewritten)) => envelope.would = Some(rewritten),
-                    (Mode::RewriteWithAudit, Err(why)) => envelope.would = Some(format!("not rewritten: {why}")),
+                    (Mode::RewriteWithAudit, made) => envelope.would = Some(would_rewrite(made)),
                 }
             }
             _ if rule.mode == Mode::Deny => judgement.deny(rule, &mut envelope, None),
@@ -107,7 +113,7 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
                     judgement.outcome = Outcome::Ask { rule: rule.rule.id.clone(), question };
                 }
             }
-            "ask" => envelope.would = Some("asked".into()),
+            "ask" => envelope.would = Some("ask".into()),
             "audit" | "allow" => {}
             advice => envelope.action = advice.to_owned(),
         }
@@ -132,7 +138,7 @@ impl Judgement {
             }
             self.outcome = Outcome::Deny { rule: rule.rule.id.clone(), reason, retryable: instead.is_some() };
         }
-        envelope.would = instead;
+        envelope.would = instead.map(|instead| would_rewrite(Ok(instead)));
     }
 
     /// No envelope speaks of a rewrite that a refusal or a question overtook.
@@ -144,16 +150,28 @@ impl Judgement {
             for envelope in self.envelopes.iter_mut().filter(|envelope| envelope.action == "rewrite") {
                 envelope.action = "passthrough".into();
                 envelope.kind = "tool_rule_warning";
-                envelope.would = Some(std::mem::replace(&mut envelope.command, bounded(text)));
+                let rewritten = std::mem::replace(&mut envelope.command, bounded(text));
+                envelope.would = Some(would_rewrite(Ok(rewritten)));
             }
         }
     }
 }
 
 /// The rules that match and hold: of the stacks in use, not waived, not overruled by a custom rule that allows.
-fn effective<'a>(registry: &'a Registry, subject: &Subject<'_>, input: &Input<'_>) -> Vec<Hit<'a>> {
+fn effective<'a>(
+    registry: &'a Registry,
+    subject: &Subject<'_>,
+    input: &Input<'_>,
+    silent: &mut BTreeSet<String>,
+) -> Vec<Hit<'a>> {
     let mut hits = registry.matching(subject);
-    hits.retain(|hit| hit.rule.holds_in(input.has_stack) && !is_waived(hit.rule, input));
+    hits.retain(|hit| {
+        let holds = hit.rule.holds_in(input.has_stack);
+        if !holds {
+            silent.extend(hit.rule.stacks().map(str::to_owned));
+        }
+        holds && !is_waived(hit.rule, input)
+    });
     let allowed: Vec<usize> =
         hits.iter().filter(|hit| action(hit.rule) == "allow").flat_map(|hit| hit.commands.clone()).collect();
     if !allowed.is_empty() {
@@ -167,6 +185,14 @@ fn effective<'a>(registry: &'a Registry, subject: &Subject<'_>, input: &Input<'_
         hits.retain(|hit| hit.commands.first() != Some(&usize::MAX));
     }
     hits
+}
+
+/// What a rule would have done, in words that go on from "it would".
+fn would_rewrite(made: Result<String, &'static str>) -> String {
+    match made {
+        Ok(rewritten) => format!("run `{}`", bounded(&rewritten)),
+        Err(why) => format!("rewrite it, but {why}"),
+    }
 }
 
 fn is_waived(rule: &Compiled, input: &Input<'_>) -> bool {
@@ -199,8 +225,8 @@ fn try_rewrite(
     if wanted.replace.is_none() && !keeps_the_rest(subject.script, &script, &hit.commands) {
         return Err("it would change more than that");
     }
-    let after = Subject { text: &rewritten, script: &script, places: subject.places };
-    let hits = effective(registry, &after, input);
+    let after = Subject::new(&rewritten, &script, subject.places);
+    let hits = effective(registry, &after, input, &mut BTreeSet::new());
     if hits.iter().any(|other| other.rule.rule.id == hit.rule.rule.id) {
         return Err("the rule would still find fault with it");
     }
@@ -232,9 +258,10 @@ fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
     }
 }
 
-/// At most 16 KiB of a text, so that a record stays one.
+/// At most 2 KiB of a text. A finding holds four, JSON makes six bytes of one at worst, and a finding may have 64 KiB; the whole
+/// command is in the event's record.
 fn bounded(text: &str) -> String {
-    const MOST: usize = 16 * 1024;
+    const MOST: usize = 2 * 1024;
     if text.len() <= MOST { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(MOST)]) }
 }
 

@@ -162,7 +162,7 @@ fn a_rewrite_that_cannot_be_proven_right_is_not_made_and_says_what_it_would_have
                     .details
                     .as_deref()
                     .unwrap_or_default()
-                    .contains("not rewritten: ")),
+                    .contains("rewrite it, but ")),
                 "{command}: {:?}",
                 host.findings
             );

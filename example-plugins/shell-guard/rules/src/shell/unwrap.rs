@@ -3,6 +3,7 @@
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word, joined};
 use super::{Command, program_name, windows};
+use crate::rules::lower;
 
 /// How a program runs the command that its words hold.
 enum Wrapper {
@@ -89,7 +90,7 @@ impl Reader<'_> {
         command.program = if name.contains(UNKNOWN) { String::new() } else { name.to_owned() };
         command.program_word = program.clone();
         let runner = args.first().is_some_and(|word| RUNNERS.contains(&(name, word.text.as_str())));
-        let wrapper = if runner { Some(Wrapper::Runner) } else { wrapper(&command.program.to_ascii_lowercase()) };
+        let wrapper = if runner { Some(Wrapper::Runner) } else { wrapper(&lower(&command.program)) };
         let Some(wrapper) = wrapper else {
             if !self.defines(&program.text) {
                 let mut words = words;

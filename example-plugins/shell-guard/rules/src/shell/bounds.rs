@@ -11,8 +11,16 @@ const WORDS: usize = 3000;
 const DEPTH: usize = 24;
 /// The most words that open a compound command, wherever they stand.
 const COMPOUNDS: usize = 64;
+/// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
+/// parsed or filled in is one unit. What the bounds above let through is far below, unless it multiplies itself.
+pub(crate) const WORK: usize = 256 * 1024;
 
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
+
+/// What `work` units too many are said to be.
+pub(super) fn check_work(work: usize) -> Result<(), String> {
+    if work > WORK { Err("what it runs multiplies itself beyond what can be gone through".into()) } else { Ok(()) }
+}
 
 /// Whether the parser can read `text` within bounds; else why not.
 pub(crate) fn check(text: &str) -> Result<(), String> {

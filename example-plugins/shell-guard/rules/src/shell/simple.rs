@@ -165,9 +165,19 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
         joined(&args[options.count()..])
     } else {
         let (format, values) = args.split_first()?;
-        let text = values.iter().fold(format.text.clone(), |text, value| text.replacen("%s", &value.text, 1));
+        let mut values = values.iter();
+        let mut text = String::new();
+        for (at, part) in format.text.split("%s").enumerate() {
+            if at > 0 {
+                text.push_str(values.next().map_or("%s", |value| &value.text));
+            }
+            text.push_str(part);
+        }
         // Beyond the format's own, values are printed by it again.
-        if values.len() > format.text.matches("%s").count() { format!("{text} {}", joined(values)) } else { text }
+        match values.as_slice() {
+            [] => text,
+            rest => format!("{text} {}", joined(rest)),
+        }
     };
     Some(Word::literal(super::expand::ansi(&text)))
 }

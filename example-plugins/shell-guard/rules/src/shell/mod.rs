@@ -10,6 +10,8 @@ mod windows;
 mod word;
 
 pub(crate) use bounds::LENGTH;
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use bounds::WORK;
 pub(crate) use path::{Class, Places};
 pub(crate) use read::{Script, read};
 pub(crate) use word::{UNKNOWN, Word};

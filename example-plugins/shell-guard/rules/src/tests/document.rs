@@ -1,4 +1,4 @@
-//! `docs/rules.md` is what the catalogues say. `BLESS=1 cargo test -p shell-guard` writes it.
+//! `docs/rules.md` is what the catalogues say. `BLESS=1 cargo test -p shell-guard-rules` writes it.
 
 use super::registry;
 use crate::rules::{Compiled, EMBEDDED, Severity};
@@ -25,9 +25,16 @@ fn code(command: &str) -> String {
 fn document() -> String {
     let mut text = String::from(
         "# The rules of shell-guard\n\n\
-         Made from `example-plugins/shell-guard/catalogues/` by a test, which also tries every example. How the plugin is configured is\n\
+         Made from `example-plugins/shell-guard/rules/catalogues/` by a test, which also tries every example. How the plugin is configured is\n\
          in its own documentation (`cargo doc -p shell-guard --no-deps --open`). A rule's *severity* is for readers of lists; what becomes\n\
-         of a command is its *action*. Commands are judged in a project at `/work/project`.\n",
+         of a command is its *action*. Commands are judged in a project at `/work/project`.\n\n\
+         `hookhost dispatch --shell 'git push -f origin main'` shows what becomes of a command ([cli.md](cli.md#try-a-command)).\n\n\
+         Rules of a stack hold where the stack is used. Name the stacks in the config (`stacks = [\"rust\"]`), or grant the plugin the\n\
+         workspace (`read-dirs = { \"/workspace\" = \".\" }`), where it tells them by their files. With neither, these rules are silent, and\n\
+         the finding `shell-guard.stacks` says so wherever one of them would have matched.\n\n\
+         A command that cannot be parsed, is longer than 64 KiB, or multiplies itself beyond what can be gone through is *unreadable*: it is\n\
+         asked about (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB; an event holds a command twice) does not\n\
+         reach the plugin, which counts as a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n",
     );
     for (_, catalogue) in EMBEDDED {
         let catalogue: crate::rules::Catalogue = serde_json::from_str(catalogue).unwrap();
@@ -57,13 +64,13 @@ fn document() -> String {
 
 #[test]
 fn the_page_of_the_rules_is_what_the_catalogues_say() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/rules.md");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(path, document()).unwrap();
     }
     let page = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         page == document(),
-        "docs/rules.md is not what the catalogues say: BLESS=1 cargo test -p shell-guard writes it"
+        "docs/rules.md is not what the catalogues say: BLESS=1 cargo test -p shell-guard-rules writes it"
     );
 }

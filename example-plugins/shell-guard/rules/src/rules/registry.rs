@@ -7,6 +7,7 @@ use crate::shell::{LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
 use regex_lite::Regex;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of rules that match.
@@ -23,8 +24,7 @@ pub(crate) enum Mode {
 }
 
 /// The part of the config that is about rules.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// Of a catalogue or a rule, by its id.
@@ -59,6 +59,11 @@ impl Compiled {
     pub(crate) fn holds_in(&self, has: &dyn Fn(&str) -> bool) -> bool {
         self.stack.as_deref().is_none_or(has)
             && (self.rule.applies_to.is_empty() || self.rule.applies_to.iter().any(|stack| has(stack_name(stack))))
+    }
+
+    /// The stacks that it is about.
+    pub(crate) fn stacks(&self) -> impl Iterator<Item = &str> {
+        self.stack.as_deref().into_iter().chain(self.rule.applies_to.iter().map(|stack| stack_name(stack)))
     }
 }
 
@@ -152,6 +157,8 @@ impl Registry {
     }
 
     fn indexed(mut self) -> Self {
+        let matchers = self.rules.iter_mut().flat_map(|rule| &mut rule.matchers);
+        matchers.enumerate().for_each(|(number, matcher)| matcher.number = number);
         for (at, rule) in self.rules.iter().enumerate() {
             if rule.pattern.is_some() || rule.matchers.iter().any(Matcher::is_of_text) {
                 self.of_text.push(at);
@@ -197,7 +204,7 @@ impl Registry {
         const FOLDER: &str = "/work/project";
         let places = Places::new(FOLDER);
         let script = read(command, ShellDialect::Posix, FOLDER, &places);
-        let subject = Subject { text: command, script: &script, places: &places };
+        let subject = Subject::new(command, &script, &places);
         self.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule)
     }
 
@@ -223,7 +230,7 @@ impl Registry {
             }
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
-            let named = self.by_program.get(&command.program.to_ascii_lowercase());
+            let named = self.by_program.get(lower(&command.program).as_ref());
             let mut arguments = None;
             for at in named.into_iter().flatten().chain(&self.general) {
                 let arguments = arguments.get_or_insert_with(|| self.arguments(command));
@@ -257,6 +264,11 @@ fn compile(rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Resu
     let matchers = rule.matches.iter().cloned().map(Matcher::new).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let stack = stack.map(|stack| stack_name(stack).to_owned());
     Ok(Compiled { given: false, catalogue: catalogue.to_owned(), mode, stack, pattern, matchers, rule })
+}
+
+/// In lower case, as nearly every program is anyway.
+pub(crate) fn lower(name: &str) -> Cow<'_, str> {
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) { name.to_ascii_lowercase().into() } else { name.into() }
 }
 
 /// A stack by its one name.

@@ -6,7 +6,7 @@ mod registry;
 pub(crate) mod schema;
 
 pub(crate) use matching::Subject;
-pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, stack_name};
+pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, lower, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
 
 /// The catalogues that are part of the plugin, as the build made JSON of `catalogues/*.toml`.

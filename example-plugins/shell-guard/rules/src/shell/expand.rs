@@ -1,6 +1,6 @@
 //! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
 
-use super::read::{Reader, Unreadable};
+use super::read::{PARSE, Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use brush_parser::word::{
     BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource,
@@ -71,11 +71,14 @@ impl Reader<'_> {
         span: Option<Range<usize>>,
         words: &mut Vec<Word>,
     ) -> Result<(), Unreadable> {
-        if !raw.bytes().any(|byte| b"$`\"'\\~*?[{".contains(&byte)) {
+        if is_plain(raw) {
             words.push(Word { text: raw.to_owned(), span, ..Word::default() });
             return Ok(());
         }
         let begin = words.len();
+        if raw.contains('{') {
+            self.spend(PARSE)?;
+        }
         for raw in braces(raw) {
             let mut making = Making::default();
             let pieces = self.pieces(&raw)?;
@@ -91,7 +94,7 @@ impl Reader<'_> {
 
     /// The one word that becomes of a value or a file name, where nothing is split.
     pub(super) fn word(&mut self, raw: &str, span: Option<Range<usize>>) -> Result<Word, Unreadable> {
-        if !raw.bytes().any(|byte| b"$`\"'\\~*?[{".contains(&byte)) {
+        if is_plain(raw) {
             return Ok(Word { text: raw.to_owned(), span, ..Word::default() });
         }
         let pieces = self.pieces(raw)?;
@@ -116,7 +119,7 @@ impl Reader<'_> {
         Ok(making.current.unwrap_or_default())
     }
 
-    fn pieces(&self, raw: &str) -> Result<Vec<WordPieceWithSource>, Unreadable> {
+    fn pieces(&mut self, raw: &str) -> Result<Vec<WordPieceWithSource>, Unreadable> {
         if let Some(text) = plainly_quoted(raw) {
             let piece = WordPiece::SingleQuotedText(text.to_owned());
             return Ok(vec![WordPieceWithSource { piece, start_index: 0, end_index: raw.len() }]);
@@ -131,11 +134,13 @@ impl Reader<'_> {
                 }],
             });
         }
+        self.spend(PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 
     fn expand(&mut self, pieces: &[WordPieceWithSource], quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
         for piece in pieces {
+            self.spend(1)?;
             match &piece.piece {
                 WordPiece::Text(text) if quoted => making.known(text),
                 WordPiece::Text(text) => making.unquoted(text),
@@ -156,7 +161,7 @@ impl Reader<'_> {
                         word.home = true;
                         word.text.push_str(&format!("~{user}"));
                     }
-                    TildeExpr::WorkingDir => self.fill(making, "PWD", quoted),
+                    TildeExpr::WorkingDir => self.fill(making, "PWD", quoted)?,
                     _ => making.unknown(false),
                 },
                 WordPiece::ParameterExpansion(expression) => self.parameter(expression, quoted, making)?,
@@ -174,24 +179,35 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn fill(&mut self, making: &mut Making, name: &str, quoted: bool) {
-        match self.variable(name) {
-            Some(value) if value.text.len() <= LONGEST_VALUE => making.value(&value, quoted),
-            _ => making.unknown(quoted),
+    fn fill(&mut self, making: &mut Making, name: &str, quoted: bool) -> Result<(), Unreadable> {
+        let value = self.variable(name);
+        self.fill_value(making, value, quoted)
+    }
+
+    /// Fills in a value that is known, and not too long.
+    fn fill_value(&mut self, making: &mut Making, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
+        match value.filter(|value| value.text.len() <= LONGEST_VALUE) {
+            Some(value) => {
+                // Patterns look at each byte of it, many times.
+                self.spend(value.text.len() * 4)?;
+                making.value(&value, quoted);
+            }
+            None => making.unknown(quoted),
         }
+        Ok(())
     }
 
     fn parameter(&mut self, expression: &ParameterExpr, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
         match expression {
             ParameterExpr::Parameter { parameter, indirect: false } => match parameter {
-                Parameter::Named(name) => self.fill(making, name, quoted),
-                Parameter::Positional(number) => match self.positional(*number) {
-                    Some(value) => making.value(&value, quoted),
-                    None => making.unknown(quoted),
-                },
+                Parameter::Named(name) => self.fill(making, name, quoted)?,
+                Parameter::Positional(number) => {
+                    let value = self.positional(*number);
+                    self.fill_value(making, value, quoted)?;
+                }
                 Parameter::Special(_) if self.has_positional() => {
                     let all = self.all_positional();
-                    making.value(&all, false);
+                    self.fill_value(making, Some(all), false)?;
                 }
                 // `"$@"` is any number of words, quoted or not.
                 _ => making.unknown(false),
@@ -208,18 +224,15 @@ impl Reader<'_> {
                 default_value,
                 ..
             } => match (self.variable(name).filter(|value| !value.text.is_empty()), default_value) {
-                (Some(value), _) => making.value(&value, quoted),
                 (None, Some(default)) => {
                     let value = self.word(default, None)?;
-                    making.value(&value, quoted);
+                    self.fill_value(making, Some(value), quoted)?;
                 }
-                (None, None) => making.unknown(quoted),
+                (value, _) => self.fill_value(making, value, quoted)?,
             },
             ParameterExpr::IndicateErrorIfNullOrUnset {
                 parameter: Parameter::Named(name), indirect: false, ..
-            } => {
-                self.fill(making, name, quoted);
-            }
+            } => self.fill(making, name, quoted)?,
             ParameterExpr::UseAlternativeValue { alternative_value: Some(text), .. }
             | ParameterExpr::IndicateErrorIfNullOrUnset { error_message: Some(text), .. }
             | ParameterExpr::ReplaceSubstring { replacement: Some(text), .. } => {
@@ -233,12 +246,14 @@ impl Reader<'_> {
 
     /// The commands of `$(…)` are read like all others; of a few, what they print is known.
     fn substitution(&mut self, text: &str, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
-        match self.output_of(text)? {
-            Some(value) => making.value(&value, quoted),
-            None => making.unknown(quoted),
-        }
-        Ok(())
+        let value = self.output_of(text)?;
+        self.fill_value(making, value, quoted)
     }
+}
+
+/// Whether the shell takes a word as it stands.
+fn is_plain(raw: &str) -> bool {
+    !raw.bytes().any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{'))
 }
 
 /// A word as braces make many of it, each still with its quotes.

@@ -4,10 +4,13 @@ use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script};
 use regex_lite::Regex;
+use std::cell::RefCell;
 
 /// A [`Match`] with its patterns compiled and its names looked up.
 #[derive(Debug)]
 pub(crate) struct Matcher {
+    /// Of all matchers, this one.
+    pub(super) number: usize,
     wanted: Match,
     subcommands: Vec<Vec<String>>,
     operand: Option<Regex>,
@@ -26,6 +29,39 @@ pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
     pub(crate) places: &'a Places,
+    /// The bytes that stand in the text, in lower case: what has others cannot stand in it.
+    bytes: Bytes,
+    /// What is known of matchers that look at the whole text: each looks once, however many commands there are.
+    whole: RefCell<Vec<(usize, bool)>>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(text: &'a str, script: &'a Script, places: &'a Places) -> Self {
+        Self { text, script, places, bytes: Bytes::of(text), whole: RefCell::default() }
+    }
+
+    /// Whether `part` stands in the text, in any case.
+    fn contains(&self, part: &str) -> bool {
+        self.bytes.have_all_of(part) && contains(self.text, part)
+    }
+}
+
+/// A set of bytes, those of ASCII in lower case.
+struct Bytes([u64; 4]);
+
+impl Bytes {
+    fn of(text: &str) -> Self {
+        let mut bytes = [0; 4];
+        for byte in text.bytes().map(|byte| byte.to_ascii_lowercase()) {
+            bytes[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+        Self(bytes)
+    }
+
+    fn have_all_of(&self, part: &str) -> bool {
+        let has = |byte: u8| self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1;
+        part.bytes().all(|byte| has(byte.to_ascii_lowercase()))
+    }
 }
 
 impl Matcher {
@@ -47,6 +83,7 @@ impl Matcher {
         }
         let words = |subcommand: &String| subcommand.split(' ').map(str::to_owned).collect();
         Ok(Self {
+            number: 0,
             subcommands: wanted.subcommand.iter().map(words).collect(),
             operand: pattern(&wanted.operand)?,
             word: pattern(&wanted.word)?,
@@ -86,24 +123,32 @@ impl Matcher {
             Some(Construct::ControlCharacters) => subject.text.chars().any(is_control),
             _ => true,
         };
-        construct && self.fits_whole(subject.text)
+        construct && self.fits_whole(subject)
     }
 
-    fn fits_whole(&self, text: &str) -> bool {
-        self.contains(text)
-            && self.text.as_ref().is_none_or(|pattern| pattern.is_match(text))
-            && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(text))
-    }
-
-    fn contains(&self, text: &str) -> bool {
-        (self.wanted.contains.is_empty() || self.wanted.contains.iter().any(|part| contains(text, part)))
-            && !self.wanted.lacks.iter().any(|part| contains(text, part))
+    fn fits_whole(&self, subject: &Subject<'_>) -> bool {
+        let Match { contains, lacks, text, no_text, .. } = &self.wanted;
+        if contains.is_empty() && lacks.is_empty() && text.is_none() && no_text.is_none() {
+            return true;
+        }
+        let known = subject.whole.borrow().iter().find(|(number, _)| *number == self.number).map(|(_, fits)| *fits);
+        known.unwrap_or_else(|| {
+            let fits = (contains.is_empty() || contains.iter().any(|part| subject.contains(part)))
+                && !lacks.iter().any(|part| subject.contains(part))
+                && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
+                && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text));
+            subject.whole.borrow_mut().push((self.number, fits));
+            fits
+        })
     }
 
     /// Asks about one command, cheapest things first.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
         let wanted = &self.wanted;
         if !wanted.program.is_empty() && !wanted.program.iter().any(|name| is_program(name, command)) {
+            return false;
+        }
+        if command.redirects.is_empty() && (self.writes.is_some() || !self.writes_paths.is_empty()) {
             return false;
         }
         let construct = match wanted.construct {
@@ -125,12 +170,12 @@ impl Matcher {
         };
         let any =
             |names: &[String], others: &[String]| names.is_empty() || names.iter().any(|name| others.contains(name));
-        wanted.flags.iter().all(|flag| arguments.has(flag))
+        self.fits_whole(subject)
+            && wanted.flags.iter().all(|flag| arguments.has(flag))
             && (wanted.any_flags.is_empty() || wanted.any_flags.iter().any(|flag| arguments.has(flag)))
             && !wanted.no_flags.iter().any(|flag| arguments.has(flag))
             && operands.len() >= wanted.min_operands
             && wanted.max_operands.is_none_or(|most| operands.len() <= most)
-            && self.contains(subject.text)
             && self.fits_paths(arguments, arguments.operands.len() - operands.len(), command, subject.places)
             && self.operand.as_ref().is_none_or(|pattern| operands.iter().any(|word| pattern.is_match(&word.text)))
             && self.word.as_ref().is_none_or(|pattern| command.args.iter().any(|word| pattern.is_match(&word.text)))
@@ -144,7 +189,6 @@ impl Matcher {
             && !(wanted.no_document && command.input.is_some())
             && self.fits_environment(command)
             && self.fits_writes(command, subject.places)
-            && self.fits_whole(subject.text)
     }
 
     fn fits_environment(&self, command: &Command) -> bool {

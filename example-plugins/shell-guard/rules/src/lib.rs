@@ -1,0 +1,186 @@
+//! What becomes of a shell command: the reader, the catalogues and the decision, for the plugins `shell-guard` and
+//! `shell-guard-classifier`. Nothing here asks a model.
+
+mod config;
+mod judge;
+mod rewrite;
+mod rules;
+mod shell;
+mod stacks;
+
+pub use config::Config;
+
+use hookhost_guest::prelude::*;
+use judge::{Envelope, Input, Judgement, Outcome, judge};
+use rules::Registry;
+use std::path::Path;
+
+/// Where the workspace lies, for a plugin to which it is granted.
+const WORKSPACE: &str = "/workspace";
+
+/// A command with some of everything that is ordinary.
+const FIRST: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
+
+/// The rules as a config has them, compiled: what every event starts from.
+#[derive(Debug)]
+pub struct Guard {
+    registry: Registry,
+    stacks: Option<Vec<String>>,
+}
+
+impl Guard {
+    /// Compiles the rules.
+    ///
+    /// # Errors
+    /// One sentence on what is wrong with the config.
+    pub fn new(config: Config) -> Result<Self, String> {
+        let Config { stacks, rules } = config;
+        let registry = Registry::new(rules)?;
+        // What the first command makes the parser and the allocator set up is then part of what each event starts from.
+        registry.catches("", FIRST);
+        Ok(Self { registry, stacks })
+    }
+
+    /// Logs which catalogues there are, a line each: in the record of a session's start they tell under which rules it ran.
+    pub fn list(&self) {
+        self.registry.listing().iter().for_each(log::info);
+    }
+
+    /// What the rules make of a call, with the findings and the reminder that go with it; nothing where it runs a command
+    /// that no rule knows.
+    #[must_use]
+    pub fn verdict(&self, session: &Session, call: &ToolCall) -> Option<ToolCallVerdict> {
+        let Some(shell) = call.action.shell() else {
+            return Some(match &call.action {
+                Action::Other(kind) if kind == "shell" => {
+                    Refusal::new("the command cannot be found in the call's arguments")
+                        .code("shell.arguments")
+                        .retryable()
+                        .into()
+                }
+                _ => Verdict::allow(),
+            });
+        };
+        let judgement = self.judge(shell, &shell.command, session);
+        self.report(&judgement);
+        Some(match judgement.outcome {
+            Outcome::Unmatched => return None,
+            Outcome::Pass => Verdict::allow(),
+            Outcome::Rewrite(command) => {
+                if let Some(envelope) = judgement.envelopes.iter().find(|envelope| envelope.action == "rewrite") {
+                    remind(envelope);
+                }
+                ToolCallVerdict::rewrite(shell.with_command(command))
+            }
+            Outcome::Ask { rule, question } => Escalation::new(question).code(rule).into(),
+            Outcome::Deny { rule, reason, retryable } => {
+                let refusal = Refusal::new(reason).code(rule);
+                if retryable { refusal.retryable() } else { refusal }.into()
+            }
+        })
+    }
+
+    /// Whether a rule would refuse `command`, ask about it or change it, if it ran in the place of `shell`.
+    #[must_use]
+    pub fn objects_to(&self, command: &str, shell: &ShellCommand, session: &Session) -> bool {
+        !matches!(self.judge(shell, command, session).outcome, Outcome::Unmatched | Outcome::Pass)
+    }
+
+    fn judge(&self, shell: &ShellCommand, command: &str, session: &Session) -> Judgement {
+        let cwd = if shell.cwd.is_empty() { &session.cwd } else { &shell.cwd };
+        let has_stack = |stack: &str| stacks::uses(self.stacks.as_deref(), Path::new(WORKSPACE), stack);
+        let env = |name: &str| std::env::var(name).ok();
+        let input = Input {
+            command,
+            dialect: shell.dialect,
+            cwd,
+            workspace: &session.workspace,
+            has_stack: &has_stack,
+            env: &env,
+        };
+        judge(&self.registry, &input)
+    }
+
+    /// Puts each rule's decision into the audit log, and says where rules are silent because nobody said which stacks there
+    /// are.
+    fn report(&self, judgement: &Judgement) {
+        for envelope in &judgement.envelopes {
+            effects::report(&finding(envelope));
+        }
+        if self.stacks.is_none() && !judgement.silent.is_empty() && !Path::new(WORKSPACE).is_dir() {
+            let stacks = judgement.silent.iter().map(|stack| format!("`{stack}`")).collect::<Vec<_>>().join(", ");
+            let explanation = format!(
+                "Rules of the stack {stacks} would match, and are silent: the workspace is not granted, so that no stack is \
+                 detected. Name those in use with `stacks`, or grant read-dirs = {{ \"{WORKSPACE}\" = \".\" }}."
+            );
+            effects::report(&Finding::new("shell-guard.stacks", Severity::Info, explanation).action("passthrough"));
+        }
+    }
+}
+
+/// A rule's decision, for the audit log.
+fn finding(envelope: &Envelope) -> Finding {
+    let severity = match envelope.severity {
+        "error" => Severity::Error,
+        "info" => Severity::Info,
+        _ => Severity::Warning,
+    };
+    let finding =
+        Finding::new(&envelope.rule_id, severity, &envelope.explanation).action(&envelope.action).details(envelope);
+    envelope.references.iter().fold(finding, Finding::reference)
+}
+
+/// Tells the model, with its next request only, that its command was changed.
+fn remind(envelope: &Envelope) {
+    let Envelope { rule_id, original_command, command, explanation, .. } = envelope;
+    let body = format!("rule {rule_id} rewrote `{original_command}` to `{command}`: {explanation}");
+    effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));
+}
+
+/// What the rules of the catalogues make of any text, in any dialect: what a fuzzer is after.
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Judged {
+    /// Whether it is refused or asked about.
+    pub stopped: bool,
+    /// Units of work that reading it took.
+    pub work: usize,
+    /// What it is rewritten to.
+    pub rewritten: Option<String>,
+}
+
+/// The most work that [`Judged`] may speak of.
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+pub const MOST_WORK: usize = shell::WORK;
+
+/// Judges `command` as the fuzzer hands it over.
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+#[must_use]
+pub fn judge_for_fuzzing(command: &str, dialect: ShellDialect) -> Judged {
+    thread_local! {
+        static REGISTRY: Registry = match Registry::new(rules::Settings::default()) {
+            Ok(registry) => registry,
+            Err(error) => panic!("the embedded catalogues do not load: {error}"),
+        };
+    }
+    REGISTRY.with(|registry| {
+        let input = Input {
+            command,
+            dialect,
+            cwd: "/work/project",
+            workspace: "/work/project",
+            has_stack: &|_| true,
+            env: &|_| None,
+        };
+        let Judgement { outcome, work, .. } = judge(registry, &input);
+        let stopped = matches!(outcome, Outcome::Deny { .. } | Outcome::Ask { .. });
+        let rewritten = if let Outcome::Rewrite(command) = outcome { Some(command) } else { None };
+        Judged { stopped, work, rewritten }
+    })
+}
+
+#[cfg(test)]
+mod tests;

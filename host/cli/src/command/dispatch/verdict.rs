@@ -1,0 +1,245 @@
+//! What became of a command, for people: the decision, what was found below the part that it is about, and what would run.
+//!
+//! Of the details of a finding, whichever plugin reports it, these members are shown: `place`, `matched` and `would`. The SDK's
+//! `Finding::details` has what they hold.
+
+use super::underline::underlined;
+use super::{cause, last, rejection};
+use crate::output::brief::short;
+use crate::output::record::said;
+use crate::output::style::{ADVICE, CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
+use crate::output::{one_line, printable};
+use hookhost::Settled;
+use hookhost::allowlist::Mode;
+use hookhost::audit::CallRecord;
+use hookhost::capability::{Finding, Severity};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// What a person reads of a settled `before-tool-call` about a command.
+pub(super) fn describe(settled: &Settled<Value>) -> String {
+    let original = parsed(&settled.record.original);
+    let Some(command) = command_of(&original) else { return headline(settled) };
+    let mut text = headline(settled);
+    let shown = Shown::all(command, &settled.record.calls);
+    for (at, found) in shown.iter().enumerate() {
+        let is_said = shown.iter().take(at).any(|before| before.is_about_the_same(found));
+        if !is_said {
+            text.push('\n');
+            text.push_str(&found.part.as_ref().map(|part| underlined(&found.command, part)).unwrap_or_default());
+            shown.iter().skip(at).filter(|other| other.is_about_the_same(found)).for_each(|found| found.say(&mut text));
+        }
+    }
+    reason(&mut text, settled, &shown);
+    // One that decided has been told as the reason.
+    let decided = matches!(cause(&settled.outcome), Some("failed" | "timed-out"));
+    for call in settled.record.calls.iter().filter(|call| call.failure.is_some() && !decided) {
+        let _ = writeln!(text, "\n{NAME}{}{NAME:#} {}", one_line(&call.plugin), said(call));
+    }
+    becomes(&mut text, settled, command);
+    asked(&mut text, settled, shown.is_empty() && !settled.kind().is_no());
+    text
+}
+
+/// What came of it, and by whom.
+fn headline(settled: &Settled<Value>) -> String {
+    let Settled { outcome, record, .. } = settled;
+    let style = if settled.kind().is_no() { ERROR } else { GOOD };
+    let mut text = format!("{style}{}{style:#}", settled.kind());
+    if let Some(cause) = cause(outcome).filter(|cause| *cause != "verdict") {
+        let _ = write!(text, " ({})", cause.replace('-', " "));
+    }
+    let by = rejection(outcome).map_or_else(|| record.by.clone(), |rejection| rejection.by);
+    if !by.is_empty() {
+        let _ = write!(text, " by {}", one_line(&by.join(", ")));
+    }
+    if !record.changed_by.is_empty() && !settled.kind().is_no() {
+        let _ = write!(text, ", {CHANGED}changed{CHANGED:#} by {}", one_line(&record.changed_by.join(", ")));
+    }
+    text.push('\n');
+    text
+}
+
+/// A finding, and the part of the command that it is about.
+struct Shown<'a> {
+    call: &'a CallRecord,
+    finding: &'a Finding,
+    /// The command as the plugin was asked about it.
+    command: String,
+    part: Option<Range<usize>>,
+    would: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    /// What all calls found, each once. A call is about the command as those before it left it.
+    fn all(command: &str, calls: &'a [CallRecord]) -> Vec<Self> {
+        let mut command = command.to_owned();
+        let mut all: Vec<Self> = Vec::new();
+        for call in calls {
+            for finding in &call.findings {
+                let details = finding.details.as_deref().and_then(|details| serde_json::from_str(details).ok());
+                let details: Value = details.unwrap_or_default();
+                let would = details.get("would").and_then(Value::as_str).map(str::to_owned);
+                let found = Self { call, finding, part: part(&command, &details), command: command.clone(), would };
+                if !all.iter().any(|other| other.says_the_same(&found)) {
+                    all.push(found);
+                }
+            }
+            if call.mode == Mode::Enforce
+                && let Some(changed) = changed_to(call)
+            {
+                command = changed;
+            }
+        }
+        all
+    }
+
+    fn is_about_the_same(&self, other: &Self) -> bool {
+        self.part == other.part && self.command == other.command
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        let part = |shown: &Self| shown.part.clone().and_then(|part| shown.command.get(part).map(str::to_owned));
+        self.call.plugin == other.call.plugin && self.finding.code == other.finding.code && part(self) == part(other)
+    }
+
+    fn say(&self, text: &mut String) {
+        let Finding { code, severity, explanation, references, .. } = self.finding;
+        let (style, word) = match severity {
+            Severity::Error => (ERROR, "error"),
+            Severity::Warning => (WARNING, "warning"),
+            Severity::Info => (DIM, "info"),
+        };
+        let mode = if self.call.mode == Mode::Audit { ", in audit mode" } else { "" };
+        let _ = writeln!(
+            text,
+            "  {style}{word}{style:#} {NAME}{}{NAME:#} {DIM}({}{mode}){DIM:#}: {}",
+            one_line(code),
+            one_line(&self.call.plugin),
+            one_line(explanation)
+        );
+        if let Some(would) = &self.would {
+            let _ = writeln!(text, "    it would {}", one_line(would));
+        }
+        for reference in references {
+            let _ = writeln!(text, "    {DIM}see {}{DIM:#}", one_line(reference));
+        }
+    }
+}
+
+/// The part that details speak of: `place` where `matched` does not contradict it, else where `matched` stands, if it stands
+/// there once.
+fn part(command: &str, details: &Value) -> Option<Range<usize>> {
+    let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());
+    let number = |at: usize| usize::try_from(details.get("place")?.get(at)?.as_u64()?).ok();
+    if let (Some(begin), Some(end)) = (number(0), number(1))
+        && let Some(there) = command.get(begin..end)
+        && matched.is_none_or(|matched| there.starts_with(matched.trim_end_matches('…')))
+    {
+        return Some(begin..end);
+    }
+    let matched = matched?;
+    let (at, _) = command.match_indices(matched).next()?;
+    (command.matches(matched).count() == 1).then(|| at..at + matched.len())
+}
+
+/// The command that a call's verdict puts in the place of the one that it was asked about.
+fn changed_to(call: &CallRecord) -> Option<String> {
+    let verdict = parsed(call.verdict.as_deref()?);
+    let command = match (verdict.get("modify"), verdict.get("rewrite")) {
+        (Some(arguments), _) => arguments.get("command"),
+        (None, Some(action)) => action.get("shell").and_then(|shell| shell.get("command")),
+        (None, None) => None,
+    };
+    command.and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The reason of a no, and what was asked, unless a finding says the same.
+fn reason(text: &mut String, settled: &Settled<Value>, shown: &[Shown<'_>]) {
+    let is_found = |code: Option<&str>| code.is_some_and(|code| shown.iter().any(|found| found.finding.code == code));
+    if let Some(rejection) = rejection(&settled.outcome) {
+        let by_verdict = cause(&settled.outcome) == Some("verdict");
+        if !(by_verdict && is_found(rejection.refusal.code.as_deref())) {
+            let _ = writeln!(text, "\n{}", printable(&rejection.to_string()));
+        }
+    } else {
+        for question in &settled.record.questions {
+            let asked = one_line(&question.escalation.question);
+            let _ = writeln!(text, "\n{WARNING}{} asked:{WARNING:#} {asked}", one_line(&question.by.to_string()));
+        }
+    }
+}
+
+/// What would run, where it is another command, or what stands in its place.
+fn becomes(text: &mut String, settled: &Settled<Value>, command: &str) {
+    let last = last(settled);
+    if let Some(changed) = command_of(&last).filter(|changed| *changed != command) {
+        let lines = printable(changed).replace('\n', "\n  ");
+        let _ = writeln!(text, "\n{CHANGED}runs:{CHANGED:#}\n  {lines}");
+    }
+    if let Some(response) = settled.outcome.get("response") {
+        let _ = writeln!(text, "\nits result: {}", short(response));
+    }
+}
+
+/// Who was asked, where nobody found anything; and what helps where nobody was.
+fn asked(text: &mut String, settled: &Settled<Value>, nothing_found: bool) {
+    let mut plugins: Vec<String> = Vec::new();
+    for call in &settled.record.calls {
+        let name = one_line(&call.plugin);
+        if !plugins.contains(&name) {
+            plugins.push(name);
+        }
+    }
+    let unconcerned = one_line(&settled.record.unconcerned.join(", "));
+    if plugins.is_empty() {
+        let _ = writeln!(text, "\nNobody judged it: no plugin that is allowed here is asked about commands.");
+        let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost hooks");
+        let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost allow X.wasm");
+    } else if nothing_found {
+        let _ = writeln!(text, "  {DIM}asked: {}{DIM:#}", plugins.join(", "));
+    }
+    if !unconcerned.is_empty() {
+        let _ = writeln!(text, "  {DIM}not asked: {unconcerned}{DIM:#}");
+    }
+}
+
+fn command_of(call: &Value) -> Option<&str> {
+    call.get("arguments")?.get("command")?.as_str()
+}
+
+fn parsed(value: &serde_json::value::RawValue) -> Value {
+    serde_json::from_str(value.get()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+    use serde_json::json;
+
+    #[test]
+    fn a_part_is_where_the_details_say_and_never_beside_it() {
+        let command = "cd é && rm x && rm x";
+        for (details, expected) in [
+            (json!({ "place": [9, 13] }), Some("rm x")),
+            (json!({ "place": [9, 13], "matched": "rm x" }), Some("rm x")),
+            (json!({ "place": [9, 13], "matched": "rm…" }), Some("rm x")),
+            // Within a character, behind the end, backwards: no place.
+            (json!({ "place": [4, 13] }), None),
+            (json!({ "place": [9, 99] }), None),
+            (json!({ "place": [13, 9] }), None),
+            (json!({ "place": [-1, 9] }), None),
+            (json!({ "place": "all" }), None),
+            // A place of another text: what is matched counts, where it stands once.
+            (json!({ "place": [0, 2], "matched": "é" }), Some("é")),
+            (json!({ "matched": "cd é" }), Some("cd é")),
+            (json!({ "matched": "rm x" }), None),
+            (json!({ "matched": "" }), None),
+            (json!({}), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(part(command, &details).and_then(|part| command.get(part)), expected, "{details}");
+        }
+    }
+}

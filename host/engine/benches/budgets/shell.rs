@@ -1,0 +1,63 @@
+//! A plugin that works for its answer: `shell-guard`, which parses each command and asks its rules about it.
+
+use crate::plugins::component_called;
+use hookhost::allowlist::{Digest, Entry, Settings};
+use hookhost::contract::{ToolCall, ToolOrigin};
+use hookhost::{Config, GateOutcome, Host, Session, SessionSpec};
+use hookhost_bench_table::measure::{compare, spoken};
+use hookhost_bench_table::table::{Row, Table};
+use hookhost_guest::prelude::{Plugin as _, ToolCallVerdict};
+use hookhost_guest::testing;
+use serde_json::{Value, json};
+use shell_guard::ShellGuard;
+use std::path::Path;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// What an agent runs all day, and no rule objects to.
+const COMMAND: &str = "cargo test --workspace --all-targets && git status";
+/// Plenty for a guest, and with all of its catalogues in it.
+const SIZE: u64 = 1_000_000;
+
+pub(crate) fn rows(table: &mut Table) {
+    let path = component_called("shell_guard.wasm");
+    let row = |what: &'static str, log: &'static str| Row { what, component: "shell-guard", log, why: "" };
+    let size = std::fs::metadata(&path).unwrap().len();
+    table.plain(&row("the component, with its catalogues", "–"), format!("{size} bytes"), "≤ 1 MB", Some(size <= SIZE));
+
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let config = json!({ "stacks": [] });
+    let session = session(&runtime, &path, &config);
+    let of = |name: &str, arguments: &Value| session.tool_call("call-1", name, arguments, ToolOrigin::Builtin);
+    // The plugin is asked about each call, and has something to do in one of them.
+    let (command, read) = (of("bash", &json!({ "command": COMMAND })), of("read_file", &json!({ "path": COMMAND })));
+    let ask = |call: &ToolCall| {
+        let outcome = runtime.block_on(session.before_tool_call(call.clone())).outcome;
+        assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+    };
+    let whole = compare(|| ask(&command), || ask(&read));
+    let time = whole.subject.median;
+    let reference = format!("{} a call that it has nothing to say about", spoken(whole.reference.median));
+    let what = "an ordinary command, one pristine plugin";
+    table.beside(&row(what, "off"), &spoken(time), &reference, "≤ 60 µs", time <= Duration::from_micros(60));
+
+    ShellGuard::configure(serde_json::from_value(config).unwrap()).unwrap();
+    let (info, call) = (testing::session(), testing::shell(COMMAND));
+    let native =
+        || assert_eq!(ShellGuard::before_tool_call(&info, std::hint::black_box(&call)), ToolCallVerdict::Allow);
+    let native = compare(|| ask(&command), native).reference.median;
+    let work = time.saturating_sub(whole.reference.median);
+    let ratio = work.as_secs_f64() / native.as_secs_f64();
+    let measured = format!("{} ({ratio:.2} ×)", spoken(work));
+    let reference = format!("{} the same code, natively", spoken(native));
+    let what = "the guest's own work in it: less such a call";
+    table.beside(&row(what, "off"), &measured, &reference, "≤ 3 ×", ratio <= 3.0);
+}
+
+fn session(runtime: &Runtime, path: &Path, config: &Value) -> Session {
+    let mut entry = Entry::new("shell-guard", path, Digest::of_file(path).unwrap());
+    entry.config = config.as_object().unwrap().clone();
+    let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
+    let host = runtime.block_on(Host::builder(config).build()).unwrap();
+    host.open_session(SessionSpec::new("bench", Path::new("/work/project"))).unwrap()
+}
