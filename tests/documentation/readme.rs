@@ -134,7 +134,7 @@ fn the_first_plugin_is_made_by_following_the_readme_word_for_word() {
             }
             "json" => {
                 let printed = printed(asked);
-                let json = |text: &str| serde_json::from_str::<serde_json::Value>(&normalised(text)).expect("JSON");
+                let json = |text: &str| serde_json::from_str::<Value>(&normalised(text)).expect("JSON");
                 assert_eq!(json(printed.lines().next().unwrap_or_default()), json(&block.text), "{printed}");
                 checked += 1;
             }

@@ -82,12 +82,12 @@ fn thoughtful() -> String {
     )
 }
 
-fn blocks_of_thoughtful(path: Value) -> Value {
+fn blocks_of_thoughtful() -> Value {
     json!([
         { "type": "thinking", "thinking": "I wonder what is here.", "signature": "RXFRQkNrWUlBUmdD" },
         { "type": "redacted_thinking", "data": "RW13S0FoZ0JFZ3k=" },
         { "type": "text", "text": "I look." },
-        { "type": "tool_use", "id": "t1", "name": "list_dir", "input": path },
+        { "type": "tool_use", "id": "t1", "name": "list_dir", "input": { "path": "." } },
         { "type": "thinking", "thinking": "", "signature": "RXBzQkNrWUlC" },
         { "type": "tool_use", "id": "t2", "name": "list_dir", "input": {} },
     ])
@@ -104,7 +104,7 @@ async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_goes_o
     let harness = anthropic(&server).await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Nothing."));
-    let expected = blocks_of_thoughtful(json!({ "path": "." }));
+    let expected = blocks_of_thoughtful();
     assert_eq!(answer(&server, 1)["content"], expected);
     assert_eq!(harness.shown(), "I look.Nothing.", "thinking is shown to nobody");
     assert!(!format!("{:?}", harness.events()).contains("I wonder"), "{:?}", harness.events());
