@@ -30,7 +30,16 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         return Err(format!("it is {} bytes long, and no more than {LENGTH} are read", text.len()));
     }
     let bytes = text.as_bytes();
-    let mut scan = Scan { bytes, at: 0, open: Vec::new(), subshells: 0, words: 0, compounds: 0, documents: Vec::new(), skipped: 0 };
+    let mut scan = Scan {
+        bytes,
+        at: 0,
+        open: Vec::new(),
+        subshells: 0,
+        words: 0,
+        compounds: 0,
+        documents: Vec::new(),
+        skipped: 0,
+    };
     while scan.at < scan.bytes.len() {
         scan.step();
         if scan.open.len() > DEPTH {
