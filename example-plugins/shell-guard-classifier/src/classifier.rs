@@ -144,7 +144,9 @@ impl Classifier {
         self.report(shell, &answer, cache_hit, policy, &verdict);
         if let (Some(command), Ok(answer)) = (rewritten, &answer) {
             let why = answer.explanation.as_deref().unwrap_or("a model corrected it");
-            let body = format!("`{}` was rewritten to `{command}`: {why}", shell.command);
+            // A reminder may have 4 KiB.
+            let short = |text: &str| text.chars().take(300).collect::<String>();
+            let body = format!("`{}` was rewritten to `{}`: {}", short(&shell.command), short(&command), short(why));
             effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));
         }
         verdict

@@ -261,8 +261,12 @@ fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
 /// At most 2 KiB of a text. A finding holds four, JSON makes six bytes of one at worst, and a finding may have 64 KiB; the whole
 /// command is in the event's record.
 fn bounded(text: &str) -> String {
-    const MOST: usize = 2 * 1024;
-    if text.len() <= MOST { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(MOST)]) }
+    cut(text, 2 * 1024)
+}
+
+/// At most so many bytes of a text.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(most)]) }
 }
 
 /// At most so much of a command that a sentence can hold it.

@@ -11,7 +11,7 @@ mod stacks;
 pub use config::Config;
 
 use hookhost_guest::prelude::*;
-use judge::{Envelope, Input, Judgement, Outcome, judge};
+use judge::{Envelope, Input, Judgement, Outcome, cut, judge};
 use rules::Registry;
 use std::path::Path;
 
@@ -133,7 +133,9 @@ fn finding(envelope: &Envelope) -> Finding {
 /// Tells the model, with its next request only, that its command was changed.
 fn remind(envelope: &Envelope) {
     let Envelope { rule_id, original_command, command, explanation, .. } = envelope;
-    let body = format!("rule {rule_id} rewrote `{original_command}` to `{command}`: {explanation}");
+    // A reminder may have 4 KiB.
+    let (before, after) = (cut(original_command, 1024), cut(command, 1024));
+    let body = format!("rule {rule_id} rewrote `{before}` to `{after}`: {explanation}");
     effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));
 }
 

@@ -9,6 +9,8 @@ const TEXT: usize = 32 * 1024;
 const WORDS: usize = 3000;
 /// The deepest nesting of brackets, quotes and substitutions.
 const DEPTH: usize = 24;
+/// The deepest nesting of subshells: for each of these the parser tries several readings of what it holds.
+const SUBSHELLS: usize = 8;
 /// The most words that open a compound command, wherever they stand.
 const COMPOUNDS: usize = 64;
 /// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
@@ -28,11 +30,23 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         return Err(format!("it is {} bytes long, and no more than {LENGTH} are read", text.len()));
     }
     let bytes = text.as_bytes();
-    let mut scan = Scan { bytes, at: 0, open: Vec::new(), words: 0, compounds: 0, documents: Vec::new(), skipped: 0 };
+    let mut scan = Scan {
+        bytes,
+        at: 0,
+        open: Vec::new(),
+        subshells: 0,
+        words: 0,
+        compounds: 0,
+        documents: Vec::new(),
+        skipped: 0,
+    };
     while scan.at < scan.bytes.len() {
         scan.step();
         if scan.open.len() > DEPTH {
             return Err(format!("it is nested more than {DEPTH} levels deep"));
+        }
+        if scan.subshells > SUBSHELLS {
+            return Err(format!("subshells are nested more than {SUBSHELLS} levels deep"));
         }
         if scan.words > WORDS || scan.compounds > COMPOUNDS {
             return Err("it holds too many commands".into());
@@ -47,7 +61,10 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
 /// What is open at a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
+    /// `$(`
     Round,
+    /// `(`
+    Subshell,
     Curly,
     Quote,
     Backtick,
@@ -57,6 +74,7 @@ struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
     open: Vec<Open>,
+    subshells: usize,
     words: usize,
     compounds: usize,
     /// Delimiters of the here-documents that begin at the end of the line.
@@ -86,7 +104,14 @@ impl Scan<'_> {
             b'}' => self.close(Open::Curly),
             _ if quoted => {}
             b'\'' => self.skip_to(b'\''),
-            b'(' => self.open.push(Open::Round),
+            b'(' => {
+                self.subshells += 1;
+                self.open.push(Open::Subshell);
+            }
+            b')' if self.open.last() == Some(&Open::Subshell) => {
+                self.subshells -= 1;
+                self.close(Open::Subshell);
+            }
             b')' => self.close(Open::Round),
             b'{' => self.open.push(Open::Curly),
             b'#' if self.begins_word() => {

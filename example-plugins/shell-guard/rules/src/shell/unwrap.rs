@@ -283,6 +283,8 @@ impl Reader<'_> {
             }
             let end = args[at + 1..].iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
             let words = &args[at + 1..end.map_or(args.len(), |end| at + 1 + end)];
+            // Each of many that have no end takes all that follow.
+            self.spend(words.len() * 40)?;
             let filled = words.iter().map(|word| match word.text.as_str() {
                 "{}" => found.clone(),
                 text if text.contains("{}") => Word { text: text.replace("{}", &UNKNOWN.to_string()), ..word.clone() },
