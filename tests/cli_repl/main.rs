@@ -1,0 +1,1 @@
+//! A person who talks with the agent at a terminal.
