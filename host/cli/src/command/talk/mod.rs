@@ -10,7 +10,7 @@ use crate::args::{AgentOptions, TalkArgs};
 use crate::audit_log;
 use crate::command::run::report::{ForPeople, used};
 use crate::command::run::watching::{self, Watching};
-use crate::command::{is_on_a_terminal, run, session};
+use crate::command::{self, is_on_a_terminal, session};
 use crate::configuration;
 use crate::exit::{Exit, Stop};
 use crate::interrupt;
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: &TalkArgs) -> Result<Exit, Stop> {
     }
     let options = &args.options;
     let session = args.session.as_deref().map(session::find).transpose()?;
-    let workspace = run::workspace(options, session.as_ref())?;
+    let workspace = command::run::workspace(options, session.as_ref())?;
     let config = loading::config(&options.configuration, &workspace)?;
     let section = configuration::agent(&config)?;
     let (approver, answering) = terminal_approver::changeable(&options.approve);
@@ -88,12 +88,12 @@ impl<'a> Talk<'a> {
         options: &'a AgentOptions,
         next: Option<String>,
     ) -> Result<Self, Stop> {
-        let chosen = run::choose(&section, run::overrides(options)).await?;
+        let chosen = command::run::choose(&section, command::run::overrides(options)).await?;
         let model = named(&chosen);
-        let tools = run::tools(&host, &config, &section, &workspace).await?;
+        let tools = command::run::tools(&host, &config, &section, &workspace).await?;
         let interactive = answering.is_somebody_there();
         let agent =
-            run::agent(host.clone(), &config, &section, chosen, tools.clone(), &workspace, interactive)?;
+            command::run::agent(host.clone(), &config, &section, chosen, tools.clone(), &workspace, interactive)?;
         let people = Arc::new(ForPeople::folding());
         let reporter = Arc::clone(&people) as _;
         let watching = watching::watch(host.clone(), &options.configuration, &workspace, config.clone(), reporter);
@@ -195,7 +195,7 @@ impl<'a> Talk<'a> {
             match self.agent.dialogue(self.next.as_deref()) {
                 Ok(dialogue) => self.dialogue = Some(dialogue),
                 Err(error) => {
-                    run::stopped(error).print();
+                    command::run::stopped(error).print();
                     return Ok(Turn::Ended);
                 }
             }
@@ -230,7 +230,7 @@ impl<'a> Talk<'a> {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => {
-                run::stopped(error).print();
+                command::run::stopped(error).print();
                 return Ok(Turn::Ended);
             }
         };
@@ -287,12 +287,12 @@ impl<'a> Talk<'a> {
     /// Another model from the next prompt on. The session is ended, and goes on with it.
     async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), Stop> {
         let script = self.options.script.clone().filter(|_| provider == "scripted");
-        let chosen = run::choose(&self.section, Overrides { provider: Some(provider), model, script }).await?;
+        let chosen = command::run::choose(&self.section, Overrides { provider: Some(provider), model, script }).await?;
         let model = named(&chosen);
         let (config, section) = (self.loaded(), &self.section);
         let (tools, interactive) = (self.tools.clone(), self.answering.is_somebody_there());
         let folder: &Path = &self.workspace;
-        self.agent = run::agent(self.host.clone(), &config, section, chosen, tools, folder, interactive)?;
+        self.agent = command::run::agent(self.host.clone(), &config, section, chosen, tools, folder, interactive)?;
         *self.choices.provider.lock().unwrap_or_else(PoisonError::into_inner) = model.0.clone();
         self.model = model;
         self.end_session().await;
