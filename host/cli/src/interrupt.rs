@@ -45,6 +45,7 @@ pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Wat
             _ = terminate.recv() => {}
             _ = hang_up.recv() => {}
         }
+        screen::interrupted();
         cancel.cancel();
         interrupt.recv().await;
         match take(&host) {

@@ -77,6 +77,16 @@ pub(crate) fn no_status() {
     screen().take_back();
 }
 
+/// Ctrl-C was typed: the terminal shows it as `^C`, which is taken away where it is all that stands in the last line.
+pub(crate) fn interrupted() {
+    let mut screen = screen();
+    screen.take_back();
+    if shows_status() && !screen.mid_line {
+        let mut err = anstream::stderr().lock();
+        let _ = err.write_all(b"\r  \r").and_then(|()| err.flush());
+    }
+}
+
 /// Whether a line is edited from here on, and by which way notes come above it.
 pub(crate) fn edits(above: Option<Sender<String>>) {
     let mut screen = screen();

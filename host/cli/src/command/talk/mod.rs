@@ -16,7 +16,7 @@ use crate::exit::{Exit, Stop};
 use crate::interrupt;
 use crate::loading;
 use crate::output::{
-    self, one_line,
+    self, one_line, screen,
     style::{DIM, ERROR, NAME, WARNING},
 };
 use crate::terminal_approver::{self, Answering};
@@ -215,6 +215,7 @@ impl<'a> Talk<'a> {
                     heard = signals.next() => match heard {
                         Heard::Interrupt if cancel.is_cancelled() => interrupt::end_at_once(&self.host).await,
                         heard => {
+                            screen::interrupted();
                             leaves |= heard == Heard::Terminate;
                             cancel.cancel();
                         }
