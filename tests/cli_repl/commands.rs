@@ -102,7 +102,7 @@ fn the_model_is_shown_and_an_unknown_provider_changes_nothing() {
     session.says("/model nobody small");
     session.looks_like("error: there is no provider named `nobody`");
     session.says("/model openai");
-    session.looks_like("error: the provider openai needs a model");
+    session.looks_like("error: the provider openai needs an API key");
     session.says("/model other");
     session.looks_like("other of scripted from the next prompt on");
     session.says("go");
@@ -126,7 +126,7 @@ fn whether_questions_are_asked_is_shown_and_changed() {
     session.says("/approve ask");
     session.looks_like("ask: what a plugin asks, you are asked");
     session.says("go");
-    session.sees("Go on? [y/N] ");
+    session.sees("Go on? [y/N]");
     assert!(!user.project().join("made").exists());
     session.types("y\n");
     session.sees("Yes.");

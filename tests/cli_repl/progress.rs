@@ -34,7 +34,7 @@ fn a_question_is_not_torn_by_what_is_under_way() {
     user.configure("[[ask]]\ntools = [\"bash\"]\nquestion = \"Run this?\"\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? [y/N] ");
+    session.sees("Go on? [y/N]");
     // Long enough for a line about what is under way, were there one.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     session.types("y");

@@ -15,14 +15,14 @@ fn prompts_are_answered_in_one_session_that_starts_and_ends_once() {
     session.sees("And hello again.");
     session.is_asked();
     session.types("\u{4}");
-    let (code, screen) = session.end();
-    assert_eq!(code, Some(0), "{screen}");
+    let (code, _, looks) = session.end_looking();
+    assert_eq!(code, Some(0), "{looks}");
     let sessions = user.sessions();
     let [stored] = sessions.as_slice() else { panic!("{} sessions", sessions.len()) };
     assert_eq!(texts(stored), ["hi", "Hello.\n", "again", "And hello again.\n"]);
     assert_eq!(stored["status"], "success");
     let id = stored["id"].as_str().unwrap();
-    assert!(screen.contains(&format!("to go on with this session: hookhost --session {id}\n")), "{screen}");
+    assert!(looks.ends_with(&format!("\nto go on with this session: hookhost --session {id}")), "{looks}");
     let events = |name: &str| user.records().iter().filter(|record| record["event"] == name).count();
     assert_eq!([events("session-start"), events("prompt-submit"), events("session-end")], [1, 2, 1]);
 }
@@ -82,12 +82,12 @@ fn a_question_is_asked_between_the_lines_and_its_answer_is_no_prompt() {
     user.configure("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this command?\"\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? [y/N] ");
+    session.sees("Go on? [y/N]");
     assert!(!user.project().join("made").exists());
     session.types("y\n");
     session.sees("Well.");
     session.says("more");
-    session.sees_again("Go on? [y/N] ");
+    session.sees_again("Go on? [y/N]");
     session.types("n\n");
     session.sees("So.");
     session.says("/quit");
