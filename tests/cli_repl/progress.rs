@@ -60,3 +60,25 @@ fn nothing_is_shown_of_it_on_a_dumb_terminal_in_a_pipe_and_as_json() {
         assert!(!screen.contains("bash 1 s") && !screen.contains('\u{8}'), "{screen}");
     }
 }
+
+#[test]
+fn on_a_narrow_terminal_what_is_under_way_is_cut_and_never_wrapped() {
+    let user = scripted(&[&runs(UNTIL), &says("Done.")]);
+    let mut session = talk(&user);
+    session.is_asked();
+    session.resize((24, 20));
+    session.types("go\r");
+    session.sees("bash 1 s, ");
+    session.sees("bash 2 s, ");
+    user.write("go-on", "");
+    session.sees("Done.");
+    session.says("/quit");
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(0));
+    let mut shown = screen.split('\r').filter(|line| line.contains("bash 1 s, ")).peekable();
+    assert!(shown.peek().is_some());
+    for line in shown {
+        let seen = line.replace("\u{1b}[2m", "").replace("\u{1b}[0m", "");
+        assert_eq!(seen.chars().count(), 19, "{seen:?}");
+    }
+}

@@ -163,17 +163,37 @@ fn on_a_terminal_that_cannot_edit_lines_ctrl_c_twice_leaves_too() {
 
 #[test]
 fn a_request_to_terminate_ends_the_session_in_order_and_gives_the_terminal_back() {
-    let user = scripted(&[&says("One.")]);
+    for signal in [Signal::TERM, Signal::HUP] {
+        let user = scripted(&[&says("One.")]);
+        let mut session = talk(&user);
+        let modes = session.modes_before;
+        session.says("hi");
+        session.sees("One.");
+        session.is_asked();
+        session.types("half a li");
+        session.looks_like("> half a li");
+        assert_ne!(session.modes(), modes, "a line is edited");
+        kill_process(Pid::from_child(&session.child), signal).unwrap();
+        wait_for("its end", || session.child.try_wait().unwrap().is_some());
+        assert_eq!(session.modes(), modes);
+        let (code, screen) = session.end();
+        assert_eq!(code, Some(130), "{screen}");
+        let last = |text: &str| screen.rfind(text).unwrap();
+        assert!(last("\u{1b}[?2004h") < last("\u{1b}[?2004l"), "{screen:?}");
+        assert_eq!(user.sessions()[0]["status"], "success");
+    }
+}
+
+#[test]
+fn a_request_to_terminate_in_a_turn_stops_what_runs_and_leaves() {
+    let user = waiting();
     let mut session = talk(&user);
-    session.says("hi");
-    session.sees("One.");
-    session.is_asked();
-    session.types("half a li");
-    session.looks_like("> half a li");
+    session.says("wait");
+    wait_for("the tool's start", || user.project().join("started").exists());
     kill_process(Pid::from_child(&session.child), Signal::TERM).unwrap();
     let (code, screen) = session.end();
     assert_eq!(code, Some(130), "{screen}");
-    let (last_on, last_off) = (screen.rfind("\u{1b}[?2004h").unwrap(), screen.rfind("\u{1b}[?2004l").unwrap());
-    assert!(last_on < last_off, "{screen:?}");
-    assert_eq!(user.sessions()[0]["status"], "success");
+    wait_for("the tool's end", || !tool_runs(&user));
+    assert_eq!(user.sessions()[0]["status"], "cancelled");
+    assert_eq!(user.records().last().unwrap()["kind"], "session-ended");
 }

@@ -52,7 +52,10 @@ fn the_model_has_what_was_said_before_also_after_a_switch_to_another_provider() 
     session.says("/quit");
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
-    assert!(screen.contains("the session was with one-small of one so far, and goes on with two-large of two"), "{screen}");
+    assert!(
+        screen.contains("the session was with one-small of one so far, and goes on with two-large of two"),
+        "{screen}"
+    );
     let asked = two.requests().pop().unwrap();
     assert!(asked.contains("first") && asked.contains("From one.") && asked.contains("two-large"), "{asked}");
     let sessions = user.sessions();

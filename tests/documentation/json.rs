@@ -81,10 +81,7 @@ fn the_page_has_every_type_of_the_schema_with_its_members_and_an_example_and_no_
         }
         assert_eq!(shown, members(&schema, described), "{kind}");
     }
-    let parts = [
-        ("### tokens", &schema["$defs"]["token-usage"]),
-        ("### rejection", &schema["$defs"]["rejection"]),
-    ];
+    let parts = [("### tokens", &schema["$defs"]["token-usage"]), ("### rejection", &schema["$defs"]["rejection"])];
     for (heading, described) in parts {
         let mut shown = rows(section(&page, heading));
         let inner = shown.split_off(3);

@@ -1,7 +1,7 @@
 //! A person at a terminal: types, and sees what is on the screen.
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{InputModes, LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -27,6 +27,8 @@ pub(crate) struct Session {
     seen: String,
     /// How often a line was to be typed, as far as the person has waited for it.
     prompts: usize,
+    /// How the terminal treated what was typed before the command began.
+    pub(crate) modes_before: (InputModes, LocalModes),
 }
 
 impl Session {
@@ -39,11 +41,13 @@ impl Session {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        resize(&File::from(master.try_clone().unwrap()), SIZE);
+        let own = File::from(master.try_clone().unwrap());
+        resize(&own, SIZE);
+        let modes_before = modes(&own);
         let name = ptsname(&master, Vec::new()).unwrap();
         let path = std::ffi::OsStr::from_bytes(name.to_bytes());
         let terminal = OpenOptions::new().read(true).write(true).open(path).unwrap();
-        File::from(master.try_clone().unwrap()).write_all(typed.as_bytes()).unwrap();
+        (&own).write_all(typed.as_bytes()).unwrap();
         let child = command
             .stdin(terminal.try_clone().unwrap())
             .stdout(terminal.try_clone().unwrap())
@@ -52,7 +56,7 @@ impl Session {
             .unwrap();
         // The command holds the terminal's streams until here; while anybody does, the screen does not end.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut reader = File::from(master.try_clone().unwrap());
+        let mut reader = own;
         let (to, screen) = channel();
         thread::spawn(move || {
             let mut piece = [0; 4096];
@@ -60,7 +64,8 @@ impl Session {
                 let _ = to.send(piece[..length].to_vec());
             }
         });
-        Self { child, keyboard: File::from(master), screen, raw: Vec::new(), seen: String::new(), prompts: 0 }
+        let keyboard = File::from(master);
+        Self { child, keyboard, screen, raw: Vec::new(), seen: String::new(), prompts: 0, modes_before }
     }
 
     /// Whether more came in time.
@@ -111,6 +116,11 @@ impl Session {
         self.sees_times(EDITS, self.prompts);
     }
 
+    /// How the terminal treats what is typed.
+    pub(crate) fn modes(&self) -> (InputModes, LocalModes) {
+        modes(&self.keyboard)
+    }
+
     /// Rows and columns from now on.
     pub(crate) fn resize(&self, size: (u16, u16)) {
         resize(&self.keyboard, size);
@@ -153,6 +163,11 @@ impl Session {
         let looks = self.looks();
         (code, self.seen.replace("\r\n", "\n"), looks)
     }
+}
+
+fn modes(terminal: &File) -> (InputModes, LocalModes) {
+    let modes = tcgetattr(terminal).unwrap();
+    (modes.input_modes, modes.local_modes)
 }
 
 fn resize(terminal: &File, (ws_row, ws_col): (u16, u16)) {

@@ -139,7 +139,11 @@ async fn a_session_that_cannot_be_written_takes_no_further_prompt() {
     assert_eq!(harness.prompt(&mut dialogue, "go").await.status, Status::Error);
     assert!(!dialogue.is_open());
     let error = dialogue.prompt("more", &harness.recorded, &CancellationToken::new()).await.unwrap_err();
-    assert!(error.to_string().ends_with("is closed, since it could not be written or a prompt was given up: go on with it anew"));
+    assert!(
+        error
+            .to_string()
+            .ends_with("is closed, since it could not be written or a prompt was given up: go on with it anew")
+    );
     assert_eq!(harness.fake.requests().len(), 1);
     dialogue.end(&harness.recorded).await;
 }

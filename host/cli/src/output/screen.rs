@@ -117,6 +117,6 @@ impl Screen {
 
 /// Columns that a line can have without being wrapped.
 fn columns() -> usize {
-    let size = tcgetwinsize(io::stderr()).map(|size| usize::from(size.ws_col)).unwrap_or(0);
+    let size = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if size == 0 { COLUMNS - 1 } else { size - 1 }
 }

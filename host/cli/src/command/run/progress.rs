@@ -122,12 +122,7 @@ mod tests {
     use serde_json::json;
 
     fn started(id: &str, name: &str) -> AgentEvent {
-        AgentEvent::ToolStarted {
-            id: id.into(),
-            name: name.into(),
-            origin: ToolOrigin::Builtin,
-            arguments: json!({}),
-        }
+        AgentEvent::ToolStarted { id: id.into(), name: name.into(), origin: ToolOrigin::Builtin, arguments: json!({}) }
     }
 
     fn finished(id: &str) -> AgentEvent {

@@ -464,12 +464,8 @@ mod tests {
         assert_eq!(people.unfold(None).unwrap_err(), "nothing was shown in part so far");
         let long = "x".repeat(SHOWN + 1);
         let name = || "bash".to_owned();
-        let finished = |text: &str| AgentEvent::ToolFinished {
-            id: "1".into(),
-            name: name(),
-            text: text.into(),
-            is_error: false,
-        };
+        let finished =
+            |text: &str| AgentEvent::ToolFinished { id: "1".into(), name: name(), text: text.into(), is_error: false };
         let arguments = json!({ "command": long });
         let started = AgentEvent::ToolStarted { id: "1".into(), name: name(), origin: ToolOrigin::Builtin, arguments };
         let after = json!({ "command": format!("timeout 5 {long}") });

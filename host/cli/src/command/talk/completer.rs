@@ -2,10 +2,7 @@
 
 use super::slash::COMMANDS;
 use crate::args::Approve;
-use crate::output::{
-    brief::cut,
-    one_line,
-};
+use crate::output::{brief::cut, one_line};
 use clap::ValueEnum as _;
 use hookhost_agent::session_store::SessionStore;
 use rustyline::completion::{Completer, Pair};
@@ -54,7 +51,7 @@ impl Choices {
             }
             ["/model", provider] => plain(self.models(provider)),
             ["/approve"] => {
-                let values = Approve::value_variants().iter().filter_map(|how| how.to_possible_value());
+                let values = Approve::value_variants().iter().filter_map(Approve::to_possible_value);
                 plain(values.map(|value| value.get_name().to_owned()).collect())
             }
             _ => Vec::new(),

@@ -50,8 +50,8 @@ pub(super) struct LineEditor {
 
 impl LineEditor {
     pub(super) fn new(choices: Arc<Choices>, history: PathBuf) -> Result<Self, Stop> {
-        let config = config().map_err(unusable)?;
-        let mut editor = Editor::<LineHelper, FileHistory>::with_config(config).map_err(unusable)?;
+        let config = config().map_err(|error| unusable(&error))?;
+        let mut editor = Editor::<LineHelper, FileHistory>::with_config(config).map_err(|error| unusable(&error))?;
         editor.set_helper(Some(LineHelper(choices)));
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         let above = editor.create_external_printer().ok().map(|mut printer| {
@@ -60,13 +60,8 @@ impl LineEditor {
             std::thread::spawn(move || told.into_iter().try_for_each(|text| printer.print(text)));
             tell
         });
-        let mut this = Self {
-            history: Some(history),
-            reading: None,
-            above,
-            before: tcgetattr(io::stdin()).ok(),
-            editor: None,
-        };
+        let mut this =
+            Self { history: Some(history), reading: None, above, before: tcgetattr(io::stdin()).ok(), editor: None };
         if let Some(file) = this.history.clone() {
             match editor.load_history(&file) {
                 Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::NotFound => {}
@@ -103,7 +98,7 @@ impl LineEditor {
                 output::note(&format!("{WARNING}note:{WARNING:#} the line is not UTF-8, and is given up\n"));
                 Ok(Typed::Line(String::new()))
             }
-            Err(error) => Err(unusable(error)),
+            Err(error) => Err(unusable(&error)),
         }
     }
 
@@ -147,6 +142,6 @@ fn config() -> rustyline::Result<Config> {
     Ok(builder.history_ignore_space(true).completion_type(CompletionType::List).build())
 }
 
-fn unusable(error: ReadlineError) -> Stop {
+fn unusable(error: &ReadlineError) -> Stop {
     anyhow!("the terminal cannot be read: {error}").into()
 }

@@ -17,7 +17,11 @@ pub(super) const COMMANDS: [Command; 8] = [
     command("help", "", "shows this"),
     command("hooks", "", "shows which plugins hear each event, in the order in which they are asked"),
     command("tools", "", "shows the tools that the model is offered, and who brings each"),
-    command("session", "[list | new | resume ID]", "shows this session, or the last ones; begins a new one, or goes on with another"),
+    command(
+        "session",
+        "[list | new | resume ID]",
+        "shows this session, or the last ones; begins a new one, or goes on with another",
+    ),
     command("model", "[PROVIDER] [MODEL]", "shows the model, or goes on with another one from the next prompt on"),
     command("approve", "[ask | deny]", "shows what becomes of a question that a plugin asks, or changes it"),
     command("show", "[N]", "shows in full what was shown in part: the text of this number, or the last one"),
