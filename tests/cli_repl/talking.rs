@@ -102,6 +102,27 @@ fn a_question_is_asked_between_the_lines_and_its_answer_is_no_prompt() {
 }
 
 #[test]
+fn questions_of_agents_that_run_beside_each_other_are_asked_one_after_the_other() {
+    let agents = "call = [{ tool = \"agent\", arguments = { prompt = \"one\" } }, { tool = \"agent\", arguments = { prompt = \"two\" } }]";
+    let text = says("So.");
+    let user = scripted(&[agents, &runs("touch made"), &runs("touch more"), &text, &text, &says("Well.")]);
+    user.configure("[[ask]]\nactions = [\"shell\"]\n");
+    let mut session = talk(&user);
+    session.says("go");
+    session.sees("Go on? [y/N]");
+    // So that the other one asks as well.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    session.types("y\n");
+    session.sees_again("Go on? [y/N]");
+    session.types("y\n");
+    session.sees("Well.");
+    session.says("/quit");
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(user.project().join("made").exists() && user.project().join("more").exists(), "{screen}");
+}
+
+#[test]
 fn what_a_plugin_refuses_and_changes_is_shown_as_it_happens_and_the_talk_goes_on() {
     let user = scripted(&[&runs("echo hi"), &says("Done."), &says("Fine.")]);
     let config = json!({

@@ -2,7 +2,7 @@
 
 use crate::args::{Approve, ApproveArgs};
 use crate::output::{
-    self, difference, one_line, printable,
+    self, difference, one_line, printable, screen,
     style::{CHANGED, DIM, NAME, WARNING},
 };
 use futures_util::future::BoxFuture;
@@ -29,7 +29,9 @@ pub(crate) fn changeable(args: &ApproveArgs) -> (Option<Arc<dyn Approver>>, Answ
     let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
     let asks = Arc::new(AtomicBool::new(is_there && args.approve == Approve::Ask));
     let answering = Answering { is_there, asks: Arc::clone(&asks) };
-    let terminal = is_there.then(|| Arc::new(Terminal { asks, keyboard: Arc::default() }) as Arc<dyn Approver>);
+    let terminal = is_there.then(|| {
+        Arc::new(Terminal { asks, keyboard: Arc::default(), one: tokio::sync::Mutex::default() }) as Arc<dyn Approver>
+    });
     (terminal, answering)
 }
 
@@ -67,6 +69,8 @@ impl Answering {
 struct Terminal {
     asks: Arc<AtomicBool>,
     keyboard: Arc<Mutex<Keyboard>>,
+    /// Held by the question on the screen: agents that run beside each other ask one after the other.
+    one: tokio::sync::Mutex<()>,
 }
 
 /// One thread reads the answers, as long as one is waited for: what is typed later is not for it. Since the terminal gives
@@ -84,11 +88,12 @@ impl Approver for Terminal {
             if !self.asks.load(Ordering::Relaxed) {
                 return Approval::Denied(Some("nobody is asked: the answer is set to no".into()));
             }
+            let _one = self.one.lock().await;
             // What was typed before the question was seen is no answer to it.
             #[cfg(unix)]
             let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
             let answered = read_line(&self.keyboard);
-            output::note(&describe(&request));
+            screen::ask(&describe(&request));
             let mut asked = Asked { answered: false };
             let line = answered.await;
             asked.answered = true;
@@ -101,15 +106,17 @@ impl Approver for Terminal {
     }
 }
 
-/// A question on the screen: if nobody waits for its answer any more, that is said there.
+/// A question on the screen, which stands alone there: if nobody waits for its answer any more, that is said.
 struct Asked {
     answered: bool,
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        if !self.answered {
-            output::note(&format!("\n{WARNING}no longer asked:{WARNING:#} the answer is no\n"));
+        if self.answered {
+            screen::answered("");
+        } else {
+            screen::answered(&format!("\n{WARNING}no longer asked:{WARNING:#} the answer is no\n"));
         }
     }
 }

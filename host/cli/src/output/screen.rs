@@ -1,7 +1,8 @@
 //! The terminal as the one thing that results, notes and the line editor write to: under one lock, so that nothing tears.
 //!
 //! What is under way can stand in the last line, as its status. It gives way to whatever else is written and leaves no
-//! trace. No escape sequence is needed for it, so it is the same with `NO_COLOR`.
+//! trace. No escape sequence is needed for it, so it is the same with `NO_COLOR`. A question stands alone: what is written
+//! while it waits for its answer comes behind that.
 
 use crate::output::style::DIM;
 use rustix::termios::tcgetwinsize;
@@ -12,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Columns of a terminal that does not say how many it has.
 const COLUMNS: usize = 80;
 
-static SCREEN: Mutex<Screen> = Mutex::new(Screen { status: 0, mid_line: false, above: None });
+static SCREEN: Mutex<Screen> = Mutex::new(Screen { status: 0, mid_line: false, above: None, held: None });
 
 /// What stands on the terminal.
 struct Screen {
@@ -22,6 +23,17 @@ struct Screen {
     mid_line: bool,
     /// While a line is edited, notes go above it by this way.
     above: Option<Sender<String>>,
+    /// While a question stands there, what is to be written behind it.
+    held: Option<Vec<(Stream, String)>>,
+}
+
+/// Which way something is written.
+#[derive(Clone, Copy)]
+enum Stream {
+    Out,
+    /// Byte for byte.
+    OutExactly,
+    Err,
 }
 
 fn screen() -> MutexGuard<'static, Screen> {
@@ -30,12 +42,12 @@ fn screen() -> MutexGuard<'static, Screen> {
 
 /// Writes a result on the standard output.
 pub(super) fn print(text: &str) -> io::Result<()> {
-    screen().write(&mut anstream::stdout().lock(), io::stdout().is_terminal(), text)
+    screen().write(Stream::Out, text)
 }
 
 /// The same, byte for byte.
 pub(crate) fn print_exactly(text: &str) -> io::Result<()> {
-    screen().write(&mut io::stdout().lock(), io::stdout().is_terminal(), text)
+    screen().write(Stream::OutExactly, text)
 }
 
 /// Writes a note on the standard error, or above the line that is edited.
@@ -48,7 +60,25 @@ pub(super) fn note(text: &str) -> io::Result<()> {
             return Ok(());
         }
     }
-    screen.write(&mut anstream::stderr().lock(), io::stderr().is_terminal(), text)
+    screen.write(Stream::Err, text)
+}
+
+/// Writes a question, and holds back what follows until it is [answered].
+pub(crate) fn ask(text: &str) {
+    let mut screen = screen();
+    let _ = screen.write(Stream::Err, text);
+    screen.held.get_or_insert_default();
+}
+
+/// The question has its answer, by a line that was typed, or another end that this text tells of.
+pub(crate) fn answered(text: &str) {
+    let mut screen = screen();
+    let held = screen.held.take().unwrap_or_default();
+    screen.mid_line = false;
+    let _ = screen.write(Stream::Err, text);
+    for (stream, text) in held {
+        let _ = screen.write(stream, &text);
+    }
 }
 
 /// Whether a status can be shown: there is a terminal that can take a line back.
@@ -59,7 +89,7 @@ pub(crate) fn shows_status() -> bool {
 /// Shows what is under way, where the last line is free for it. A character is taken to be one column wide.
 pub(crate) fn status(text: &str) {
     let mut screen = screen();
-    if screen.mid_line || screen.above.is_some() {
+    if screen.mid_line || screen.above.is_some() || screen.held.is_some() {
         return;
     }
     let columns = columns();
@@ -97,13 +127,25 @@ pub(crate) fn edits(above: Option<Sender<String>>) {
 }
 
 impl Screen {
-    fn write(&mut self, out: &mut dyn Write, is_terminal: bool, text: &str) -> io::Result<()> {
+    fn write(&mut self, stream: Stream, text: &str) -> io::Result<()> {
+        let is_terminal = match stream {
+            Stream::Out | Stream::OutExactly => io::stdout().is_terminal(),
+            Stream::Err => io::stderr().is_terminal(),
+        };
         if is_terminal && !text.is_empty() {
+            if let Some(held) = &mut self.held {
+                held.push((stream, text.to_owned()));
+                return Ok(());
+            }
             self.take_back();
             self.mid_line = !text.ends_with('\n');
         }
-        out.write_all(text.as_bytes())?;
-        out.flush()
+        let write = |out: &mut dyn Write| out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        match stream {
+            Stream::Out => write(&mut anstream::stdout().lock()),
+            Stream::OutExactly => write(&mut io::stdout().lock()),
+            Stream::Err => write(&mut anstream::stderr().lock()),
+        }
     }
 
     fn take_back(&mut self) {
