@@ -128,7 +128,8 @@ fn ctrl_c_gives_a_line_up_and_twice_it_leaves() {
     let sessions = user.sessions();
     assert_eq!(texts(&sessions[0]), ["hi", "One."]);
     assert_eq!(sessions[0]["status"], "success", "it was ended in order");
-    assert_eq!(user.records().last().unwrap()["kind"], "session-ended");
+    let records = user.records();
+    assert_eq!(records.last().unwrap()["kind"], "session-ended", "{records:#?}");
 }
 
 #[test]

@@ -90,8 +90,9 @@ impl Session {
         self.sees_times(text, self.seen.matches(text).count() + 1);
     }
 
+    /// Reads until this has come on the screen so often.
     #[track_caller]
-    fn sees_times(&mut self, text: &str, times: usize) {
+    pub(crate) fn sees_times(&mut self, text: &str, times: usize) {
         while self.seen.matches(text).count() < times {
             assert!(self.reads(PATIENCE), "{text:?} did not come again: {}", self.seen);
         }
