@@ -2,101 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
 
+#[path = "terminal/mod.rs"]
+#[expect(dead_code, reason = "the conversation's tests look closer")]
+mod terminal;
+
 use hookhost_tests::{Entry, User, plugin};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::json;
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::process::{Child, Command};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
-use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A command whose standard streams are a terminal.
-struct Session {
-    child: Child,
-    keyboard: File,
-    screen: Receiver<Vec<u8>>,
-    seen: String,
-}
-
-impl Session {
-    fn start(command: &mut Command) -> Self {
-        Self::start_typed(command, "")
-    }
-
-    /// Starts a command when something has been typed already.
-    fn start_typed(command: &mut Command, typed: &str) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let path = std::ffi::OsStr::from_bytes(name.to_bytes());
-        let terminal = OpenOptions::new().read(true).write(true).open(path).unwrap();
-        File::from(master.try_clone().unwrap()).write_all(typed.as_bytes()).unwrap();
-        let child = command
-            .stdin(terminal.try_clone().unwrap())
-            .stdout(terminal.try_clone().unwrap())
-            .stderr(terminal)
-            .spawn()
-            .unwrap();
-        // The command holds the terminal's streams until here; while anybody does, the screen does not end.
-        command
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null());
-        let mut reader = File::from(master.try_clone().unwrap());
-        let (to, screen) = channel();
-        thread::spawn(move || {
-            let mut piece = [0; 4096];
-            while let Ok(length @ 1..) = reader.read(&mut piece) {
-                let _ = to.send(piece[..length].to_vec());
-            }
-        });
-        Self { child, keyboard: File::from(master), screen, seen: String::new() }
-    }
-
-    /// Reads until this is on the screen.
-    #[track_caller]
-    fn sees(&mut self, text: &str) {
-        while !self.seen.contains(text) {
-            match self.screen.recv_timeout(PATIENCE) {
-                Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
-                Err(_) => panic!("{text:?} did not come: {}", self.seen),
-            }
-        }
-    }
-
-    /// Reads until this is on the screen once more than it has been.
-    #[track_caller]
-    fn sees_again(&mut self, text: &str) {
-        let before = self.seen.matches(text).count();
-        while self.seen.matches(text).count() == before {
-            match self.screen.recv_timeout(PATIENCE) {
-                Ok(piece) => self.seen.push_str(&String::from_utf8_lossy(&piece)),
-                Err(_) => panic!("{text:?} did not come again: {}", self.seen),
-            }
-        }
-    }
-
-    fn types(&mut self, text: &str) {
-        self.keyboard.write_all(text.as_bytes()).unwrap();
-    }
-
-    /// How it ended, and all that was on the screen.
-    fn end(mut self) -> (Option<i32>, String) {
-        let code = self.child.wait().unwrap().code();
-        while let Ok(piece) = self.screen.recv_timeout(Duration::from_secs(5)) {
-            self.seen.push_str(&String::from_utf8_lossy(&piece));
-        }
-        (code, self.seen.replace("\r\n", "\n"))
-    }
-}
+use terminal::Session;
 
 /// A user whose plugin changes a call and asks about it, and a script that makes one.
 fn asked() -> User {
@@ -340,14 +253,13 @@ fn a_key_is_typed_at_a_terminal_that_does_not_show_it() {
     // What was pressed by mistake is taken back, as anywhere else.
     session.types(&format!("{key}x\u{7f}\n"));
     session.sees("kept a key of openai for api.openai.com in ");
-    let keyboard = session.keyboard.try_clone().unwrap();
+    session.child.wait().unwrap();
+    assert_eq!(session.modes(), session.modes_before, "the terminal stays silent");
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
     assert!(!screen.contains("sk-typed"), "{screen}");
     let kept = std::fs::read_to_string(user.path("config/keys.toml")).unwrap();
     assert!(kept.contains(&format!("\"{key}\"")), "{}", kept.replace(key, "[key]"));
-    let modes = tcgetattr(&keyboard).unwrap().local_modes;
-    assert!(modes.contains(LocalModes::ECHO | LocalModes::ISIG), "the terminal stays silent: {modes:?}");
 }
 
 #[test]

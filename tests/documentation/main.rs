@@ -2,6 +2,7 @@
 
 mod embedding;
 mod guide;
+mod json;
 mod readme;
 mod security;
 mod tour;

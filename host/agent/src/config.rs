@@ -258,6 +258,13 @@ impl AgentSection {
         None
     }
 
+    /// The names that can be given for a provider: those of the table that is shipped, and the section's own.
+    #[must_use]
+    pub fn provider_names(&self) -> Vec<String> {
+        let own = self.providers.keys().filter(|name| shipped::provider(name).is_none()).cloned();
+        shipped::names().into_iter().chain(own).collect()
+    }
+
     fn named(&self) -> &str {
         self.provider.as_deref().unwrap_or("anthropic")
     }

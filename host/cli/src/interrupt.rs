@@ -2,6 +2,7 @@
 //! terminate, and a terminal that goes away, count as the first.
 
 use crate::exit::{Exit, Stop};
+use crate::output::screen;
 use anyhow::anyhow;
 use hookhost::Host;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,14 +45,26 @@ pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Wat
             _ = terminate.recv() => {}
             _ = hang_up.recv() => {}
         }
+        screen::interrupted();
         cancel.cancel();
         interrupt.recv().await;
-        if let Some(host) = take(&host) {
-            let _ = tokio::time::timeout(LAST_RECORDS, host.drain(Duration::ZERO)).await;
+        match take(&host) {
+            Some(host) => end_at_once(&host).await,
+            None => exit(),
         }
-        // Nothing is dropped any more: MCP servers would go on, and what they have started.
-        hookhost_agent::tool::kill_started();
-        std::process::exit(Exit::Interrupted as i32);
     });
     Ok(watch)
+}
+
+/// Ends the process, with what `host` has recorded written.
+pub(crate) async fn end_at_once(host: &Host) -> ! {
+    let _ = tokio::time::timeout(LAST_RECORDS, host.drain(Duration::ZERO)).await;
+    exit()
+}
+
+fn exit() -> ! {
+    screen::no_status();
+    // Nothing is dropped any more: MCP servers would go on, and what they have started.
+    hookhost_agent::tool::kill_started();
+    std::process::exit(Exit::Interrupted as i32)
 }

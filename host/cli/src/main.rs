@@ -12,13 +12,12 @@ mod terminal_approver;
 mod toolbox;
 mod warnings;
 
-use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = args::Cli::typed();
     warnings::say();
-    match command::run(cli.command) {
+    match command::run(cli) {
         Ok(exit) => exit.into(),
         Err(stop) => {
             stop.print();

@@ -2,32 +2,79 @@
 
 use crate::args::{Approve, ApproveArgs};
 use crate::output::{
-    self, difference, one_line, printable,
+    self, difference, one_line, printable, screen,
     style::{CHANGED, DIM, NAME, WARNING},
 };
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
+/// How often it is looked whether an answer is still waited for.
+const STEP: Duration = Duration::from_millis(50);
+
 /// The person at the terminal; `None` where there is none, or the answer is to be no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
-    let there = io::stdin().is_terminal() && io::stderr().is_terminal();
-    (there && args.approve == Approve::Ask).then(|| Arc::new(Terminal::default()) as Arc<dyn Approver>)
+    if args.approve == Approve::Ask { changeable(args).0 } else { None }
+}
+
+/// The same, where it can change whether they are asked; `None` where there is nobody.
+pub(crate) fn changeable(args: &ApproveArgs) -> (Option<Arc<dyn Approver>>, Answering) {
+    let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let asks = Arc::new(AtomicBool::new(is_there && args.approve == Approve::Ask));
+    let answering = Answering { is_there, asks: Arc::clone(&asks) };
+    let terminal = is_there.then(|| {
+        Arc::new(Terminal { asks, keyboard: Arc::default(), one: tokio::sync::Mutex::default() }) as Arc<dyn Approver>
+    });
+    (terminal, answering)
+}
+
+/// Whether the person at the terminal is asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Answering {
+    is_there: bool,
+    asks: Arc<AtomicBool>,
+}
+
+impl Answering {
+    /// What becomes of the next question.
+    pub(crate) fn get(&self) -> Approve {
+        if self.is_somebody_there() { Approve::Ask } else { Approve::Deny }
+    }
+
+    /// Whether there is somebody to be asked who is asked.
+    pub(crate) fn is_somebody_there(&self) -> bool {
+        self.asks.load(Ordering::Relaxed)
+    }
+
+    /// Changes it from the next question on; not where nobody can be asked.
+    pub(crate) fn set(&self, how: Approve) -> bool {
+        let asks = how == Approve::Ask;
+        let can = self.is_there || !asks;
+        if can {
+            self.asks.store(asks, Ordering::Relaxed);
+        }
+        can
+    }
 }
 
 /// The terminal of the standard input and error.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Terminal {
+    asks: Arc<AtomicBool>,
     keyboard: Arc<Mutex<Keyboard>>,
+    /// Held by the question on the screen: agents that run beside each other ask one after the other.
+    one: tokio::sync::Mutex<()>,
 }
 
-/// Reading a terminal cannot be called off: one thread does it, which may outlive a question and then reads the answer to
-/// the next one.
+/// One thread reads the answers, as long as one is waited for: what is typed later is not for it. Since the terminal gives
+/// whole lines only, a read that finds something to read does not wait.
 #[derive(Debug, Default)]
 struct Keyboard {
     /// Who waits for a line; it gets nothing where the terminal has ended.
@@ -38,11 +85,15 @@ struct Keyboard {
 impl Approver for Terminal {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
+            if !self.asks.load(Ordering::Relaxed) {
+                return Approval::Denied(Some("nobody is asked: the answer is set to no".into()));
+            }
+            let _one = self.one.lock().await;
             // What was typed before the question was seen is no answer to it.
             #[cfg(unix)]
             let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
             let answered = read_line(&self.keyboard);
-            output::note(&describe(&request));
+            screen::ask(&describe(&request));
             let mut asked = Asked { answered: false };
             let line = answered.await;
             asked.answered = true;
@@ -55,15 +106,17 @@ impl Approver for Terminal {
     }
 }
 
-/// A question on the screen: if nobody waits for its answer any more, that is said there.
+/// A question on the screen, which stands alone there: if nobody waits for its answer any more, that is said.
 struct Asked {
     answered: bool,
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        if !self.answered {
-            output::note(&format!("\n{WARNING}no longer asked:{WARNING:#} the answer is no\n"));
+        if self.answered {
+            screen::answered("");
+        } else {
+            screen::answered(&format!("\n{WARNING}no longer asked:{WARNING:#} the answer is no\n"));
         }
     }
 }
@@ -81,6 +134,17 @@ fn read_line(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String
         state.is_read = true;
         let keyboard = Arc::clone(keyboard);
         std::thread::spawn(move || {
+            loop {
+                let typed = is_typed();
+                let mut state = lock(&keyboard);
+                if state.waiting.as_ref().is_none_or(oneshot::Sender::is_closed) {
+                    state.is_read = false;
+                    return;
+                }
+                if typed {
+                    break;
+                }
+            }
             let mut line = String::new();
             let read = io::stdin().read_line(&mut line);
             let line = read.is_ok_and(|length| length > 0).then_some(line);
@@ -93,6 +157,14 @@ fn read_line(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String
         });
     }
     answered
+}
+
+/// Whether there is something to read, or comes within a moment; also where the terminal has ended.
+fn is_typed() -> bool {
+    let input = io::stdin();
+    let mut streams = [PollFd::new(&input, PollFlags::IN)];
+    let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(STEP.subsec_nanos()) };
+    poll(&mut streams, Some(&wait)).is_ok_and(|ready| ready > 0)
 }
 
 fn describe(request: &ApprovalRequest) -> String {

@@ -65,6 +65,11 @@ impl Conversation {
         self.writer = None;
     }
 
+    /// Whether what is said is no longer written, though it should be.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.path.is_some() && self.writer.is_none()
+    }
+
     pub(super) fn end(&mut self, ending: &Ending) -> Result<(), SessionStoreError> {
         self.writer.as_mut().map_or(Ok(()), |writer| writer.end(ending))
     }

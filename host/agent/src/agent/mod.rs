@@ -3,11 +3,12 @@
 //!
 //! [`Agent::run`] steps a plain state machine (`state`) until it is done; `infer` asks the model, `receive` reads its
 //! answer, `tool_calls` hands what it calls to the `dispatcher`, `task` begins and ends tasks, `output` shows what may be
-//! shown. `submit_plan` and `subagent` are tools of the loop itself, which reach it by way of its `desk`.
+//! shown. A [`Dialogue`] is one session of many runs. `submit_plan` and `subagent` are tools of the loop itself, which reach it by way of its `desk`.
 
 mod compaction;
 mod conversation;
 mod desk;
+mod dialogue;
 mod dispatcher;
 mod infer;
 mod limits;
@@ -25,6 +26,7 @@ mod submit_plan;
 mod task;
 mod tool_calls;
 
+pub use dialogue::Dialogue;
 pub use report::{AgentEvent, Recorded, Refused, Reporter};
 
 use crate::context::{Context, SkillTool};
@@ -165,6 +167,12 @@ pub enum AgentError {
     /// A session that is to go on by itself has nothing to go on with.
     #[error("the session {id} waits for a prompt: give one")]
     NoPrompt {
+        /// The session.
+        id: String,
+    },
+    /// A session that is to take another prompt is closed.
+    #[error("the session {id} is closed, since it could not be written or a prompt was given up: go on with it anew")]
+    Closed {
         /// The session.
         id: String,
     },

@@ -302,3 +302,6 @@ impl From<&Rejection> for Refused {
 fn milliseconds<S: serde::Serializer>(wait: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,6 +82,29 @@ impl Ended {
 /// A step that needs the session on disk fails with it: what is not there must not go on.
 pub(super) type Step = Result<State, SessionStoreError>;
 
+/// What of a run outlasts it where its session goes on.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) session: Arc<Session>,
+    pub(super) conversation: Conversation,
+    pub(super) turns: u32,
+    pub(super) usage: TokenUsage,
+    own: ModelRef,
+    context_tokens: u64,
+    past: Past,
+    turns_begun: u32,
+    begun: Begun,
+}
+
+/// How far a session's beginning has come. Each part is told once, however many runs it has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Begun {
+    /// Plugins have heard of its start.
+    pub(super) started: bool,
+    /// Its model is settled.
+    pub(super) settled: bool,
+}
+
 /// One run of an agent.
 pub(super) struct Run<'a> {
     pub(super) agent: &'a Agent,
@@ -118,6 +141,9 @@ pub(super) struct Run<'a> {
     pub(super) standing: Option<Ended>,
     /// No further task begins.
     pub(super) stopped: bool,
+    pub(super) begun: Begun,
+    /// The session goes on behind this run, which does not end it.
+    pub(super) stays_open: bool,
 }
 
 /// What has happened in the task at hand.
@@ -142,18 +168,15 @@ pub(super) struct TurnSoFar {
     pub(super) tool_calls: usize,
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn open(
-        agent: &'a Agent,
-        reporter: &'a dyn Reporter,
-        cancel: &CancellationToken,
-        limits: Arc<Limits>,
-        resumed: Option<Resumed>,
-    ) -> Result<Self, AgentError> {
+impl Opened {
+    /// Opens the session of a run: a new one, or one that goes on.
+    ///
+    /// # Errors
+    /// If the engine does not open it, or it cannot be kept.
+    pub(super) fn new(agent: &Agent, resumed: Option<Resumed>) -> Result<Self, AgentError> {
         let Agent { host, models, config, workspace, .. } = agent;
-        let (tell, told) = unbounded_channel();
-        let desk = Arc::new(Desk::new(tell));
-        let tools = tools(agent, &desk, &limits)?;
+        // Only to know them: each run has its own, with a desk of its own.
+        let tools = tools(agent, &Arc::new(Desk::new(unbounded_channel().0)), &Arc::new(Limits::new(config)))?;
         let mut spec = SessionSpec::new("hookhost", workspace.root());
         spec.id = resumed.as_ref().map(|resumed| resumed.session.header.id.clone()).or_else(|| config.session.clone());
         spec.depth = config.depth;
@@ -163,13 +186,56 @@ impl<'a> Run<'a> {
             tools.definitions().map(|tool| ToolSpec { name: tool.name, input_schema: tool.input_schema }).collect();
         spec.models = models.refs();
         let session = Arc::new(host.open_session(spec)?);
-        desk.open(Arc::clone(&session));
-        let own = models.own();
         let (mut conversation, past) = past::open(agent, session.id(), resumed)?;
         session.set_transcript(conversation.readable());
         session.set_turn(past.turns);
         session.take_up_reminders(past.reminders.clone());
         conversation.keep_reminders(session.kept_reminders())?;
+        Ok(Self {
+            session,
+            conversation,
+            turns: past.turns,
+            usage: past.usage,
+            own: models.own(),
+            context_tokens: 0,
+            turns_begun: past.turns,
+            past,
+            begun: Begun::default(),
+        })
+    }
+
+    /// Whether plugins have heard of its start, and so must hear of its end.
+    pub(super) fn has_started(&self) -> bool {
+        self.begun.started
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn open(
+        agent: &'a Agent,
+        reporter: &'a dyn Reporter,
+        cancel: &CancellationToken,
+        limits: Arc<Limits>,
+        resumed: Option<Resumed>,
+    ) -> Result<Self, AgentError> {
+        let opened = Opened::new(agent, resumed)?;
+        Ok(Self::within(opened, agent, reporter, cancel, limits)?)
+    }
+
+    /// A run within a session that is open.
+    pub(super) fn within(
+        opened: Opened,
+        agent: &'a Agent,
+        reporter: &'a dyn Reporter,
+        cancel: &CancellationToken,
+        limits: Arc<Limits>,
+    ) -> Result<Self, ToolboxError> {
+        let Agent { config, workspace, .. } = agent;
+        let Opened { session, conversation, turns, usage, own, context_tokens, past, turns_begun, begun } = opened;
+        let (tell, told) = unbounded_channel();
+        let desk = Arc::new(Desk::new(tell));
+        let tools = tools(agent, &desk, &limits)?;
+        desk.open(Arc::clone(&session));
         let cancel = cancel.child_token();
         let context = ToolContext {
             workspace: Arc::new(workspace.clone()),
@@ -202,22 +268,29 @@ impl<'a> Run<'a> {
             told,
             own,
             conversation,
-            context_tokens: 0,
+            context_tokens,
+            past,
             task: TaskSoFar::default(),
             turn: None,
-            turns: past.turns,
-            turns_begun: past.turns,
-            usage: past.usage,
-            past,
+            turns,
+            turns_begun,
+            usage,
             text: String::new(),
             standing: None,
             stopped: false,
+            begun,
+            stays_open: false,
         })
     }
 
-    /// Steps until nothing more happens.
+    /// Runs a prompt to its end, and all that comes of it.
     pub(super) async fn finish(mut self, prompt: Option<&str>) -> RunOutcome {
-        let mut state = State::Start { prompt: prompt.map(str::to_owned) };
+        self.steps(State::Start { prompt: prompt.map(str::to_owned) }).await;
+        self.outcome()
+    }
+
+    /// Steps from there until nothing more happens.
+    pub(super) async fn steps(&mut self, mut state: State) {
         while !matches!(state, State::Done) {
             state = match self.step(state).await {
                 Ok(next) => next,
@@ -227,7 +300,6 @@ impl<'a> Run<'a> {
                 self.report(&AgentEvent::Notice { text });
             }
         }
-        self.outcome()
     }
 
     async fn step(&mut self, state: State) -> Step {
@@ -241,6 +313,7 @@ impl<'a> Run<'a> {
             State::Answered(answer) => return self.answered(answer).await,
             State::Finalize(answer) => return self.finalize(answer).await,
             State::Ended(ended) => return self.ended(ended).await,
+            State::Finish if self.stays_open => State::Done,
             State::Finish => self.end_session().await,
             State::Done => State::Done,
         })
@@ -330,14 +403,25 @@ impl<'a> Run<'a> {
         State::Ended(Ended { stop: true, ..Ended::error(error.to_string()) })
     }
 
-    fn outcome(self) -> RunOutcome {
-        let Ended { status, reason, rejection, .. } = self.standing.unwrap_or_else(Ended::success);
+    pub(super) fn outcome(mut self) -> RunOutcome {
+        self.take_outcome()
+    }
+
+    /// What came of the run, and the session that goes on behind it.
+    pub(super) fn close(mut self) -> (RunOutcome, Opened) {
+        let outcome = self.take_outcome();
+        let Self { session, conversation, turns, usage, own, context_tokens, past, turns_begun, begun, .. } = self;
+        (outcome, Opened { session, conversation, turns, usage, own, context_tokens, past, turns_begun, begun })
+    }
+
+    fn take_outcome(&mut self) -> RunOutcome {
+        let Ended { status, reason, rejection, .. } = self.standing.take().unwrap_or_else(Ended::success);
         RunOutcome {
             session: self.session.id().to_owned(),
             status,
             reason,
             rejection,
-            text: self.text,
+            text: std::mem::take(&mut self.text),
             turns: self.turns,
             usage: self.usage,
             transcript: self.conversation.path(),

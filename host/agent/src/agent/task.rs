@@ -14,11 +14,19 @@ impl Run<'_> {
     pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let goes_on = prompt.is_none();
         self.enqueue(prompt.into_iter().map(|prompt| Task { prompt, title: None }).collect());
-        let added = self.unless_cancelled(self.session.session_start()).await;
+        if self.begun.settled {
+            return Ok(State::NextTask);
+        }
+        let added = if std::mem::replace(&mut self.begun.started, true) {
+            None
+        } else {
+            self.unless_cancelled(self.session.session_start()).await
+        };
         if let Err(ended) = self.resolve().await {
             self.standing.get_or_insert(ended);
             return Ok(State::Finish);
         }
+        self.begun.settled = true;
         self.report(&AgentEvent::SessionStarted {
             session: self.session.id().to_owned(),
             provider: self.own.provider.clone(),

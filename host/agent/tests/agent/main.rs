@@ -7,6 +7,7 @@ mod loopback;
 mod support;
 
 mod cancelling;
+mod dialogue;
 mod events_table;
 mod examples;
 mod failing;

@@ -8,17 +8,40 @@ pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionC
 
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use hookhost::event::EventKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Runs policies for LLM agents as sandboxed WebAssembly components.
+/// Runs policies for LLM agents as sandboxed WebAssembly components. Alone on a terminal, lets you talk with an agent.
 #[derive(Debug, Parser)]
-#[command(name = "hookhost", version, max_term_width = 110, arg_required_else_help = true, after_help = CODES)]
+#[command(name = "hookhost", version, max_term_width = 110, args_conflicts_with_subcommands = true, after_help = CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) talk: TalkArgs,
+}
+
+impl Cli {
+    /// What was typed. `hookhost` alone asks for help where there is no terminal to talk at.
+    pub(crate) fn typed() -> Self {
+        let command = Self::command().arg_required_else_help(!crate::command::is_on_a_terminal());
+        let matches = command.get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// What an agent is that one talks with.
+#[derive(Debug, Args)]
+pub(crate) struct TalkArgs {
+    /// Goes on with this session; the beginning of its id will do
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) options: AgentOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -93,9 +116,20 @@ pub(crate) struct RunArgs {
     pub(crate) options: RunOptions,
 }
 
-/// How an agent runs.
+/// How an agent runs, and how that is printed.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) agent: AgentOptions,
+
+    /// Print what happens as JSON, one object a line: docs/json.md
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How an agent runs.
+#[derive(Debug, Args)]
+pub(crate) struct AgentOptions {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
@@ -119,10 +153,6 @@ pub(crate) struct RunOptions {
 
     #[command(flatten)]
     pub(crate) approve: ApproveArgs,
-
-    /// Print what happens as JSON, one object a line
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 const ALLOW_EXAMPLES: &str = "\

@@ -33,7 +33,8 @@ fn shape(event: EventKind) -> &'static str {
     }
 }
 
-fn as_text(host: &Host, config: &Config) -> String {
+/// The chains of a host that has loaded this configuration.
+pub(crate) fn as_text(host: &Host, config: &Config) -> String {
     let mut text = String::new();
     let (heard, unheard): (Vec<EventKind>, Vec<EventKind>) =
         EventKind::ALL.iter().copied().partition(|event| host.subscribed(*event));

@@ -11,15 +11,23 @@ mod inspect;
 mod replay;
 mod run;
 mod session;
+mod talk;
 mod tools;
 mod trust;
 
-use crate::args::{Command, SessionCommand};
+use crate::args::{Cli, Command, SessionCommand};
 use crate::exit::{Exit, Stop};
 use std::future::Future;
+use std::io::{self, IsTerminal as _};
 use tokio::runtime::Builder;
 
-pub(crate) fn run(command: Command) -> Result<Exit, Stop> {
+/// Whether there is somebody to talk with.
+pub(crate) fn is_on_a_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+pub(crate) fn run(cli: Cli) -> Result<Exit, Stop> {
+    let Some(command) = cli.command else { return wait_for(talk::run(&cli.talk)) };
     match command {
         Command::Run(args) => wait_for(run::run(&args)),
         Command::Session(args) => match args.command {

@@ -26,7 +26,8 @@ pub(crate) fn folder() -> Result<PathBuf, Stop> {
     Ok(configuration::places()?.state.join("sessions"))
 }
 
-fn store() -> Result<SessionStore, Stop> {
+/// The sessions of the user.
+pub(crate) fn store() -> Result<SessionStore, Stop> {
     Ok(SessionStore::new(folder()?))
 }
 
@@ -50,8 +51,7 @@ pub(crate) fn stop(error: SessionStoreError) -> Stop {
 pub(crate) fn list(args: &ListArgs) -> Result<Exit, Stop> {
     let mut sessions = store()?.list().map_err(stop)?;
     if !args.all {
-        sessions.retain(|session| session.header.parent.is_none());
-        sessions.truncate(args.count);
+        latest(&mut sessions, args.count);
     }
     if args.json {
         output::print_json(&sessions.iter().map(summary).collect::<Vec<_>>())?;
@@ -61,6 +61,19 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit, Stop> {
         output::print(&sessions.iter().map(line).collect::<String>())?;
     }
     Ok(Exit::Done)
+}
+
+/// Only the last used ones, and none of sub-agents.
+fn latest(sessions: &mut Vec<Summary>, count: usize) {
+    sessions.retain(|session| session.header.parent.is_none());
+    sessions.truncate(count);
+}
+
+/// The sessions that were used last, as text.
+pub(crate) fn latest_as_text(count: usize) -> Result<String, Stop> {
+    let mut sessions = store()?.list().map_err(stop)?;
+    latest(&mut sessions, count);
+    Ok(sessions.iter().map(line).collect())
 }
 
 pub(crate) fn show(args: &ShowSessionArgs) -> Result<Exit, Stop> {

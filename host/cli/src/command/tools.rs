@@ -31,7 +31,8 @@ pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, Stop> {
     Ok(Exit::Done)
 }
 
-fn as_text(tools: &Toolbox) -> String {
+/// The tools, and who brings each.
+pub(crate) fn as_text(tools: &Toolbox) -> String {
     let mut text = String::new();
     for definition in tools.definitions() {
         let origin = tools.get(&definition.name).map(|tool| tool.origin());

@@ -21,6 +21,23 @@ pub(crate) fn short(value: &Value) -> String {
     cut(&one_line(&text), SHOWN)
 }
 
+/// Whether [`short`] leaves something of a value out.
+pub(crate) fn is_cut(value: &Value) -> bool {
+    short(value).matches('…').count() > value.to_string().matches('…').count()
+}
+
+/// All of a value: an object as its members, texts as they are.
+pub(crate) fn whole(value: &Value) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<_> = fields.iter().map(|(key, value)| format!("{key}: {}", text(value))).collect();
+            fields.join("\n")
+        }
+        other => text(other),
+    }
+}
+
 /// A member's value: a text in quotes where its end would not be seen otherwise.
 fn member(value: &Value) -> String {
     match value {

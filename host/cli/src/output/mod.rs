@@ -8,13 +8,14 @@ pub(crate) mod difference;
 pub(crate) mod entry;
 pub(crate) mod interfaces;
 pub(crate) mod record;
+pub(crate) mod screen;
 pub(crate) mod style;
 pub(crate) mod time;
 
 use crate::exit::Stop;
 use anyhow::anyhow;
 use serde::Serialize;
-use std::io::{self, ErrorKind, IsTerminal as _, Write};
+use std::io::{self, ErrorKind, IsTerminal as _};
 
 /// Whether anybody still reads the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +32,13 @@ pub(crate) fn print(text: &str) -> Result<(), Stop> {
 
 /// Writes a result of many, and says whether the next one is wanted.
 pub(crate) fn print_on(text: &str) -> Result<Reader, Stop> {
-    written(write(&mut anstream::stdout().lock(), text))
+    written(screen::print(text))
 }
 
 /// Writes JSON, byte for byte; only for a terminal without what could steer it.
 pub(crate) fn print_exactly(text: &str) -> Result<Reader, Stop> {
-    let mut out = io::stdout().lock();
-    written(if out.is_terminal() { write(&mut out, &printable(text)) } else { write(&mut out, text) })
+    let is_seen = io::stdout().is_terminal();
+    written(if is_seen { screen::print_exactly(&printable(text)) } else { screen::print_exactly(text) })
 }
 
 /// Whether anybody can still read the standard output: a pipe whose reader has gone tells so without being written to.
@@ -53,11 +54,6 @@ pub(crate) fn is_read() -> bool {
         }
     }
     true
-}
-
-fn write(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    out.write_all(text.as_bytes())?;
-    out.flush()
 }
 
 fn written(ended: io::Result<()>) -> Result<Reader, Stop> {
@@ -82,8 +78,7 @@ pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, Stop> {
 
 /// Tells a person something beside the result. Nothing depends on whether they can see it.
 pub(crate) fn note(text: &str) {
-    let mut err = anstream::stderr().lock();
-    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+    let _ = screen::note(text);
 }
 
 /// The text without what could steer a terminal: control characters become `�`, but for line breaks and tabs.

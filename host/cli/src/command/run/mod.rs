@@ -1,9 +1,10 @@
 //! `hookhost run`: the agent on a folder, every step of it an event that the plugins hear.
 
-mod report;
-mod watching;
+mod progress;
+pub(crate) mod report;
+pub(crate) mod watching;
 
-use crate::args::{ResumeArgs, RunArgs, RunOptions};
+use crate::args::{AgentOptions, ResumeArgs, RunArgs, RunOptions};
 use crate::audit_log;
 use crate::command::session;
 use crate::configuration;
@@ -14,12 +15,13 @@ use crate::output;
 use crate::terminal_approver;
 use crate::toolbox::{hidden_variables, toolbox};
 use anyhow::anyhow;
-use hookhost::Config;
 use hookhost::session::Cause;
+use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentError, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
 use hookhost_agent::context::{Context, Sources};
 use hookhost_agent::session_store::Header;
+use hookhost_agent::tool::Toolbox;
 use report::{ForPeople, ForPrograms};
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _};
@@ -41,28 +43,31 @@ pub(crate) async fn resume(args: &ResumeArgs) -> Result<Exit, Stop> {
 }
 
 async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOptions) -> Result<Exit, Stop> {
-    let workspace = workspace(args, session.as_ref())?;
-    let config = loading::config(&args.configuration, &workspace)?;
+    let options = &args.agent;
+    let workspace = workspace(options, session.as_ref())?;
+    let config = loading::config(&options.configuration, &workspace)?;
     let section = configuration::agent(&config)?;
-    let approver = terminal_approver::of(&args.approve);
+    let approver = terminal_approver::of(&options.approve);
     let interactive = approver.is_some();
     let host = loading::recording_host(config.clone(), approver).await?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
-    let chosen = choose(&section, args).await?;
-    let agent = agent(host.clone(), &config, &section, chosen, &workspace, interactive).await?;
+    let chosen = choose(&section, overrides(options)).await?;
+    let tools = tools(&host, &config, &section, &workspace).await?;
+    let agent = agent(host.clone(), &config, &section, chosen, tools, &workspace, interactive)?;
 
     let people = (!args.json).then(|| Arc::new(ForPeople::default()));
     let reporter: Arc<dyn Reporter> = match &people {
         Some(people) => Arc::clone(people) as _,
         None => Arc::new(ForPrograms),
     };
-    let watching = watching::watch(host.clone(), &args.configuration, &workspace, config, Arc::clone(&reporter));
+    let watching = watching::watch(host.clone(), &options.configuration, &workspace, config, Arc::clone(&reporter));
+    let spinner = people.as_ref().and_then(|people| people.spinner());
     let outcome = match (&session, &prompt) {
         (Some(session), prompt) => agent.resume(&session.id, prompt.as_deref(), &*reporter, &cancel).await,
         (None, prompt) => agent.run(prompt.as_deref().unwrap_or_default(), &*reporter, &cancel).await,
     };
-    drop(watching);
+    drop((spinner, watching));
     let ended = outcome.map_err(stopped).and_then(|outcome| {
         let exit = exit(&outcome);
         match &people {
@@ -75,7 +80,7 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
 }
 
 /// Why a run did not begin.
-fn stopped(error: AgentError) -> Stop {
+pub(crate) fn stopped(error: AgentError) -> Stop {
     match error {
         AgentError::Store(error) => session::stop(error),
         AgentError::NoPrompt { ref id } => {
@@ -86,7 +91,7 @@ fn stopped(error: AgentError) -> Stop {
     }
 }
 
-fn workspace(args: &RunOptions, session: Option<&Header>) -> Result<PathBuf, Stop> {
+pub(crate) fn workspace(args: &AgentOptions, session: Option<&Header>) -> Result<PathBuf, Stop> {
     let folder = match (&args.workspace, session) {
         (Some(folder), _) => folder,
         (None, Some(session)) if session.workspace.is_dir() => &session.workspace,
@@ -126,9 +131,13 @@ fn prompt(given: Option<&String>) -> Result<String, Stop> {
     Ok(prompt)
 }
 
-async fn choose(section: &AgentSection, args: &RunOptions) -> Result<Chosen, Stop> {
-    let mut overrides =
-        Overrides { provider: args.provider.clone(), model: args.model.clone(), script: args.script.clone() };
+/// What the command line says of provider and model.
+pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
+    Overrides { provider: args.provider.clone(), model: args.model.clone(), script: args.script.clone() }
+}
+
+/// The provider and the model, and what else a plugin may choose.
+pub(crate) async fn choose(section: &AgentSection, mut overrides: Overrides) -> Result<Chosen, Stop> {
     let keys = configuration::keys()?;
     if let Some(ready) = section.first_ready(&overrides, &keys).await {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
@@ -142,17 +151,32 @@ async fn choose(section: &AgentSection, args: &RunOptions) -> Result<Chosen, Sto
     })
 }
 
-async fn agent(
-    host: hookhost::Host,
+/// The tools of a run; what is left out is said.
+pub(crate) async fn tools(
+    host: &Host,
+    config: &Config,
+    section: &AgentSection,
+    workspace: &Path,
+) -> Result<Toolbox, Stop> {
+    let (tools, left_out) = toolbox(host, config, section, workspace).await?;
+    for notice in left_out {
+        output::note(&report::notice(&notice));
+    }
+    Ok(tools)
+}
+
+/// An agent in this workspace, with everything that the model is told of it.
+pub(crate) fn agent(
+    host: Host,
     config: &Config,
     section: &AgentSection,
     chosen: Chosen,
+    tools: Toolbox,
     workspace: &Path,
     interactive: bool,
 ) -> Result<Agent, Stop> {
     let Chosen { provider, model, limits, others, notices } = chosen;
-    let (tools, left_out) = toolbox(&host, config, section, workspace).await?;
-    for notice in notices.into_iter().chain(left_out) {
+    for notice in notices {
         output::note(&report::notice(&notice));
     }
     let mut settings = section.agent_config(workspace, &model);

@@ -1,21 +1,28 @@
 //! What a run shows while it runs: the model's text on the standard output, what happens beside it on the standard
 //! error; or, for programs, all of it as one JSON object a line.
 
+use super::progress::{Progress, Spinner};
 use crate::output::{
     self,
-    brief::{SHOWN, cut, short},
+    brief::{SHOWN, cut, is_cut, short, whole},
+    difference::lines,
     one_line, printable,
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
 };
 use hookhost_agent::agent::{AgentEvent, Refused, Reporter, RunOutcome};
+use hookhost_agent::message::TokenUsage;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Most lines of a tool's result that are shown.
 const LINES: usize = 5;
+
+/// Most texts that are kept to be shown in full.
+const KEPT: usize = 100;
 
 /// For programs: one JSON object a line.
 #[derive(Debug)]
@@ -34,8 +41,9 @@ pub(super) fn line(object: &impl serde::Serialize) {
 
 /// For people: short, coloured on a terminal.
 #[derive(Debug, Default)]
-pub(super) struct ForPeople {
+pub(crate) struct ForPeople {
     shown: Mutex<Shown>,
+    progress: Arc<Mutex<Progress>>,
 }
 
 /// What is on the screen.
@@ -52,11 +60,37 @@ struct Shown {
     tasks: usize,
     /// Tasks that have ended, and that wait.
     queue: (u32, usize),
+    /// What was shown in part, where it can be asked for.
+    folded: Option<Folded>,
+}
+
+/// Texts that were shown in part. The first one that there was has the number 1.
+#[derive(Debug, Default)]
+struct Folded {
+    texts: VecDeque<String>,
+    dropped: usize,
+}
+
+impl Folded {
+    /// Keeps a text; its number.
+    fn keep(&mut self, text: String) -> usize {
+        if self.texts.len() == KEPT {
+            self.texts.pop_front();
+            self.dropped += 1;
+        }
+        self.texts.push_back(text);
+        self.dropped + self.texts.len()
+    }
+
+    fn get(&self, number: usize) -> Option<&String> {
+        self.texts.get(number.checked_sub(self.dropped + 1)?)
+    }
 }
 
 impl Reporter for ForPeople {
     fn report(&self, event: &AgentEvent) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).heed(event, Instant::now());
+        let mut shown = self.shown();
         if let AgentEvent::Text { text } = event {
             shown.mid_line = !text.ends_with('\n');
             let _ = output::print(&printable(text));
@@ -76,14 +110,52 @@ impl Reporter for ForPeople {
 }
 
 impl ForPeople {
+    /// One that keeps what it shows in part, for [`Self::unfold`].
+    pub(crate) fn folding() -> Self {
+        let shown = Shown { folded: Some(Folded::default()), ..Shown::default() };
+        Self { shown: Mutex::new(shown), ..Self::default() }
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows in the last line what takes long, as long as the spinner is there.
+    pub(crate) fn spinner(&self) -> Option<Spinner> {
+        Spinner::start(Arc::clone(&self.progress))
+    }
+
+    /// The next task is a prompt of the user's.
+    pub(crate) fn begin(&self) {
+        let mut shown = self.shown();
+        (shown.tasks, shown.ended, shown.last_started) = (0, None, None);
+        shown.refused.clear();
+    }
+
+    /// Goes to a new line, where text stands in the last one.
+    pub(crate) fn end_line(&self) {
+        self.shown().end_line();
+    }
+
+    /// In full what was shown in part: the text of this number, or the last one.
+    ///
+    /// # Errors
+    /// A sentence, where there is none.
+    pub(crate) fn unfold(&self, number: Option<usize>) -> Result<String, String> {
+        let shown = self.shown();
+        let folded = shown.folded.as_ref().filter(|folded| !folded.texts.is_empty());
+        let Some(folded) = folded else { return Err("nothing was shown in part so far".into()) };
+        let last = folded.dropped + folded.texts.len();
+        let text = folded.get(number.unwrap_or(last));
+        text.cloned().ok_or_else(|| {
+            format!("there is no text {}: {} to {last} are kept", number.unwrap_or(last), folded.dropped + 1)
+        })
+    }
+
     /// The last lines.
     pub(super) fn finish(&self, outcome: &RunOutcome) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.end_line();
-        let usage = &outcome.usage;
-        let calls =
-            if outcome.turns == 1 { "1 model call".to_owned() } else { format!("{} model calls", outcome.turns) };
-        let mut text = format!("{DIM}{calls}, {} tokens in, {} out{DIM:#}\n", usage.input_tokens, usage.output_tokens);
+        self.end_line();
+        let mut text = format!("{DIM}{}{DIM:#}\n", used(outcome.turns, outcome.usage));
         if let Some(transcript) = &outcome.transcript {
             let _ = writeln!(text, "{DIM}transcript: {}{DIM:#}", one_line(&transcript.to_string_lossy()));
         }
@@ -125,7 +197,9 @@ impl Shown {
                 )
             }
             AgentEvent::Changed { event, by, before, after } => {
-                format!("{CHANGED}changed{CHANGED:#} {event} by {}{}\n", names(by), difference(before, after))
+                let shown = difference(before, after);
+                let fold = self.fold_difference(before, after);
+                format!("{CHANGED}changed{CHANGED:#} {event} by {}{shown}{fold}\n", names(by))
             }
             AgentEvent::Refused { event, refusal } => {
                 format!("{ERROR}refused{ERROR:#} {event} {}\n", because(refusal))
@@ -142,23 +216,23 @@ impl Shown {
                 format!("{CHANGED}answered{CHANGED:#} by {by}, in the model's place\n")
             }
             AgentEvent::ToolChanged { name, by, before, after, .. } => {
-                format!(
-                    "{CHANGED}changed{CHANGED:#} {NAME}{}{NAME:#} by {}{}\n",
-                    one_line(name),
-                    names(by),
-                    difference(before, after)
-                )
+                let shown = difference(before, after);
+                let fold = self.fold_difference(before, after);
+                let (name, by) = (one_line(name), names(by));
+                format!("{CHANGED}changed{CHANGED:#} {NAME}{name}{NAME:#} by {by}{shown}{fold}\n")
             }
             AgentEvent::ToolRefused { id, name, arguments, refusal } => {
                 self.refused.insert(id.clone());
+                let fold = self.fold_value(arguments);
                 let (name, arguments) = (one_line(name), short(arguments));
-                format!("{ERROR}refused{ERROR:#} {NAME}{name}{NAME:#} {arguments} {}\n", because(refusal))
+                format!("{ERROR}refused{ERROR:#} {NAME}{name}{NAME:#} {arguments}{fold} {}\n", because(refusal))
             }
             AgentEvent::ToolAnswered { name, by, .. } => {
                 format!("{CHANGED}answered{CHANGED:#} {NAME}{}{NAME:#} by {by}, in the tool's place\n", one_line(name))
             }
             AgentEvent::ToolStarted { name, arguments, .. } => {
-                format!("{NAME}{}{NAME:#} {}\n", one_line(name), short(arguments))
+                let fold = self.fold_value(arguments);
+                format!("{NAME}{}{NAME:#} {}{fold}\n", one_line(name), short(arguments))
             }
             AgentEvent::ResultChanged { name, by, .. } => {
                 format!("{CHANGED}changed{CHANGED:#} the result of {NAME}{}{NAME:#} by {}\n", one_line(name), names(by))
@@ -176,8 +250,28 @@ impl Shown {
                 let follows = self.last_started.as_ref() == Some(id);
                 let label =
                     if follows { String::new() } else { format!("{NAME}{}{NAME:#} answered\n", one_line(name)) };
-                label + &result(text, *is_error)
+                let fold = if is_long(text) { self.fold(|| text.clone()) } else { String::new() };
+                label + &result(text, *is_error, &fold)
             }
+            _ => String::new(),
+        }
+    }
+
+    /// How what was shown in part is asked for, where it can be.
+    fn fold(&mut self, text: impl FnOnce() -> String) -> String {
+        let Some(folded) = &mut self.folded else { return String::new() };
+        format!(" {DIM}(/show {}){DIM:#}", folded.keep(text()))
+    }
+
+    fn fold_value(&mut self, value: &Value) -> String {
+        if is_cut(value) { self.fold(|| whole(value)) } else { String::new() }
+    }
+
+    fn fold_difference(&mut self, before: &Value, after: &Value) -> String {
+        // What it was may be hidden, and is then no part of what is told.
+        match before.as_str() {
+            Some("") => self.fold_value(after),
+            _ if difference(before, after).contains('…') => self.fold(|| lines(before, after, usize::MAX)),
             _ => String::new(),
         }
     }
@@ -229,7 +323,7 @@ fn context(instructions: &[PathBuf], skills: &[String]) -> String {
 }
 
 /// Something that the user should know.
-pub(super) fn notice(text: &str) -> String {
+pub(crate) fn notice(text: &str) -> String {
     format!("{WARNING}note:{WARNING:#} {}\n", one_line(text))
 }
 
@@ -270,8 +364,20 @@ fn changed(what: &str, before: &Value, after: &Value) -> String {
     format!("\n  {DIM}{label}was{DIM:#} {}\n  {DIM}{label}now{DIM:#} {}", short(before), short(after))
 }
 
-/// The first lines of a result.
-fn result(text: &str, is_error: bool) -> String {
+/// Model calls and their tokens.
+pub(crate) fn used(turns: u32, usage: TokenUsage) -> String {
+    let TokenUsage { input_tokens, output_tokens, .. } = usage;
+    let calls = if turns == 1 { "1 model call".to_owned() } else { format!("{turns} model calls") };
+    format!("{calls}, {input_tokens} tokens in, {output_tokens} out")
+}
+
+/// Whether not all of a result is shown.
+fn is_long(text: &str) -> bool {
+    text.lines().count() > LINES || text.lines().any(|line| line.chars().count() > SHOWN)
+}
+
+/// The first lines of a result, and how the rest is asked for.
+fn result(text: &str, is_error: bool, fold: &str) -> String {
     let style = if is_error { WARNING } else { DIM };
     let lines: Vec<_> = text.lines().collect();
     let mut shown = String::new();
@@ -279,7 +385,9 @@ fn result(text: &str, is_error: bool) -> String {
         let _ = writeln!(shown, "  {style}{}{style:#}", cut(&one_line(line), SHOWN));
     }
     if lines.len() > LINES {
-        let _ = writeln!(shown, "  {DIM}… {} more lines{DIM:#}", lines.len() - LINES);
+        let _ = writeln!(shown, "  {DIM}… {} more lines{DIM:#}{fold}", lines.len() - LINES);
+    } else if !fold.is_empty() {
+        let _ = writeln!(shown, "  {DIM}…{DIM:#}{fold}");
     }
     shown
 }
@@ -287,6 +395,7 @@ fn result(text: &str, is_error: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookhost::contract::ToolOrigin;
     use serde_json::json;
 
     fn plain(text: &str) -> String {
@@ -345,7 +454,42 @@ mod tests {
     #[test]
     fn a_long_result_is_cut() {
         let text = (1..=8).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
-        assert_eq!(plain(&result(&text, false)), "  1\n  2\n  3\n  4\n  5\n  … 3 more lines\n");
+        assert_eq!(plain(&result(&text, false, "")), "  1\n  2\n  3\n  4\n  5\n  … 3 more lines\n");
         assert_eq!(cut("äöü", 2), "äö…");
+    }
+
+    #[test]
+    fn what_is_shown_in_part_can_be_asked_for_by_its_number() {
+        let people = ForPeople::folding();
+        assert_eq!(people.unfold(None).unwrap_err(), "nothing was shown in part so far");
+        let long = "x".repeat(SHOWN + 1);
+        let name = || "bash".to_owned();
+        let finished =
+            |text: &str| AgentEvent::ToolFinished { id: "1".into(), name: name(), text: text.into(), is_error: false };
+        let arguments = json!({ "command": long });
+        let started = AgentEvent::ToolStarted { id: "1".into(), name: name(), origin: ToolOrigin::Builtin, arguments };
+        let after = json!({ "command": format!("timeout 5 {long}") });
+        let changed = AgentEvent::ToolChanged {
+            id: "1".into(),
+            name: name(),
+            by: vec!["guard".into()],
+            before: json!({ "command": "short" }),
+            after,
+        };
+        let show = |event: &AgentEvent| plain(&people.shown().describe(event));
+        assert!(show(&started).ends_with("… (/show 1)\n"));
+        assert_eq!(people.unfold(Some(1)).unwrap(), format!("command: {long}"));
+        assert!(!show(&finished("short")).contains("/show"));
+        assert!(show(&finished(&long)).ends_with("…\n  … (/show 2)\n"));
+        assert!(show(&finished("1\n2\n3\n4\n5\n6")).ends_with("  … 1 more lines (/show 3)\n"));
+        assert_eq!(people.unfold(None).unwrap(), "1\n2\n3\n4\n5\n6");
+        assert!(show(&changed).ends_with("… (/show 4)\n"));
+        assert!(people.unfold(None).unwrap().ends_with(&format!("+ command: timeout 5 {long}\n")));
+        assert_eq!(people.unfold(Some(5)).unwrap_err(), "there is no text 5: 1 to 4 are kept");
+        for _ in 0..KEPT {
+            show(&finished(&long));
+        }
+        assert_eq!(people.unfold(Some(4)).unwrap_err(), "there is no text 4: 5 to 104 are kept");
+        assert!(people.unfold(Some(5)).is_ok());
     }
 }

@@ -31,11 +31,21 @@ const AT_MOST: Duration = Duration::from_secs(2);
 
 /// As long as it is there, changes are taken up.
 #[derive(Debug)]
-pub(super) struct Watching(JoinHandle<()>);
+pub(crate) struct Watching {
+    task: JoinHandle<()>,
+    loaded: Arc<Mutex<Config>>,
+}
+
+impl Watching {
+    /// The configuration that was taken up last.
+    pub(crate) fn config(&self) -> Config {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -48,7 +58,7 @@ struct Watched {
 }
 
 /// Watches what `config`, which `host` has loaded, is read from.
-pub(super) fn watch(
+pub(crate) fn watch(
     host: Host,
     args: &ConfigArgs,
     workspace: &Path,
@@ -64,7 +74,9 @@ pub(super) fn watch(
     };
     watched.add(args, workspace, &config);
     let (args, workspace) = (args.clone(), workspace.to_owned());
-    Some(Watching(tokio::spawn(follow(watched, host, args, workspace, config, reporter))))
+    let loaded = Arc::new(Mutex::new(config));
+    let task = tokio::spawn(follow(watched, host, args, workspace, Arc::clone(&loaded), reporter));
+    Some(Watching { task, loaded })
 }
 
 async fn follow(
@@ -72,9 +84,10 @@ async fn follow(
     host: Host,
     args: ConfigArgs,
     workspace: PathBuf,
-    mut loaded: Config,
+    loaded: Arc<Mutex<Config>>,
     reporter: Arc<dyn Reporter>,
 ) {
+    let now_loaded = || loaded.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut last_problem: Option<String> = None;
     // What has changed between loading and watching is not told of.
     watched.changed.notify_one();
@@ -94,7 +107,7 @@ async fn follow(
         let _ = tokio::time::timeout(AT_MOST, quiet).await;
         // Before the files are read: what changes from here on is looked at next.
         seen = watched.stamps();
-        let found = loading::config_again(&args, &workspace, &loaded);
+        let found = loading::config_again(&args, &workspace, &now_loaded());
         if let Ok(config) = &found {
             // Also where it cannot be loaded: it may be a plugin's file that is mended.
             watched.add(&args, &workspace, config);
@@ -108,7 +121,8 @@ async fn follow(
                 if !changes.is_empty() {
                     say(&*reporter, format!("other rules count from now on: {changes}"));
                 }
-                (loaded, last_problem) = (config, None);
+                *loaded.lock().unwrap_or_else(PoisonError::into_inner) = config;
+                last_problem = None;
             }
             Err(stop) => {
                 let problem =

@@ -1,0 +1,154 @@
+//! What is under way in a run, how long, and what it has used: one line while a model or a tool takes its time.
+
+use crate::output::{brief::cut, one_line, screen};
+use hookhost_agent::agent::AgentEvent;
+use hookhost_agent::message::TokenUsage;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What takes less is not worth a line.
+const LONG: Duration = Duration::from_secs(1);
+
+/// How often the line is written anew.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Shown one after the other, so that one sees that it goes on.
+const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// Most characters of a name in the line.
+const NAME: usize = 30;
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    model: Option<(String, Instant)>,
+    /// Tools that run, by their calls, in the order of their start.
+    tools: Vec<(String, String, Instant)>,
+    used: TokenUsage,
+}
+
+impl Progress {
+    /// Takes up what has happened.
+    pub(super) fn heed(&mut self, event: &AgentEvent, now: Instant) {
+        match event {
+            AgentEvent::TurnStarted { model, .. } => self.model = Some((plain(model), now)),
+            AgentEvent::Usage { session, .. } => {
+                self.used = *session;
+                self.model = None;
+            }
+            AgentEvent::ToolStarted { id, name, .. } => self.tools.push((id.clone(), plain(name), now)),
+            AgentEvent::ToolFinished { id, .. } => self.tools.retain(|(call, ..)| call != id),
+            AgentEvent::TaskEnded { .. } => {
+                self.model = None;
+                self.tools.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// The line, where something takes long.
+    fn line(&self, now: Instant) -> Option<String> {
+        let (what, since) = match (self.tools.as_slice(), &self.model) {
+            ([(_, name, since)], _) => (name.clone(), since),
+            ([(_, name, since), others @ ..], _) => (format!("{name} and {} more", others.len()), since),
+            ([], Some((model, since))) => (model.clone(), since),
+            ([], None) => return None,
+        };
+        let time = now.saturating_duration_since(*since);
+        let frame = FRAMES.get(usize::try_from(time.as_millis() / STEP.as_millis()).unwrap_or(0) % FRAMES.len())?;
+        let TokenUsage { input_tokens, output_tokens, .. } = self.used;
+        let time_so_far = in_words(time);
+        (time >= LONG).then(|| format!("{frame} {what} {time_so_far}, {input_tokens} tokens in, {output_tokens} out"))
+    }
+}
+
+/// A name as it can stand in the line: each character one column wide.
+fn plain(name: &str) -> String {
+    let name = cut(&one_line(name), NAME);
+    name.chars().map(|character| if character.is_ascii() || character == '…' { character } else { '?' }).collect()
+}
+
+fn in_words(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..60 => format!("{seconds} s"),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// As long as it is there, the line is shown.
+#[derive(Debug)]
+pub(crate) struct Spinner {
+    /// Dropped, it ends the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Spinner {
+    /// Shows what is under way, where there is a terminal for it.
+    pub(super) fn start(progress: Arc<Mutex<Progress>>) -> Option<Self> {
+        if !screen::shows_status() {
+            return None;
+        }
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
+                let line = progress.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now());
+                match line {
+                    Some(line) => screen::status(&line),
+                    None => screen::no_status(),
+                }
+            }
+            screen::no_status();
+        });
+        Some(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookhost::contract::ToolOrigin;
+    use serde_json::json;
+
+    fn started(id: &str, name: &str) -> AgentEvent {
+        AgentEvent::ToolStarted { id: id.into(), name: name.into(), origin: ToolOrigin::Builtin, arguments: json!({}) }
+    }
+
+    fn finished(id: &str) -> AgentEvent {
+        AgentEvent::ToolFinished { id: id.into(), name: String::new(), text: String::new(), is_error: false }
+    }
+
+    #[test]
+    fn the_line_says_what_is_under_way_for_how_long_and_what_was_used() {
+        let began = Instant::now();
+        let at = |seconds: f64| began + Duration::from_secs_f64(seconds);
+        let mut progress = Progress::default();
+        assert_eq!(progress.line(began), None);
+        let (provider, model) = (String::new(), "mö\u{1b}del".to_owned());
+        progress.heed(&AgentEvent::TurnStarted { turn: 1, provider: provider.clone(), model: model.clone() }, began);
+        assert_eq!(progress.line(at(0.9)), None, "what is short is not shown");
+        assert_eq!(progress.line(at(2.1)).unwrap(), "⠙ m??del 2 s, 0 tokens in, 0 out");
+        assert_eq!(progress.line(at(125.0)).unwrap(), "⠋ m??del 2 min 5 s, 0 tokens in, 0 out");
+        let session = TokenUsage { input_tokens: 30, cached_input_tokens: 0, output_tokens: 4 };
+        progress.heed(&AgentEvent::Usage { provider, model, call: session, session }, began);
+        assert_eq!(progress.line(at(9.0)), None, "the model has answered");
+        progress.heed(&started("1", "bash"), at(1.0));
+        progress.heed(&started("2", "agent"), at(2.0));
+        assert_eq!(progress.line(at(3.0)).unwrap(), "⠋ bash and 1 more 2 s, 30 tokens in, 4 out");
+        progress.heed(&finished("1"), at(4.0));
+        assert_eq!(progress.line(at(4.0)).unwrap(), "⠋ agent 2 s, 30 tokens in, 4 out");
+        progress.heed(&finished("2"), at(5.0));
+        assert_eq!(progress.line(at(9.0)), None);
+    }
+}

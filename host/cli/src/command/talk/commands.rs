@@ -1,0 +1,157 @@
+//! What the commands of a conversation do.
+
+use super::Talk;
+use super::slash::{self, About, COMMANDS, Slash};
+use crate::args::Approve;
+use crate::command::run::report::used;
+use crate::command::{hooks, session, tools};
+use crate::exit::Stop;
+use crate::output::{
+    self, one_line, printable,
+    style::{DIM, ERROR, NAME},
+};
+use clap::ValueEnum as _;
+use std::fmt::Write as _;
+
+/// How many sessions are listed.
+const LISTED: usize = 10;
+
+impl Talk<'_> {
+    /// Does what was typed; whether that is to leave. What is wrong is said, and the conversation goes on.
+    pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, Stop> {
+        let slash = match slash::parse(words) {
+            Ok(slash) => slash,
+            Err(sentence) => {
+                wrong(&sentence);
+                return Ok(false);
+            }
+        };
+        let done = match slash {
+            Slash::Quit => return Ok(true),
+            Slash::Help => Ok(help()),
+            Slash::Hooks => Ok(hooks::as_text(&self.host, &self.loaded())),
+            Slash::Tools => Ok(tools::as_text(&self.tools)),
+            Slash::Session(about) => self.session(about).await,
+            Slash::Model(names) => self.model(names).await,
+            Slash::Approve(how) => Ok(self.approve(how)),
+            Slash::Show(number) => Ok(self.show(number)),
+        };
+        match done {
+            Ok(text) => output::print(&text)?,
+            Err(stop) => stop.print(),
+        }
+        Ok(false)
+    }
+
+    async fn session(&mut self, about: About<'_>) -> Result<String, Stop> {
+        match about {
+            About::This => Ok(self.this_session()),
+            About::List => {
+                let sessions = session::latest_as_text(LISTED)?;
+                Ok(if sessions.is_empty() { "there are no sessions yet\n".into() } else { sessions })
+            }
+            About::New => {
+                self.end_session().await;
+                self.next = None;
+                Ok("the next prompt begins a session\n".into())
+            }
+            About::Resume(id) => {
+                let id = session::find(id)?.id;
+                if self.dialogue.as_ref().is_some_and(|dialogue| dialogue.session() == id) {
+                    return Ok(format!("{id} is this session\n"));
+                }
+                self.end_session().await;
+                let text = format!("the next prompt goes on with {id}\n");
+                self.next = Some(id);
+                Ok(text)
+            }
+        }
+    }
+
+    fn this_session(&self) -> String {
+        let Some(dialogue) = &self.dialogue else {
+            return match &self.next {
+                Some(id) => format!("the next prompt goes on with {id}\n"),
+                None => "the next prompt begins a session\n".into(),
+            };
+        };
+        let mut text = format!("{NAME}{}{NAME:#}\n", dialogue.session());
+        let mut row = |name: &str, value: &str| {
+            let _ = writeln!(text, "  {DIM}{name:<10}{DIM:#}{}", one_line(value));
+        };
+        row("model", &self.model_in_words());
+        row("workspace", &self.workspace.to_string_lossy());
+        if let Some(folder) = dialogue.transcript() {
+            row("folder", &folder.to_string_lossy());
+        }
+        row("used", &used(dialogue.turns(), dialogue.usage()));
+        text
+    }
+
+    fn model_in_words(&self) -> String {
+        let (provider, model) = &self.model;
+        format!("{model} of {provider}")
+    }
+
+    /// A single word is a provider, where one is called so; else a model of the provider at hand.
+    async fn model(&mut self, names: &[&str]) -> Result<String, Stop> {
+        let is_provider = |name: &str| self.choices.providers.iter().any(|(known, _)| known == name);
+        let (provider, model) = match names {
+            [] => return Ok(one_line(&self.model_in_words()) + "\n"),
+            [name] if is_provider(name) => ((*name).to_owned(), None),
+            [model] => (self.model.0.clone(), Some((*model).to_owned())),
+            [provider, rest @ ..] => ((*provider).to_owned(), rest.first().map(|model| (*model).to_owned())),
+        };
+        self.choose(provider, model).await?;
+        Ok(format!("{} from the next prompt on\n", one_line(&self.model_in_words())))
+    }
+
+    fn approve(&self, how: Option<&str>) -> String {
+        if let Some(how) = how {
+            match Approve::from_str(how, false) {
+                Ok(how) if self.answering.set(how) => {}
+                Ok(_) => wrong("nobody can be asked: the standard error is not the terminal"),
+                Err(_) => wrong(&format!("/approve takes {}, not `{}`", takes("approve"), one_line(how))),
+            }
+            if Approve::from_str(how, false).ok() != Some(self.answering.get()) {
+                return String::new();
+            }
+        }
+        match self.answering.get() {
+            Approve::Ask => "ask: what a plugin asks, you are asked\n".into(),
+            Approve::Deny => "deny: the answer to what a plugin asks is no\n".into(),
+        }
+    }
+
+    fn show(&self, number: Option<usize>) -> String {
+        match self.people.unfold(number) {
+            Ok(text) => printable(text.trim_end_matches('\n')) + "\n",
+            Err(sentence) => {
+                wrong(&sentence);
+                String::new()
+            }
+        }
+    }
+}
+
+fn takes(name: &str) -> &'static str {
+    COMMANDS.iter().find(|command| command.name == name).map_or("", |command| command.takes)
+}
+
+/// One sentence about what was typed.
+fn wrong(sentence: &str) {
+    output::note(&format!("{ERROR}error:{ERROR:#} {}\n", one_line(sentence)));
+}
+
+fn help() -> String {
+    let mut text = String::new();
+    for command in &COMMANDS {
+        let typed = format!("/{} {}", command.name, command.takes);
+        let _ = writeln!(text, "{NAME}{typed:<36}{NAME:#} {}", command.does);
+    }
+    text.push_str(
+        "\nAnything else is a prompt. Alt-Enter, or a backslash at the end, goes on in the next line; Tab completes\n\
+         commands; Up brings back what was typed. Ctrl-C stops the agent, or gives the line up; twice, it leaves.\n",
+    );
+    text
+}

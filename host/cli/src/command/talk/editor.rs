@@ -1,0 +1,147 @@
+//! The line that is typed: edited, completed, remembered. What is told meanwhile comes above it.
+
+use super::completer::{Choices, LineHelper};
+use crate::exit::Stop;
+use crate::output::{self, screen, style::WARNING};
+use anyhow::anyhow;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustyline::config::Builder;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Cmd, CompletionType, Config, Editor, ExternalPrinter as _, KeyCode, KeyEvent, Modifiers};
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use tokio::task::JoinHandle;
+
+/// What stands before the line.
+pub(super) const PROMPT: &str = "> ";
+
+/// Most lines that are remembered.
+const REMEMBERED: usize = 1000;
+
+/// Most bytes of a line that is remembered.
+const LONGEST: usize = 16 * 1024;
+
+/// What came of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    Line(String),
+    /// Ctrl-C: what was typed is given up.
+    Interrupted,
+    /// Ctrl-D, or the terminal's end.
+    End,
+}
+
+type Read = (Box<Editor<LineHelper, FileHistory>>, Result<String, ReadlineError>);
+
+/// Reads lines from the terminal.
+pub(super) struct LineEditor {
+    /// While nothing is read.
+    editor: Option<Box<Editor<LineHelper, FileHistory>>>,
+    /// Where a line is read. Reading cannot be called off.
+    reading: Option<JoinHandle<Read>>,
+    /// Where lines are remembered, as long as that goes well.
+    history: Option<PathBuf>,
+    above: Option<Sender<String>>,
+    before: Option<Termios>,
+}
+
+impl LineEditor {
+    pub(super) fn new(choices: Arc<Choices>, history: PathBuf) -> Result<Self, Stop> {
+        let config = config().map_err(|error| unusable(&error))?;
+        let mut editor = Editor::<LineHelper, FileHistory>::with_config(config).map_err(|error| unusable(&error))?;
+        editor.set_helper(Some(LineHelper(choices)));
+        editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
+        let above = editor.create_external_printer().ok().map(|mut printer| {
+            let (tell, told) = channel::<String>();
+            // What is told while no line is edited any more waits here for the next one, and holds nobody up.
+            std::thread::spawn(move || told.into_iter().try_for_each(|text| printer.print(text)));
+            tell
+        });
+        let mut this =
+            Self { history: Some(history), reading: None, above, before: tcgetattr(io::stdin()).ok(), editor: None };
+        if let Some(file) = this.history.clone() {
+            match editor.load_history(&file) {
+                Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::NotFound => {}
+                loaded => this.remembered(loaded),
+            }
+        }
+        this.editor = Some(Box::new(editor));
+        Ok(this)
+    }
+
+    /// The next line. Where this is dropped before it has come, the next call has it.
+    pub(super) async fn read(&mut self) -> Result<Typed, Stop> {
+        if let Some(mut editor) = self.editor.take() {
+            screen::edits(self.above.clone());
+            self.reading = Some(tokio::task::spawn_blocking(move || {
+                let line = editor.readline(PROMPT);
+                (editor, line)
+            }));
+        }
+        let Some(reading) = &mut self.reading else { return Ok(Typed::End) };
+        let read = reading.await;
+        self.reading = None;
+        screen::edits(None);
+        let (editor, line) = read.map_err(|error| anyhow!("the terminal cannot be read: {error}"))?;
+        self.editor = Some(editor);
+        match line {
+            Ok(line) => {
+                self.remember(&line);
+                Ok(Typed::Line(line.replace("\\\n", "\n")))
+            }
+            Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
+            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                output::note(&format!("{WARNING}note:{WARNING:#} the line is not UTF-8, and is given up\n"));
+                Ok(Typed::Line(String::new()))
+            }
+            Err(error) => Err(unusable(&error)),
+        }
+    }
+
+    fn remember(&mut self, line: &str) {
+        let (Some(editor), Some(file)) = (&mut self.editor, &self.history) else { return };
+        if line.trim().is_empty() || line.len() > LONGEST {
+            return;
+        }
+        let added = editor.add_history_entry(line);
+        let kept = added.and_then(|_| editor.append_history(file));
+        self.remembered(kept);
+    }
+
+    /// Says once that lines are not remembered.
+    fn remembered(&mut self, done: Result<(), ReadlineError>) {
+        if let (Err(error), Some(file)) = (done, &self.history) {
+            let file = output::one_line(&file.to_string_lossy());
+            output::note(&format!("{WARNING}note:{WARNING:#} what you type is not remembered in {file}: {error}\n"));
+            self.history = None;
+        }
+    }
+
+    /// Gives the terminal back as it was, though a line is being read.
+    pub(super) fn give_back(&self) {
+        if self.reading.is_none() {
+            return;
+        }
+        screen::edits(None);
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+        // Pasting was bracketed. A terminal that cannot edit knows nothing of it.
+        let end = if self.above.is_some() { "\u{1b}[?2004l\n" } else { "\n" };
+        let _ = screen::print_exactly(end);
+    }
+}
+
+fn config() -> rustyline::Result<Config> {
+    let builder: Builder = Config::builder().max_history_size(REMEMBERED)?.history_ignore_dups(true)?;
+    // Lines that begin with a blank are not remembered, as in a shell.
+    Ok(builder.history_ignore_space(true).completion_type(CompletionType::List).build())
+}
+
+fn unusable(error: &ReadlineError) -> Stop {
+    anyhow!("the terminal cannot be read: {error}").into()
+}

@@ -1,0 +1,328 @@
+//! `hookhost` alone on a terminal: one session with an agent, prompt after prompt, and commands behind a slash.
+
+mod commands;
+mod completer;
+mod editor;
+mod signals;
+mod slash;
+
+use crate::args::{AgentOptions, TalkArgs};
+use crate::audit_log;
+use crate::command::run::report::{ForPeople, used};
+use crate::command::run::watching::{self, Watching};
+use crate::command::{self, is_on_a_terminal, session};
+use crate::configuration;
+use crate::exit::{Exit, Stop};
+use crate::interrupt;
+use crate::loading;
+use crate::output::{
+    self, one_line, screen,
+    style::{DIM, ERROR, NAME, WARNING},
+};
+use crate::terminal_approver::{self, Answering};
+use completer::Choices;
+use editor::{LineEditor, PROMPT, Typed};
+use hookhost::{Config, Host};
+use hookhost_agent::agent::{Agent, Dialogue, RunOutcome, Status};
+use hookhost_agent::config::{AgentSection, Chosen, Overrides};
+use hookhost_agent::message::TokenUsage;
+use hookhost_agent::tool::Toolbox;
+use signals::{Heard, Signals};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// The name of the file with what was typed, in the folder of what is remembered.
+const HISTORY: &str = "history";
+
+pub(crate) async fn run(args: &TalkArgs) -> Result<Exit, Stop> {
+    if !is_on_a_terminal() {
+        let stop = Stop::usage("there is no terminal to talk at: give the prompt to `run`");
+        return Err(stop.advise("hookhost run \"Explain this project\""));
+    }
+    let options = &args.options;
+    let session = args.session.as_deref().map(session::find).transpose()?;
+    let workspace = command::run::workspace(options, session.as_ref())?;
+    let config = loading::config(&options.configuration, &workspace)?;
+    let section = configuration::agent(&config)?;
+    let (approver, answering) = terminal_approver::changeable(&options.approve);
+    let host = loading::recording_host(config.clone(), approver).await?;
+    let next = session.map(|session| session.id);
+    let ended = match Talk::begin(host.clone(), config, section, workspace, answering, options, next).await {
+        Ok(talk) => talk.go_on().await,
+        Err(stop) => Err(stop),
+    };
+    audit_log::finish(&host, ended).await
+}
+
+/// A conversation.
+struct Talk<'a> {
+    host: Host,
+    /// What was loaded at first.
+    config: Config,
+    watching: Option<Watching>,
+    section: AgentSection,
+    workspace: PathBuf,
+    options: &'a AgentOptions,
+    answering: Answering,
+    tools: Toolbox,
+    agent: Agent,
+    /// Provider and model.
+    model: (String, String),
+    /// The session, while it is open.
+    dialogue: Option<Dialogue>,
+    /// The session that the next prompt goes on with, where none is open.
+    next: Option<String>,
+    people: Arc<ForPeople>,
+    choices: Arc<Choices>,
+    editor: LineEditor,
+}
+
+impl<'a> Talk<'a> {
+    async fn begin(
+        host: Host,
+        config: Config,
+        section: AgentSection,
+        workspace: PathBuf,
+        answering: Answering,
+        options: &'a AgentOptions,
+        next: Option<String>,
+    ) -> Result<Self, Stop> {
+        let chosen = command::run::choose(&section, command::run::overrides(options)).await?;
+        let model = named(&chosen);
+        let tools = command::run::tools(&host, &config, &section, &workspace).await?;
+        let interactive = answering.is_somebody_there();
+        let agent =
+            command::run::agent(host.clone(), &config, &section, chosen, tools.clone(), &workspace, interactive)?;
+        let people = Arc::new(ForPeople::folding());
+        let reporter = Arc::clone(&people) as _;
+        let watching = watching::watch(host.clone(), &options.configuration, &workspace, config.clone(), reporter);
+        let choices = Arc::new(Choices {
+            store: session::store()?,
+            providers: providers(&section),
+            provider: Mutex::new(model.0.clone()),
+        });
+        let history = audit_log::path()?.with_file_name(HISTORY);
+        let editor = LineEditor::new(Arc::clone(&choices), history)?;
+        Ok(Self {
+            host,
+            config,
+            watching,
+            section,
+            workspace,
+            options,
+            answering,
+            tools,
+            agent,
+            model,
+            dialogue: None,
+            next,
+            people,
+            choices,
+            editor,
+        })
+    }
+
+    /// Reads and answers, until the person leaves.
+    async fn go_on(mut self) -> Result<Exit, Stop> {
+        let (provider, model) = (one_line(&self.model.0), one_line(&self.model.1));
+        let folder = one_line(&self.workspace.to_string_lossy());
+        output::note(&format!(
+            "{NAME}{model}{NAME:#} of {provider} in {folder}\n{DIM}/help shows what can be typed; Ctrl-D leaves{DIM:#}\n"
+        ));
+        let mut signals = Signals::listen()?;
+        let ended = self.lines(&mut signals).await;
+        self.close().await;
+        ended
+    }
+
+    async fn lines(&mut self, signals: &mut Signals) -> Result<Exit, Stop> {
+        // Ctrl-C was the last thing that was typed.
+        let mut interrupted = false;
+        loop {
+            let typed = tokio::select! {
+                typed = self.editor.read() => typed?,
+                heard = signals.next() => match heard {
+                    Heard::Terminate => {
+                        self.editor.give_back();
+                        return Ok(Exit::Interrupted);
+                    }
+                    // Of a terminal that does not edit. The line that it has is given up by the terminal itself.
+                    Heard::Interrupt if interrupted => return Ok(Exit::Interrupted),
+                    Heard::Interrupt => {
+                        interrupted = true;
+                        self.hint();
+                        output::print(PROMPT)?;
+                        continue;
+                    }
+                },
+            };
+            let line = match typed {
+                Typed::End => return Ok(Exit::Done),
+                Typed::Interrupted if interrupted => return Ok(Exit::Interrupted),
+                Typed::Interrupted => {
+                    interrupted = true;
+                    self.hint();
+                    continue;
+                }
+                Typed::Line(line) => line,
+            };
+            interrupted = false;
+            if line.trim().is_empty() {
+                continue;
+            }
+            if let Some(words) = slash::words(&line) {
+                if self.command(&words).await? {
+                    return Ok(Exit::Done);
+                }
+                continue;
+            }
+            match self.turn(&line, signals).await? {
+                Turn::Ended => {}
+                Turn::Stopped => interrupted = true,
+                Turn::Leaves => return Ok(Exit::Interrupted),
+            }
+        }
+    }
+
+    fn hint(&self) {
+        output::note(&format!("{DIM}Ctrl-C once more leaves, and so does Ctrl-D{DIM:#}\n"));
+    }
+
+    /// Has the agent answer a prompt, in the session that is open, or in the one that is opened now.
+    async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Turn, Stop> {
+        if self.dialogue.is_none() {
+            match self.agent.dialogue(self.next.as_deref()) {
+                Ok(dialogue) => self.dialogue = Some(dialogue),
+                Err(error) => {
+                    command::run::stopped(error).print();
+                    return Ok(Turn::Ended);
+                }
+            }
+        }
+        let Some(dialogue) = &mut self.dialogue else { return Ok(Turn::Ended) };
+        let before = (dialogue.turns(), dialogue.usage());
+        self.people.begin();
+        let spinner = self.people.spinner();
+        let cancel = CancellationToken::new();
+        let mut leaves = false;
+        let outcome = {
+            let running = dialogue.prompt(prompt, &*self.people, &cancel);
+            tokio::pin!(running);
+            loop {
+                tokio::select! {
+                    outcome = &mut running => break outcome,
+                    heard = signals.next() => match heard {
+                        Heard::Interrupt if cancel.is_cancelled() => interrupt::end_at_once(&self.host).await,
+                        heard => {
+                            screen::interrupted();
+                            leaves |= heard == Heard::Terminate;
+                            cancel.cancel();
+                        }
+                    },
+                }
+            }
+        };
+        drop(spinner);
+        if !dialogue.is_open() {
+            self.next = Some(dialogue.session().to_owned());
+            self.dialogue = None;
+        }
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                command::run::stopped(error).print();
+                return Ok(Turn::Ended);
+            }
+        };
+        self.people.end_line();
+        self.tell(&outcome, before);
+        Ok(match outcome.status {
+            _ if leaves => Turn::Leaves,
+            Status::Cancelled => Turn::Stopped,
+            _ => Turn::Ended,
+        })
+    }
+
+    /// How a prompt ended, and what it used.
+    fn tell(&self, outcome: &RunOutcome, before: (u32, TokenUsage)) {
+        let reason = outcome.reason.as_deref().map(one_line).unwrap_or_default();
+        match outcome.status {
+            Status::Success => {}
+            Status::Cancelled => {
+                output::note(&format!("{WARNING}stopped{WARNING:#}: what ran was ended, and the session goes on\n"));
+            }
+            _ => output::note(&format!("{ERROR}error:{ERROR:#} {reason}\n")),
+        }
+        let (turns, usage) = before;
+        let spent = TokenUsage {
+            input_tokens: outcome.usage.input_tokens.saturating_sub(usage.input_tokens),
+            cached_input_tokens: outcome.usage.cached_input_tokens.saturating_sub(usage.cached_input_tokens),
+            output_tokens: outcome.usage.output_tokens.saturating_sub(usage.output_tokens),
+        };
+        output::note(&format!("{DIM}{}{DIM:#}\n", used(outcome.turns.saturating_sub(turns), spent)));
+    }
+
+    /// Ends the session that is open; the next prompt goes on with it unless something else is said.
+    async fn end_session(&mut self) {
+        if let Some(dialogue) = self.dialogue.take() {
+            self.next = Some(dialogue.session().to_owned());
+            dialogue.end(&*self.people).await;
+        }
+    }
+
+    /// Ends the session for good, and says how it can be gone on with.
+    async fn close(&mut self) {
+        let was_open = self.dialogue.is_some();
+        self.end_session().await;
+        if let Some(id) = self.next.as_deref().filter(|_| was_open) {
+            output::note(&format!("{DIM}to go on with this session: hookhost --session {id}{DIM:#}\n"));
+        }
+    }
+
+    /// The configuration that counts now.
+    fn loaded(&self) -> Config {
+        self.watching.as_ref().map_or_else(|| self.config.clone(), Watching::config)
+    }
+
+    /// Another model from the next prompt on. The session is ended, and goes on with it.
+    async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), Stop> {
+        let script = self.options.script.clone().filter(|_| provider == "scripted");
+        let chosen = command::run::choose(&self.section, Overrides { provider: Some(provider), model, script }).await?;
+        let model = named(&chosen);
+        let (config, section) = (self.loaded(), &self.section);
+        let (tools, interactive) = (self.tools.clone(), self.answering.is_somebody_there());
+        let folder: &Path = &self.workspace;
+        self.agent = command::run::agent(self.host.clone(), &config, section, chosen, tools, folder, interactive)?;
+        *self.choices.provider.lock().unwrap_or_else(PoisonError::into_inner) = model.0.clone();
+        self.model = model;
+        self.end_session().await;
+        Ok(())
+    }
+}
+
+/// How a turn ended, as far as the next line depends on it.
+enum Turn {
+    Ended,
+    /// By Ctrl-C: another one leaves.
+    Stopped,
+    Leaves,
+}
+
+/// The provider's and the model's name.
+fn named(chosen: &Chosen) -> (String, String) {
+    (chosen.provider.name().to_owned(), chosen.model.clone())
+}
+
+/// The providers, each with the models that are known of it.
+fn providers(section: &AgentSection) -> Vec<(String, Vec<String>)> {
+    let models = |name: &String| {
+        let known = section.provider(name).unwrap_or_default();
+        let mut models: Vec<_> = known.model.into_iter().chain(known.models).chain(known.limits.into_keys()).collect();
+        models.sort();
+        models.dedup();
+        models
+    };
+    let names = section.provider_names();
+    names.into_iter().map(|name| (name.clone(), models(&name))).collect()
+}

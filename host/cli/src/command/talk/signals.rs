@@ -1,0 +1,39 @@
+//! What ends a turn or the conversation from outside: Ctrl-C, a request to terminate, a terminal that goes away.
+
+use crate::exit::Stop;
+use anyhow::anyhow;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    Interrupt,
+    Terminate,
+}
+
+/// Listens from where it is made. While a line is edited, Ctrl-C is a key and does not come this way.
+#[derive(Debug)]
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    pub(super) fn listen() -> Result<Self, Stop> {
+        let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    pub(super) async fn next(&mut self) -> Heard {
+        tokio::select! {
+            _ = self.interrupt.recv() => Heard::Interrupt,
+            _ = self.terminate.recv() => Heard::Terminate,
+            _ = self.hang_up.recv() => Heard::Terminate,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What is typed behind a slash: the commands of a conversation, which the model does not see.
+
+/// A command: what is typed, and what it does.
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    /// What can follow its name.
+    pub(super) takes: &'static str,
+    pub(super) does: &'static str,
+}
+
+const fn command(name: &'static str, takes: &'static str, does: &'static str) -> Command {
+    Command { name, takes, does }
+}
+
+/// All of them, as `/help` shows them.
+pub(super) const COMMANDS: [Command; 8] = [
+    command("help", "", "shows this"),
+    command("hooks", "", "shows which plugins hear each event, in the order in which they are asked"),
+    command("tools", "", "shows the tools that the model is offered, and who brings each"),
+    command(
+        "session",
+        "[list | new | resume ID]",
+        "shows this session, or the last ones; begins a new one, or goes on with another",
+    ),
+    command("model", "[PROVIDER] [MODEL]", "shows the model, or goes on with another one from the next prompt on"),
+    command("approve", "[ask | deny]", "shows what becomes of a question that a plugin asks, or changes it"),
+    command("show", "[N]", "shows in full what was shown in part: the text of this number, or the last one"),
+    command("quit", "", "leaves; so does Ctrl-D"),
+];
+
+/// A command with what it is to be about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Slash<'a> {
+    Help,
+    Hooks,
+    Tools,
+    Session(About<'a>),
+    Model(&'a [&'a str]),
+    Approve(Option<&'a str>),
+    Show(Option<usize>),
+    Quit,
+}
+
+/// What of sessions is wanted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum About<'a> {
+    This,
+    List,
+    New,
+    Resume(&'a str),
+}
+
+/// The words of a command without its slash; none where a line is a prompt. `/etc/hosts is wrong` is one, and so is what
+/// begins with a blank.
+pub(super) fn words(line: &str) -> Option<Vec<&str>> {
+    let words: Vec<_> = line.strip_prefix('/')?.split_whitespace().collect();
+    let name = words.first().copied().unwrap_or_default();
+    let is_name = name.chars().all(|character| character.is_ascii_alphabetic() || character == '-');
+    (is_name && !line.contains('\n') && !line.starts_with("/ ")).then_some(words)
+}
+
+/// Reads a command.
+///
+/// # Errors
+/// A sentence that names what is wrong, and what is right.
+pub(super) fn parse<'a>(words: &'a [&'a str]) -> Result<Slash<'a>, String> {
+    let (name, rest) = words.split_first().map_or(("", words), |(name, rest)| (*name, rest));
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else { return Err(unknown(name)) };
+    let wrong = || match command.takes {
+        "" => format!("/{name} takes nothing behind it"),
+        takes => format!("/{name} takes {takes}, not `{}`", rest.join(" ")),
+    };
+    match (name, rest) {
+        ("help", []) => Ok(Slash::Help),
+        ("hooks", []) => Ok(Slash::Hooks),
+        ("tools", []) => Ok(Slash::Tools),
+        ("session", []) => Ok(Slash::Session(About::This)),
+        ("session", ["list"]) => Ok(Slash::Session(About::List)),
+        ("session", ["new"]) => Ok(Slash::Session(About::New)),
+        ("session", ["resume", id]) => Ok(Slash::Session(About::Resume(id))),
+        ("model", names @ ([] | [_] | [_, _])) => Ok(Slash::Model(names)),
+        ("approve", []) => Ok(Slash::Approve(None)),
+        ("approve", [how]) => Ok(Slash::Approve(Some(how))),
+        ("show", []) => Ok(Slash::Show(None)),
+        ("show", [number]) => number.parse().map(|number| Slash::Show(Some(number))).map_err(|_| wrong()),
+        ("quit", []) => Ok(Slash::Quit),
+        _ => Err(wrong()),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let near = |command: &Command| (strsim::jaro_winkler(name, command.name), command.name);
+    let nearest = COMMANDS.iter().map(near).filter(|(likeness, _)| *likeness > 0.75);
+    match nearest.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((_, nearest)) => format!("there is no command /{name}: did you mean /{nearest}?"),
+        None => format!("there is no command /{name}: /help shows all; a prompt that begins so, begin with a blank"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_line_that_begins_with_a_slash_and_a_name_is_a_command() {
+        assert_eq!(words("/session resume 0199"), Some(vec!["session", "resume", "0199"]));
+        assert_eq!(words("/"), Some(vec![]));
+        for prompt in ["hello", " /help", "/etc/hosts is wrong", "/help\nme", "/ what", "/5 is a half"] {
+            assert_eq!(words(prompt), None, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn every_command_is_read_and_takes_what_the_help_says() {
+        for Command { name, .. } in &COMMANDS {
+            assert!(parse(&[name]).is_ok(), "{name}");
+        }
+        assert_eq!(parse(&["session", "resume", "x"]), Ok(Slash::Session(About::Resume("x"))));
+        assert_eq!(parse(&["model", "openai", "gpt"]), Ok(Slash::Model(&["openai", "gpt"])));
+        assert_eq!(parse(&["show", "3"]), Ok(Slash::Show(Some(3))));
+        assert_eq!(parse(&["show", "x"]).unwrap_err(), "/show takes [N], not `x`");
+        assert_eq!(parse(&["hooks", "x"]).unwrap_err(), "/hooks takes nothing behind it");
+        let wrong = parse(&["session", "resume"]).unwrap_err();
+        assert_eq!(wrong, "/session takes [list | new | resume ID], not `resume`");
+    }
+
+    #[test]
+    fn an_unknown_command_is_told_with_the_nearest_one() {
+        for (typed, meant) in [("modle", "model"), ("hook", "hooks"), ("exit", ""), ("sesion", "session"), ("", "")] {
+            let error = parse(&[typed]).unwrap_err();
+            let said = if meant.is_empty() { "/help shows all".to_owned() } else { format!("did you mean /{meant}?") };
+            assert!(error.starts_with(&format!("there is no command /{typed}: {said}")), "{error}");
+        }
+    }
+}
