@@ -1,8 +1,6 @@
 //! `hookhost dispatch --shell`: what becomes of a command, for people. Asked is the real `shell-guard`, and what is shown of
 //! it holds for every plugin.
 
-#![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
-
 use hookhost_tests::{Ended, Entry, User, plugin};
 use serde_json::{Value, json};
 
@@ -148,7 +146,7 @@ fn json_is_the_record_that_the_payload_of_such_a_call_gives() {
 }
 
 /// A user with the test plugin, which does what its config says on `before-tool-call`.
-fn with_any_plugin(behaviour: Value, rest: &str) -> User {
+fn with_any_plugin(behaviour: &Value, rest: &str) -> User {
     let user = User::new();
     let entry = Entry::all_events("any", json!({ "before-tool-call": behaviour })).keys("priority = 1");
     user.configure(&(entry.to_toml() + rest));
@@ -162,7 +160,7 @@ fn the_findings_of_any_plugin_are_shown_by_the_members_that_the_sdk_names() {
             "details": details.to_string() })
     };
     let show = |details: Value| {
-        let user = with_any_plugin(json!({ "do": [{ "report": finding(details) }] }), "");
+        let user = with_any_plugin(&json!({ "do": [{ "report": finding(details) }] }), "");
         let ended = judge(&user, "make all");
         ended.expect(0, &[]);
         ended.stdout
@@ -180,14 +178,14 @@ fn a_part_is_of_the_command_as_the_plugin_was_asked_about_it() {
     let wrap =
         json!({ "when": { "lacks": "timeout" }, "verdict": "modify", "value": { "command": "timeout 60 {command}" } });
     let guard = Entry::new("guard", &plugin("shell-guard")).config(json!({ "stacks": [] })).to_toml();
-    let ended = judge(&with_any_plugin(wrap, &guard), "git stash drop");
+    let ended = judge(&with_any_plugin(&wrap, &guard), "git stash drop");
     ended.expect(3, &[]);
     assert!(ended.stdout.contains("  timeout 60 git stash drop\n"), "{ended:#?}");
 }
 
 #[test]
 fn a_refusal_without_a_finding_is_told_by_its_reason() {
-    let user = with_any_plugin(json!({ "verdict": "reject", "reason": "no make today" }), "");
+    let user = with_any_plugin(&json!({ "verdict": "reject", "reason": "no make today" }), "");
     let ended = judge(&user, "make");
     ended.expect(3, &[]);
     assert_eq!(ended.stdout, "rejected by any\n\nRejected by any: no make today\n");
@@ -195,10 +193,10 @@ fn a_refusal_without_a_finding_is_told_by_its_reason() {
 
 #[test]
 fn a_plugin_that_fails_ends_with_4_and_says_how() {
-    let ended = judge(&with_any_plugin(json!({ "misbehave": "trap" }), ""), "git status");
+    let ended = judge(&with_any_plugin(&json!({ "misbehave": "trap" }), ""), "git status");
     ended.expect(4, &[]);
     assert!(ended.stdout.starts_with("rejected (failed) by any\n"), "{ended:#?}");
-    let skips = with_any_plugin(json!({ "misbehave": "trap" }), "");
+    let skips = with_any_plugin(&json!({ "misbehave": "trap" }), "");
     let file = std::fs::read_to_string(skips.config_file()).unwrap();
     skips.configure(&file.replace("priority = 1", "priority = 1\non-failure = \"skip\""));
     let ended = judge(&skips, "git status");
