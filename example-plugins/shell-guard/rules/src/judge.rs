@@ -2,7 +2,7 @@
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject};
-use crate::shell::{Places, read};
+use crate::shell::{Places, Script, read};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -80,8 +80,10 @@ pub(crate) struct Judgement {
 pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     let places = Places::new(input.workspace);
     let text = input.command;
-    let is_sql = (input.has_stack)("sql") && is_sql(text);
-    let script = if is_sql { Default::default() } else { read(text, input.dialect, input.cwd, &places) };
+    let mut script = read(text, input.dialect, input.cwd, &places);
+    if script.unreadable.is_some() && (input.has_stack)("sql") && is_sql(text) {
+        script = Script { work: script.work, ..Script::default() };
+    }
     let subject = Subject::new(text, &script, &places);
     let mut silent = BTreeSet::new();
     let hits = effective(registry, &subject, input, &mut silent);
@@ -278,8 +280,12 @@ fn shown(text: &str) -> String {
     short
 }
 
-/// Whether a tool that runs SQL was meant, and no shell.
+/// Whether a tool that runs SQL was meant, and no shell: nothing in it would make a shell run something.
 fn is_sql(text: &str) -> bool {
+    let statement = text.trim_end().trim_end_matches(';');
+    if statement.contains([';', '&', '|', '$', '`', '\n']) {
+        return false;
+    }
     let first = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
     ["select", "insert", "update", "delete", "with", "create", "alter", "drop", "explain"].contains(&first.as_str())
 }

@@ -2,7 +2,7 @@
 
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
-use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script};
+use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
 use regex_lite::Regex;
 use std::cell::RefCell;
 
@@ -186,7 +186,7 @@ impl Matcher {
             && any(&wanted.reads_from, &command.upstream)
             && any(&wanted.feeds, &command.downstream)
             && any(&wanted.wrapped_by, &command.wrappers)
-            && !(wanted.no_document && command.input.is_some())
+            && !(wanted.no_document && command.input.as_ref().is_some_and(Word::is_known))
             && self.fits_environment(command)
             && self.fits_writes(command, subject.places)
     }

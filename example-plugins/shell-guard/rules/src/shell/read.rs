@@ -240,7 +240,8 @@ impl Reader<'_> {
         let mut output = None;
         for stage in &pipeline.seq {
             stages.push(self.script.commands.len());
-            output = self.subshell(|reader| reader.command(stage, output.take()))?;
+            // What a stage prints that is not known is read all the same.
+            output = self.subshell(|reader| reader.command(stage, output.take()))?.or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
             self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORD)?;
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {

@@ -86,6 +86,10 @@ impl Reader<'_> {
     /// Notes the command of `words`, and those that it runs in turn.
     pub(super) fn run(&mut self, words: Vec<Word>, mut command: Command) -> Result<(), Unreadable> {
         let Some((program, args)) = words.split_first() else { return self.note(command) };
+        // The options of the shell's own word `time`: no program is called so.
+        if program.text.starts_with('-') && program.text.len() > 1 {
+            return self.wrapped_any("time", &words, &["-f", "-o", "--format", "--output"], 0, &command);
+        }
         let name = program_name(&program.text);
         command.program = if name.contains(UNKNOWN) { String::new() } else { name.to_owned() };
         command.program_word = program.clone();
@@ -109,7 +113,7 @@ impl Reader<'_> {
             return Ok(());
         }
         match wrapper {
-            Wrapper::Runner => self.wrapped(&name, skip(&args[1..], &[], 0), inner),
+            Wrapper::Runner => self.wrapped_any(&name, &args[1..], &[], 0, &inner),
             Wrapper::Prefix { values, operands } => {
                 // `command -v x` only asks.
                 if name == "command"
@@ -117,41 +121,52 @@ impl Reader<'_> {
                 {
                     return Ok(());
                 }
-                self.wrapped(&name, skip(args, values, operands), inner)
+                self.wrapped_any(&name, args, values, operands, &inner)
             }
             Wrapper::Env => self.env(args, inner),
             Wrapper::Xargs => {
                 let values =
                     ["-I", "-n", "-P", "-d", "-E", "-L", "-s", "-a", "-j", "--max-args", "--max-procs", "--delimiter"];
-                let mut words = skip(args, &values, 0).to_vec();
-                if words.is_empty() {
-                    return Ok(());
-                }
                 let input =
                     inner.input.clone().filter(Word::is_known).map_or_else(|| UNKNOWN.to_string(), |input| input.text);
-                if args.iter().any(|word| word.text.starts_with("-I") || word.text == "-i") {
-                    words.iter_mut().for_each(|word| word.text = word.text.replace("{}", input.trim()));
-                } else if input.contains(UNKNOWN) {
-                    words.push(Word::unknown());
-                } else {
-                    words.extend(input.split_whitespace().map(Word::literal));
+                let placeholder = placeholder(args);
+                for words in readings(args, &values, 0) {
+                    let mut words = words.to_vec();
+                    match &placeholder {
+                        Some(placeholder) => words
+                            .iter_mut()
+                            .for_each(|word| word.text = word.text.replace(placeholder.as_str(), input.trim())),
+                        None if input.contains(UNKNOWN) => words.push(Word::unknown()),
+                        None => words.extend(input.split_whitespace().map(Word::literal)),
+                    }
+                    self.wrapped(&name, &words, Command { exact: false, ..inner.clone() })?;
                 }
-                self.wrapped(&name, &words, Command { exact: false, ..inner })
+                Ok(())
             }
             Wrapper::Shell => self.shell(&name, args, inner),
             Wrapper::Eval => self.text(&name, &joined(args)),
             Wrapper::Option(options) => match value(args, options) {
-                Some(text) => self.text(&name, &text.text.clone()),
-                None => Ok(()),
+                Some(text) => self.text(&name, &text),
+                None => {
+                    if let Some(input) = &inner.input {
+                        self.text(&name, &input.text.clone())?;
+                    }
+                    let users = ["-u", "-g", "-G", "--user", "--group", "--supp-group"];
+                    let runs = name == "runuser";
+                    if runs { self.wrapped_any(&name, args, &users, 0, &inner) } else { Ok(()) }
+                }
             },
-            Wrapper::Text => match skip(args, &["-n", "-d", "--interval"], 0) {
+            Wrapper::Text => match skip(args, &["-n", "--interval"], 0) {
                 [] => Ok(()),
                 words if name == "watch" => self.text(&name, &joined(words)),
                 [text, ..] => self.text(&name, &text.text.clone()),
             },
             Wrapper::Remote => {
                 let values = ["-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-b", "-c", "-E", "-m", "-S", "-W"];
-                let words = skip(args, &values, 1);
+                let words = match skip(args, &values, 1) {
+                    [dashes, words @ ..] if dashes.text == "--" => words,
+                    words => words,
+                };
                 let cwd = self.scope.cwd.take();
                 let result = if words.is_empty() { Ok(()) } else { self.text(&name, &joined(words)) };
                 self.scope.cwd = cwd;
@@ -202,6 +217,23 @@ impl Reader<'_> {
         })
     }
 
+    /// The command behind a wrapper's options, by each way to read them.
+    fn wrapped_any(
+        &mut self,
+        wrapper: &str,
+        args: &[Word],
+        values: &[&str],
+        operands: usize,
+        inner: &Command,
+    ) -> Result<(), Unreadable> {
+        for words in readings(args, values, operands) {
+            // `sudo NAME=value program`, which other wrappers do not have, and no program is called so.
+            let assigned = words.iter().take_while(|word| word.text.contains('=')).count();
+            self.wrapped(wrapper, words.get(assigned..).unwrap_or_default(), inner.clone())?;
+        }
+        Ok(())
+    }
+
     fn text(&mut self, wrapper: &str, text: &str) -> Result<(), Unreadable> {
         self.within(wrapper, |reader| match wrapper {
             // These run in the shell itself.
@@ -228,16 +260,18 @@ impl Reader<'_> {
 
     fn env(&mut self, args: &[Word], mut inner: Command) -> Result<(), Unreadable> {
         if let Some(text) = value(args, &["-S", "--split-string"]) {
-            return self.text("env", &text.text.clone());
+            return self.text("env", &text);
         }
-        let mut words = skip(args, &["-u", "-C", "--unset", "--chdir"], 0);
-        while let [first, rest @ ..] = words
-            && let Some((name, value)) = first.text.split_once('=')
-        {
-            inner.environment.push((name.to_owned(), Word::literal(value)));
-            words = rest;
+        for mut words in readings(args, &["-u", "-C", "--unset", "--chdir"], 0) {
+            while let [first, rest @ ..] = words
+                && let Some((name, value)) = first.text.split_once('=')
+            {
+                inner.environment.push((name.to_owned(), Word::literal(value)));
+                words = rest;
+            }
+            self.wrapped("env", words, inner.clone())?;
         }
-        self.wrapped("env", words, inner)
+        Ok(())
     }
 
     fn shell(&mut self, name: &str, args: &[Word], inner: Command) -> Result<(), Unreadable> {
@@ -259,12 +293,19 @@ impl Reader<'_> {
                 return result;
             }
             Some(script) if script.text.starts_with(UNKNOWN) && script.splits => self.script.runs_unknown = true,
+            // What another command writes: `bash <(…)`.
+            Some(script) if script.text.starts_with("/dev/fd/") => self.script.runs_unknown = true,
             // A script in a file: what it does is not seen.
             Some(_) if !reads_input => return Ok(()),
             _ => {}
         }
         match inner.input {
-            Some(input) => self.text(name, &input.text),
+            Some(input) if input.is_known() => self.text(name, &input.text),
+            // What it is to run comes out of a pipe.
+            Some(input) => {
+                self.script.runs_unknown = true;
+                self.text(name, &input.text)
+            }
             None => Ok(()),
         }
     }
@@ -297,6 +338,62 @@ impl Reader<'_> {
     }
 }
 
+/// The words after a wrapper's own options and operands, by each way to read these. Whether an option that is not known, or
+/// that stands with others behind one dash, takes the next word is not known either; and an operand may be the value of an
+/// option, so that the program comes sooner.
+fn readings<'a>(args: &'a [Word], values: &[&str], operands: usize) -> Vec<&'a [Word]> {
+    /// Most words that are looked at as values.
+    const MOST: usize = 8;
+    let mut found: Vec<&[Word]> = Vec::new();
+    let mut from = 0;
+    for _ in 0..MOST {
+        let Some(rest) = args.get(from..) else { break };
+        let behind = skip(rest, values, 0);
+        for operands in 0..=operands {
+            let words = behind.get(operands..).unwrap_or_default();
+            if !words.is_empty() && !found.iter().any(|other| other.len() == words.len()) {
+                found.push(words);
+            }
+        }
+        let at = args.len() - behind.len();
+        let may_be_a_value = at.checked_sub(1).and_then(|before| args.get(before)).is_some_and(|word| {
+            let text = word.text.as_str();
+            let attached = values.iter().any(|option| option.len() == 2 && text.len() > 2 && text.starts_with(option));
+            text.starts_with('-') && text != "--" && !text.contains('=') && !attached
+        });
+        if !may_be_a_value {
+            break;
+        }
+        from = at + 1;
+    }
+    // The usual reading comes first: it is the one that may be changed.
+    found.sort_by_key(|words| std::cmp::Reverse(words.len()));
+    if let Some(usual) = found.iter().position(|words| words.len() == skip(args, values, operands).len()) {
+        let usual = found.remove(usual);
+        found.insert(0, usual);
+    }
+    found
+}
+
+/// What `xargs` puts its input in the place of; nothing where it adds it at the end.
+fn placeholder(args: &[Word]) -> Option<String> {
+    let usual = || "{}".to_owned();
+    let mut words = args.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next().filter(|word| word.starts_with('-')) {
+        match word {
+            "-I" => return words.next().map(str::to_owned),
+            "-i" | "--replace" => return Some(usual()),
+            "-n" | "-P" | "-d" | "-E" | "-L" | "-s" | "-a" => drop(words.next()),
+            _ => match word.strip_prefix("-I").or_else(|| word.strip_prefix("--replace=")) {
+                Some(text) => return Some(text.to_owned()),
+                None if word.starts_with("-i") => return Some(word[2..].to_owned()),
+                None => {}
+            },
+        }
+    }
+    None
+}
+
 /// The words after a wrapper's own options and operands.
 fn skip<'a>(args: &'a [Word], values: &[&str], operands: usize) -> &'a [Word] {
     let mut at = 0;
@@ -314,8 +411,33 @@ fn skip<'a>(args: &'a [Word], values: &[&str], operands: usize) -> &'a [Word] {
     args.get(at + operands..).unwrap_or_default()
 }
 
-/// The value of such an option.
-fn value<'a>(args: &'a [Word], options: &[&str]) -> Option<&'a Word> {
-    let at = args.iter().position(|word| options.contains(&word.text.as_str()))?;
-    args.get(at + 1)
+/// The value of such an option, behind it or in the same word.
+fn value(args: &[Word], options: &[&str]) -> Option<String> {
+    for (at, word) in args.iter().enumerate() {
+        let text = word.text.as_str();
+        let next = || args.get(at + 1).map(|word| word.text.clone());
+        for option in options {
+            if text == *option {
+                return next();
+            }
+            let attached = match option.strip_prefix("--") {
+                Some(_) => text.strip_prefix(option).and_then(|rest| rest.strip_prefix('=')),
+                None => text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-')).and_then(|cluster| {
+                    let letter = option.chars().nth(1)?;
+                    let (flags, rest) = cluster.split_once(letter)?;
+                    flags.chars().all(|flag| flag.is_ascii_alphabetic()).then_some(rest)
+                }),
+            };
+            match attached {
+                Some("") => return next(),
+                Some(rest) => return Some(rest.to_owned()),
+                None => {}
+            }
+        }
+        // What follows is the program's own.
+        if text == "--" {
+            break;
+        }
+    }
+    None
 }

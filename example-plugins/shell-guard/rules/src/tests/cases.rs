@@ -57,6 +57,23 @@ fn the_floor_holds_in_every_mode_and_lets_the_rest_through() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+#[test]
+fn where_sql_is_expected_the_floor_holds_all_the_same() {
+    configure(json!({"stacks": ["sql"]})).unwrap();
+    let blocked =
+        lines(include_str!("../../cases/floor.txt")).filter_map(|line| line.strip_prefix("block ").map(str::to_owned));
+    for command in blocked {
+        assert_eq!(word(&command), "deny", "`{command}`: {:?}", rules());
+        for begins_as_sql in ["delete x; ", "with x\n", "drop x && "] {
+            let command = format!("{begins_as_sql}{command}");
+            assert_ne!(word(&command), "allow", "`{command}`");
+        }
+    }
+    for statement in ["select count(*) from users where age > 3;", "delete from users where name = 'it''s'"] {
+        assert_eq!(word(statement), "allow", "`{statement}`: {:?}", rules());
+    }
+}
+
 /// Counts over both tables; prints precision and recall. Nothing may be wrong either way.
 #[test]
 fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
