@@ -7,6 +7,9 @@ use crate::message::{Message, ToolUse};
 pub const INTERRUPTED: &str =
     "interrupted: the session ended before this call had its result; it may have been carried out, in part or in whole";
 
+/// What stands in the place of a beginning that is lost: providers want the user to begin.
+const NO_BEGINNING: &str = "(The beginning of this conversation is lost.)";
+
 /// The conversation, and a sentence for each thing that was left out of it or added to it. The calls of the last answer
 /// may still be without results: whoever goes on gives and stores these.
 pub(super) fn mend(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
@@ -40,6 +43,9 @@ pub(super) fn mend(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
         }
         if let Message::Assistant { tool_calls, .. } = &message {
             open.clone_from(tool_calls);
+            if mended.is_empty() {
+                mended.push(Message::User { text: NO_BEGINNING.to_owned() });
+            }
         }
         mended.push(message);
     }
@@ -68,6 +74,12 @@ mod tests {
     fn a_whole_conversation_is_left_as_it_is() {
         let whole = vec![user(), calls(["a", "b"]), result("b"), result("a"), calls([]), user()];
         assert_eq!(mend(whole.clone()), (whole, Vec::new()));
+    }
+
+    #[test]
+    fn a_conversation_whose_first_message_is_lost_begins_with_its_user_all_the_same() {
+        let (mended, _) = mend(vec![calls(["a"]), result("a")]);
+        assert_eq!(mended, [Message::User { text: NO_BEGINNING.into() }, calls(["a"]), result("a")]);
     }
 
     #[test]

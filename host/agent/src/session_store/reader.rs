@@ -75,7 +75,8 @@ impl StoredSession {
                 Err(reason) => damaged.push(Damage { path: path.clone(), reason }),
             }
         }
-        let numbers: Vec<u64> = files.iter().map(|(number, _)| *number).collect();
+        // The first message has the number 1.
+        let numbers: Vec<u64> = std::iter::once(0).chain(files.iter().map(|(number, _)| *number)).collect();
         let missing = numbers.windows(2).flat_map(|pair| pair[0] + 1..pair[1]).take(100);
         // The last end counts what failed calls used; the messages since then are not in it.
         let (mut turns, mut usage) = metadata.used();
