@@ -110,3 +110,26 @@ fn a_second_ctrl_c_ends_the_process_at_once() {
     assert_eq!(session["messages"].as_array().unwrap().last().unwrap()["role"], Value::from("tool"));
     assert_eq!(session["status"], Value::Null);
 }
+
+#[test]
+fn ctrl_c_while_a_server_starts_ends_the_command_and_the_server() {
+    for command in [["run", "go", "--script", "script.toml"].as_slice(), &["tools"]] {
+        let user = User::new();
+        user.write("script.toml", "[[turn]]\ntext = \"Never said.\"\n");
+        // It never answers; what it has started does not end with its standard input.
+        let server = "sleep 3600 & echo $! > server.pid; touch started; wait";
+        user.configure(&format!(
+            "[mcp.test]\ncommand = \"sh\"\nargs = [\"-c\", {}]\nstart-seconds = 600\n",
+            Value::from(server)
+        ));
+        let child = user.command(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let project = user.project();
+        wait_for("the server's start", || project.join("started").exists());
+        send(&child, Signal::INT);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{command:?}: {output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("interrupted before it had begun"), "{said}");
+        wait_for("the end of what the server started", || !runs(&project.join("server.pid")));
+    }
+}

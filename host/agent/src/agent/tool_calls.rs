@@ -11,6 +11,7 @@ use crate::tool::{ToolContext, ToolError};
 use hookhost::contract::{ResultSource, ToolCall, ToolOrigin, ToolResult};
 use hookhost::event::EventKind;
 use hookhost::session::{Rejection, TransformOutcome};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -25,6 +26,8 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) struct Calls {
     pub(super) uses: Vec<ToolUse>,
     became: Vec<Became>,
+    /// Those that had ended by themselves when the loop heard of it.
+    carried_out: BTreeSet<usize>,
     dispatching: Option<Dispatching>,
 }
 
@@ -72,6 +75,10 @@ impl Run<'_> {
                 let ended = if let Became::Refused(_, ended) = &mut became { ended.take() } else { None };
                 if matches!(became, Became::Finished(..)) {
                     self.take_over_usage();
+                    // A tool that is stopped ends, too.
+                    if !self.cancel.is_cancelled() {
+                        calls.carried_out.insert(place);
+                    }
                 }
                 if let Some(known) = calls.became.get_mut(place) {
                     *known = became;
@@ -204,7 +211,7 @@ impl Run<'_> {
                 continue;
             }
             let text = if started[place] || self.cancel.is_cancelled() {
-                format!("aborted: {reason}")
+                aborted(&reason, calls.carried_out.contains(&place))
             } else {
                 format!("not run: {reason}")
             };
@@ -224,7 +231,8 @@ impl Run<'_> {
     ) -> Result<Option<Ended>, SessionStoreError> {
         let Some(settled) = self.unless_cancelled(self.session.after_tool_call(asked, result, source)).await else {
             let ended = self.interrupted();
-            self.write(call, format!("aborted: {}", ended.reason.as_deref().unwrap_or_default()), true)?;
+            let reason = ended.reason.as_deref().unwrap_or_default();
+            self.write(call, aborted(reason, source == ResultSource::Tool), true)?;
             return Ok(Some(ended));
         };
         let (id, name) = (call.id.clone(), call.name.clone());
@@ -267,6 +275,14 @@ impl Run<'_> {
 
 fn needs_asking(became: &Became) -> bool {
     matches!(became, Became::Responded(..) | Became::Finished(..))
+}
+
+/// What the model is told of a call whose result it does not get. One that was carried out must not be made again unawares.
+fn aborted(reason: &str, carried_out: bool) -> String {
+    match carried_out {
+        true => format!("aborted: {reason} before its result was looked at; the call had been carried out"),
+        false => format!("aborted: {reason}"),
+    }
 }
 
 /// For a call whose result never came.

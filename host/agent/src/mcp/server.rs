@@ -9,7 +9,7 @@ use reqwest::Url;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, Implementation, InitializeRequestParams, PaginatedRequestParams, Tool,
 };
-use rmcp::service::{RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{RoleClient, serve_client};
@@ -146,7 +146,7 @@ impl Server {
         let client = http_client(&parsed, Timeouts::default()).map_err(|error| unusable(short(&error.to_string())))?;
         let transport = StreamableHttpClientTransport::with_client(client, config);
         let client = serve_client(client_info(), transport).await;
-        let client = client.map_err(|error| unusable(short(&error.to_string())))?;
+        let client = client.map_err(|error| unusable(not_connected(url, &error)))?;
         Ok(Self { name: name.to_owned(), client, program: None, call_limit: call_limit(section) })
     }
 
@@ -245,6 +245,16 @@ async fn keep_last_words(mut errors: impl AsyncRead + Unpin, said: Arc<Mutex<Vec
         let excess = said.len().saturating_sub(LAST_WORDS);
         said.drain(..excess);
     }
+}
+
+/// Why there is no connection: of what has gone wrong on the way, where it began.
+fn not_connected(url: &str, error: &ClientInitializeError) -> String {
+    let ClientInitializeError::TransportError { error, .. } = error else { return short(&error.to_string()) };
+    let mut innermost: &dyn std::error::Error = error.error.as_ref();
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    short(&format!("no connection to {url}: {innermost}"))
 }
 
 /// A server's words: one line, and not long.

@@ -65,6 +65,32 @@ async fn in_the_middle_of_a_tool_its_processes_die_and_every_call_has_a_result()
 }
 
 #[tokio::test]
+async fn a_call_that_was_carried_out_is_told_as_such_although_its_result_is_not_looked_at() {
+    let harness = Harness::bare([calls([
+        ("bash", json!({ "command": "touch waits; sleep 600" })),
+        ("bash", json!({ "command": "echo $$ > second; echo done >> ran" })),
+    ])])
+    .await;
+    let (outcome, ()) = tokio::join!(harness.run(), async {
+        until("both have begun", || harness.path("waits").exists() && number(&harness.path("second")).is_some()).await;
+        let second = number(&harness.path("second")).unwrap();
+        // Gone, and not only dead: the tool has seen its end.
+        until("the second is waited for", || !Path::new(&format!("/proc/{second}")).exists()).await;
+        // What is left is between the tool and the loop: nothing waits there.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        harness.cancel.cancel();
+    });
+    assert_eq!(outcome.status, Status::Cancelled);
+    assert_eq!(
+        results(&stored(&outcome)),
+        [
+            ("aborted: the run was cancelled", true),
+            ("aborted: the run was cancelled before its result was looked at; the call had been carried out", true),
+        ]
+    );
+}
+
+#[tokio::test]
 async fn in_the_middle_of_an_answer_the_stream_is_dropped() {
     // The fake's stream never ends by itself.
     let endless: Prepared = Ok(vec![Ok(Delta::Text("Once upon\na time".into()))]);

@@ -1,8 +1,10 @@
 //! `hookhost tools`: what a model is offered here, and who brings it. Starts the MCP servers, and ends them again.
 
 use crate::args::ToolsArgs;
+use crate::command::run::interrupted;
 use crate::configuration;
 use crate::exit::{Exit, Stop};
+use crate::interrupt;
 use crate::loading;
 use crate::output::{
     self, one_line,
@@ -13,13 +15,19 @@ use hookhost::contract::ToolOrigin;
 use hookhost_agent::tool::Toolbox;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, Stop> {
     let folder = configuration::cwd()?;
     let config = loading::config(&args.configuration, &folder)?;
     let section = configuration::agent(&config)?;
     let host = loading::host(config.clone()).await?;
-    let (tools, left_out) = toolbox(&host, &config, &section, &folder).await?;
+    let cancel = CancellationToken::new();
+    let _watch = interrupt::watch(cancel.clone(), None)?;
+    let (tools, left_out) = tokio::select! {
+        tools = toolbox(&host, &config, &section, &folder) => tools?,
+        () = cancel.cancelled() => return Err(interrupted()),
+    };
     if args.json {
         output::print_json(&as_json(&tools, &left_out))?;
     } else {

@@ -52,8 +52,14 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
     let host = loading::recording_host(config.clone(), approver).await?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
-    let chosen = choose(&section, overrides(options)).await?;
-    let tools = tools(&host, &config, &section, &workspace).await?;
+    let begin = async {
+        let chosen = choose(&section, overrides(options)).await?;
+        Ok::<_, Stop>((chosen, tools(&host, &config, &section, &workspace).await?))
+    };
+    let (chosen, tools) = tokio::select! {
+        begun = begin => begun?,
+        () = cancel.cancelled() => return audit_log::finish(&host, Err(interrupted())).await,
+    };
     let agent = agent(host.clone(), &config, &section, chosen, tools, &workspace, interactive)?;
 
     let people = (!args.json).then(|| Arc::new(ForPeople::default()));
@@ -77,6 +83,11 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
         ended(&outcome, exit)
     });
     audit_log::finish(&host, ended).await
+}
+
+/// Ctrl-C before anything was asked, such as while MCP servers start.
+pub(crate) fn interrupted() -> Stop {
+    Stop::new(Exit::Interrupted, anyhow!("interrupted before it had begun"))
 }
 
 /// Why a run did not begin.

@@ -48,8 +48,13 @@ pub(crate) async fn run(args: &TalkArgs) -> Result<Exit, Stop> {
     let (approver, answering) = terminal_approver::changeable(&options.approve);
     let host = loading::recording_host(config.clone(), approver).await?;
     let next = session.map(|session| session.id);
-    let ended = match Talk::begin(host.clone(), config, section, workspace, answering, options, next).await {
-        Ok(talk) => talk.go_on().await,
+    let mut signals = Signals::listen()?;
+    let begun = tokio::select! {
+        begun = Talk::begin(host.clone(), config, section, workspace, answering, options, next) => begun,
+        _ = signals.next() => Err(command::run::interrupted()),
+    };
+    let ended = match begun {
+        Ok(talk) => talk.go_on(signals).await,
         Err(stop) => Err(stop),
     };
     audit_log::finish(&host, ended).await
@@ -73,6 +78,8 @@ struct Talk<'a> {
     dialogue: Option<Dialogue>,
     /// The session that the next prompt goes on with, where none is open.
     next: Option<String>,
+    /// Whether there was a prompt in this conversation.
+    has_said: bool,
     people: Arc<ForPeople>,
     choices: Arc<Choices>,
     editor: LineEditor,
@@ -117,6 +124,7 @@ impl<'a> Talk<'a> {
             model,
             dialogue: None,
             next,
+            has_said: false,
             people,
             choices,
             editor,
@@ -124,13 +132,12 @@ impl<'a> Talk<'a> {
     }
 
     /// Reads and answers, until the person leaves.
-    async fn go_on(mut self) -> Result<Exit, Stop> {
+    async fn go_on(mut self, mut signals: Signals) -> Result<Exit, Stop> {
         let (provider, model) = (one_line(&self.model.0), one_line(&self.model.1));
         let folder = one_line(&self.workspace.to_string_lossy());
         output::note(&format!(
             "{NAME}{model}{NAME:#} of {provider} in {folder}\n{DIM}/help shows what can be typed; Ctrl-D leaves{DIM:#}\n"
         ));
-        let mut signals = Signals::listen()?;
         let ended = self.lines(&mut signals).await;
         self.close().await;
         ended
@@ -193,7 +200,7 @@ impl<'a> Talk<'a> {
     async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Turn, Stop> {
         if self.dialogue.is_none() {
             match self.agent.dialogue(self.next.as_deref()) {
-                Ok(dialogue) => self.dialogue = Some(dialogue),
+                Ok(dialogue) => (self.dialogue, self.has_said) = (Some(dialogue), true),
                 Err(error) => {
                     command::run::stopped(error).print();
                     return Ok(Turn::Ended);
@@ -273,9 +280,8 @@ impl<'a> Talk<'a> {
 
     /// Ends the session for good, and says how it can be gone on with.
     async fn close(&mut self) {
-        let was_open = self.dialogue.is_some();
         self.end_session().await;
-        if let Some(id) = self.next.as_deref().filter(|_| was_open) {
+        if let Some(id) = self.next.as_deref().filter(|_| self.has_said) {
             output::note(&format!("{DIM}to go on with this session: hookhost --session {id}{DIM:#}\n"));
         }
     }
