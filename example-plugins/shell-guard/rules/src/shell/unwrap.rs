@@ -123,7 +123,7 @@ impl Reader<'_> {
                 }
                 self.wrapped_any(&name, args, values, operands, &inner)
             }
-            Wrapper::Env => self.env(args, inner),
+            Wrapper::Env => self.env(args, &inner),
             Wrapper::Xargs => {
                 let values =
                     ["-I", "-n", "-P", "-d", "-E", "-L", "-s", "-a", "-j", "--max-args", "--max-procs", "--delimiter"];
@@ -258,18 +258,19 @@ impl Reader<'_> {
         result
     }
 
-    fn env(&mut self, args: &[Word], mut inner: Command) -> Result<(), Unreadable> {
+    fn env(&mut self, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
         if let Some(text) = value(args, &["-S", "--split-string"]) {
             return self.text("env", &text);
         }
         for mut words in readings(args, &["-u", "-C", "--unset", "--chdir"], 0) {
+            let mut inner = inner.clone();
             while let [first, rest @ ..] = words
                 && let Some((name, value)) = first.text.split_once('=')
             {
                 inner.environment.push((name.to_owned(), Word::literal(value)));
                 words = rest;
             }
-            self.wrapped("env", words, inner.clone())?;
+            self.wrapped("env", words, inner)?;
         }
         Ok(())
     }
@@ -300,12 +301,7 @@ impl Reader<'_> {
             _ => {}
         }
         match inner.input {
-            Some(input) if input.is_known() => self.text(name, &input.text),
-            // What it is to run comes out of a pipe.
-            Some(input) => {
-                self.script.runs_unknown = true;
-                self.text(name, &input.text)
-            }
+            Some(input) => self.text(name, &input.text),
             None => Ok(()),
         }
     }
