@@ -8,6 +8,7 @@ mod support;
 
 mod cancelling;
 mod dialogue;
+mod events_order;
 mod events_table;
 mod examples;
 mod failing;

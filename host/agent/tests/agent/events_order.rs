@@ -1,0 +1,89 @@
+//! `docs/events.md`: when events fire. Each of its sequences is a run, whose log has these events in this order.
+
+use crate::support::{Harness, Prepared, Scenario, calls, plugins_of, says, says_and_calls, stored};
+use hookhost::Host;
+use hookhost::allowlist::{Config, Settings};
+use hookhost::audit::{Entry, Log};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// What nobody hears unless a plugin exports it. With these, no call is asked about before its answer is complete.
+const HELD: [&str; 3] = ["request-send", "response-receive", "before-tools"];
+
+/// The events below each heading of the page's section on order; those of a sub-agent in brackets.
+fn written(heading: &str) -> Vec<String> {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.md")).unwrap();
+    let block = page.split(&format!("{heading}:\n\n```text\n")).nth(1).unwrap_or_else(|| panic!("no {heading}"));
+    let block = block.split("\n```").next().unwrap();
+    block.split_whitespace().filter(|word| *word != "→").map(str::to_owned).collect()
+}
+
+/// That a run had the events of the page. A call is asked about beside the rest of its answer: where in it is left open.
+#[track_caller]
+fn same_but_for_when_the_call_is_asked_about(fired: &[String], heading: &str) {
+    let others = |events: &[String]| -> Vec<String> {
+        events.iter().filter(|event| *event != "before-tool-call").cloned().collect()
+    };
+    assert_eq!(others(fired), others(&written(heading)));
+    let place = |name: &str| fired.iter().position(|event| event == name).unwrap();
+    let asked = place("before-tool-call");
+    assert!(place("before-inference") < asked && asked < place("after-tool-call"), "{fired:?}");
+    assert_eq!(fired.iter().filter(|event| *event == "before-tool-call").count(), 1);
+}
+
+/// The events of a run, as its log has them, with a plugin that hears of `events`.
+async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
+    let behaviour: serde_json::Map<String, Value> =
+        events.iter().map(|event| ((*event).to_owned(), json!({}))).collect();
+    let plugins = plugins_of([Scenario::new("run".into(), "order", Value::Object(behaviour))]);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.db");
+    let config = Config::from_entries(plugins, Settings::default()).unwrap();
+    let host = Host::builder(config).store(log.clone()).build().await.unwrap();
+    let mut harness = Harness::with_host(host.clone(), answers);
+    harness.config.session = Some("run".into());
+    stored(&harness.run().await);
+    drop(harness);
+    host.drain(Duration::from_secs(20)).await.unwrap();
+    let mut fired = Vec::new();
+    for line in Log::open(&log).unwrap().lines().unwrap() {
+        let Entry::Event(record) = line.unwrap().entry().unwrap() else { continue };
+        let name = record.event.name();
+        fired.push(if record.session == "run" { name.to_owned() } else { format!("({name})") });
+    }
+    fired
+}
+
+#[tokio::test]
+async fn a_prompt_that_takes_one_tool_call_fires_its_events_in_the_order_of_the_page() {
+    let answers = vec![says_and_calls("Look.", [("bash", json!({ "command": "true" }))]), says("Done.")];
+    let fired = ran(&["before-tool-call"], answers).await;
+    same_but_for_when_the_call_is_asked_about(&fired, "A prompt that takes one tool call");
+}
+
+#[tokio::test]
+async fn a_plugin_that_exports_all_hears_three_events_more_and_calls_wait_for_the_whole_answer() {
+    let answers = vec![says_and_calls("Look.", [("bash", json!({ "command": "true" }))]), says("Done.")];
+    let fired = ran(&HELD, answers).await;
+    assert_eq!(
+        fired,
+        written("The same, where a plugin exports `request-send`, `response-receive` and `before-tools`")
+    );
+}
+
+#[tokio::test]
+async fn a_sub_agent_fires_its_events_between_its_start_and_its_end() {
+    let answers = vec![calls([("agent", json!({ "prompt": "look" }))]), says("Found."), says("Done.")];
+    assert_eq!(
+        ran(&HELD, answers).await,
+        written("With such a plugin, a prompt that takes a sub-agent, whose own events stand in brackets")
+    );
+}
+
+#[tokio::test]
+async fn the_tasks_of_a_plan_follow_the_task_that_submitted_it() {
+    let plan = json!({ "title": "One", "tasks": ["first"] });
+    let answers = vec![calls([("submit_plan", plan)]), says("Planned."), says("One.")];
+    assert_eq!(ran(&HELD, answers).await, written("With such a plugin, a plan of one task"));
+}
