@@ -1,14 +1,14 @@
 //! One kind of event, as often as it is told: for tools that count what a process does, such as instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
-//! `steady hookhost|recorded|unheard|bare EVENTS`, after `cargo xtask plugins`.
+//! `steady hookhost|shell|recorded|unheard|bare EVENTS`, after `cargo xtask plugins`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
 mod subject;
 
 use hookhost::GateOutcome;
-use subject::{Bare, call, session};
+use subject::{Bare, call, session, shell_session};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -18,7 +18,7 @@ fn main() {
     runtime.block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let log = (kind == "recorded").then(|| folder.path().join("hookhost.db"));
-        let session = session(log.as_deref()).await;
+        let session = if kind == "shell" { shell_session().await } else { session(log.as_deref()).await };
         let event = call(&session);
         let bare = Bare::new();
         let info = subject::info();

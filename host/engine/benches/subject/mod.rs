@@ -15,14 +15,18 @@ const COMPONENT: &str = "no_force_push.wasm";
 const COMMAND: &str = "cargo test --workspace --all-targets && git status";
 
 pub(crate) fn component() -> PathBuf {
+    built(COMPONENT)
+}
+
+fn built(component: &str) -> PathBuf {
     let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
-    let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(COMPONENT);
+    let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(component);
     assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
     path
 }
 
-fn entry() -> Entry {
-    let mut entry = Entry::new("no-force-push", component(), Digest::of_file(&component()).unwrap());
+fn entry(component: &Path) -> Entry {
+    let mut entry = Entry::new("subject", component, Digest::of_file(component).unwrap());
     // Far off: under valgrind everything takes fifty times as long.
     (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(10), Duration::from_secs(10));
     entry
@@ -30,9 +34,21 @@ fn entry() -> Entry {
 
 /// A session of one plugin, which keeps its log there.
 pub(crate) async fn session(log: Option<&Path>) -> hookhost::Session {
+    session_of(entry(&component()), log).await
+}
+
+/// The same of `shell-guard`, a plugin of a megabyte that works for its answer.
+#[allow(dead_code, reason = "not of every benchmark")]
+pub(crate) async fn shell_session() -> hookhost::Session {
+    let mut entry = entry(&built("shell_guard.wasm"));
+    entry.config.insert("stacks".into(), serde_json::json!([]));
+    session_of(entry, None).await
+}
+
+async fn session_of(entry: Entry, log: Option<&Path>) -> hookhost::Session {
     // Few, so that valgrind has room for what they reserve.
     let settings = Settings { concurrent_calls: NonZeroU32::MIN.saturating_add(3), ..Settings::default() };
-    let config = Config::from_entries(vec![entry()], settings).unwrap();
+    let config = Config::from_entries(vec![entry], settings).unwrap();
     let mut builder = Host::builder(config);
     if let Some(log) = log {
         builder = builder.store(log);
@@ -77,7 +93,7 @@ impl Bare {
             .total_tables(10 * slots)
             .total_stacks(slots)
             .max_memory_size(16 << 20)
-            .linear_memory_keep_resident(256 << 10)
+            .linear_memory_keep_resident(2 << 20)
             .async_stack_keep_resident(64 << 10)
             .table_keep_resident(64 << 10);
         let mut config = wasmtime::Config::new();

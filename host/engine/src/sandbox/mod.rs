@@ -33,9 +33,9 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 /// Linear memories of one component. A Rust component has 1. The same for all plugins: each reserves 4 GiB of address
 /// space in every slot.
 const MEMORIES: u32 = 2;
-/// Bytes of linear memory, and of stack, that a slot keeps mapped and zeroes itself rather than giving them back: a
-/// guest linked with a 48 KiB stack touches less.
-const KEEP_MEMORY: usize = 256 * 1024;
+/// Bytes of linear memory, and of stack, that a slot keeps mapped and resets by copying, rather than giving them back to the
+/// system: to copy a megabyte costs less than fifty page faults (`docs/decisions/resetting-memory.md`).
+const KEEP_MEMORY: usize = 2 * 1024 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
 /// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run on, in bytes. The same
 /// for all plugins: it is a setting of wasmtime's engine, and an engine per plugin would cost each a pool and a clock.
