@@ -14,7 +14,11 @@ fn tools_are_listed_with_who_brings_them() {
     user.configure(&notebook().to_toml());
     let ended = user.run(["tools"]);
     ended.expect(0, &[]);
-    for said in ["bash built in\n", "notebook__write_note plugin notebook\n  Keeps a note for later sessions"] {
+    let own = ["submit_plan built in\n", "agent built in\n"];
+    for said in own
+        .into_iter()
+        .chain(["bash built in\n", "notebook__write_note plugin notebook\n  Keeps a note for later sessions"])
+    {
         assert!(ended.stdout.contains(said), "{}", ended.stdout);
     }
     let hooks = user.run(["hooks"]);

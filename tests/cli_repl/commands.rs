@@ -103,6 +103,9 @@ fn the_model_is_shown_and_an_unknown_provider_changes_nothing() {
     session.looks_like("error: there is no provider named `nobody`");
     session.says("/model openai");
     session.looks_like("error: the provider openai needs an API key");
+    session.says("/model opnai");
+    session
+        .looks_like("error: there is no provider `opnai`: type /model openai for that one, or /model scripted opnai");
     session.says("/model other");
     session.looks_like("other of scripted from the next prompt on");
     session.says("go");

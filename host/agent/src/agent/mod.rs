@@ -31,10 +31,11 @@ pub use report::{AgentEvent, Recorded, Refused, Reporter};
 
 use crate::context::{Context, SkillTool};
 use crate::message::TokenUsage;
-use crate::provider::{Provider, RetryPolicy, anthropic, openai};
+use crate::provider::{Provider, RetryPolicy, ToolDefinition, anthropic, openai};
 use crate::session_store::{SessionStore, SessionStoreError};
 use crate::tool::{Toolbox, ToolboxError, Workspace, WorkspaceError};
 use hookhost::Host;
+use hookhost::contract::ToolOrigin;
 use hookhost::session::{Rejection, SessionError};
 use limits::Limits;
 use models::Models;
@@ -137,6 +138,30 @@ impl AgentConfig {
             hidden_variables: vec![anthropic::KEY_VARIABLE.into(), openai::KEY_VARIABLE.into()],
         }
     }
+
+    /// All that the model of such an agent is offered where `tools` are its tools: these, and the loop's own of whose names
+    /// there is none among them.
+    #[must_use]
+    pub fn offered(&self, tools: &Toolbox) -> Vec<OfferedTool> {
+        let given = tools.definitions().map(|definition| {
+            let origin = tools.get(&definition.name).map_or(ToolOrigin::Builtin, |tool| tool.origin());
+            OfferedTool { definition, origin }
+        });
+        let skill = (!self.context.skills.is_empty()).then(|| SkillTool::new(self.context.skills.clone()).definition());
+        let deeper = self.depth < u32::from(self.max_depth);
+        let own = skill.into_iter().chain([submit_plan::definition()]).chain(deeper.then(subagent::definition));
+        let own = own.filter(|definition| tools.get(&definition.name).is_none());
+        given.chain(own.map(|definition| OfferedTool { definition, origin: ToolOrigin::Builtin })).collect()
+    }
+}
+
+/// A tool that a model is offered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfferedTool {
+    /// As the model is told of it.
+    pub definition: ToolDefinition,
+    /// Who brings it.
+    pub origin: ToolOrigin,
 }
 
 /// Why a run cannot begin, or its session cannot be kept.
@@ -240,6 +265,14 @@ impl Agent {
         }
         let limits = Arc::new(Limits::new(&self.config));
         Ok(state::Run::open(self, reporter, cancel, limits, Some(resumed))?.finish(prompt).await)
+    }
+}
+
+impl Agent {
+    /// All that its model is offered.
+    #[must_use]
+    pub fn offered(&self) -> Vec<OfferedTool> {
+        self.config.offered(&self.tools)
     }
 }
 

@@ -5,6 +5,7 @@ use super::desk::Desk;
 use super::limits::Limits;
 use super::state::Run;
 use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
+use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
 use hookhost::contract::{Subagent, SubagentSummary};
@@ -30,6 +31,24 @@ struct Arguments {
     prompt: String,
 }
 
+const DESCRIPTION: &str = "Gives a task to another agent, which has the same tools and the same folder, and knows nothing of this conversation: \
+ say all that it needs. Its final answer is the result. Several calls of one answer run at the same time: give them \
+ work that does not meet.";
+
+fn input_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "prompt": { "type": "string", "minLength": 1, "description": "The task" } },
+        "required": ["prompt"],
+        "additionalProperties": false,
+    })
+}
+
+/// The tool as a model is told of it.
+pub(super) fn definition() -> ToolDefinition {
+    ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
+}
+
 #[async_trait]
 impl Tool for SpawnAgent {
     fn name(&self) -> &'static str {
@@ -37,18 +56,11 @@ impl Tool for SpawnAgent {
     }
 
     fn description(&self) -> &'static str {
-        "Gives a task to another agent, which has the same tools and the same folder, and knows nothing of this conversation: \
-         say all that it needs. Its final answer is the result. Several calls of one answer run at the same time: give them \
-         work that does not meet."
+        DESCRIPTION
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": { "prompt": { "type": "string", "minLength": 1, "description": "The task" } },
-            "required": ["prompt"],
-            "additionalProperties": false,
-        })
+        input_schema()
     }
 
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -2,6 +2,7 @@
 
 use super::AgentEvent;
 use super::desk::Desk;
+use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
 use hookhost::contract::{Plan, Task};
@@ -26,6 +27,32 @@ struct Arguments {
     clear_existing: bool,
 }
 
+const DESCRIPTION: &str = "Queues tasks that are done one after the other, in order, when the task at hand has ended: you are then given each \
+ of them as a prompt. Use it for work of several steps that each need room of their own, and end the task at hand \
+ with a short answer behind it.";
+
+fn input_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "title": { "type": "string", "description": "What the plan is about, in a few words" },
+            "tasks": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "The tasks, each a prompt that can be understood by itself",
+            },
+            "clear_existing": { "type": "boolean", "description": "Whether the tasks that are queued by now are dropped" },
+        },
+        "required": ["title", "tasks"],
+        "additionalProperties": false,
+    })
+}
+
+/// The tool as a model is told of it.
+pub(super) fn definition() -> ToolDefinition {
+    ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
+}
+
 #[async_trait]
 impl Tool for SubmitPlan {
     fn name(&self) -> &'static str {
@@ -33,26 +60,11 @@ impl Tool for SubmitPlan {
     }
 
     fn description(&self) -> &'static str {
-        "Queues tasks that are done one after the other, in order, when the task at hand has ended: you are then given each \
-         of them as a prompt. Use it for work of several steps that each need room of their own, and end the task at hand \
-         with a short answer behind it."
+        DESCRIPTION
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "title": { "type": "string", "description": "What the plan is about, in a few words" },
-                "tasks": {
-                    "type": "array",
-                    "items": { "type": "string" },
-                    "description": "The tasks, each a prompt that can be understood by itself",
-                },
-                "clear_existing": { "type": "boolean", "description": "Whether the tasks that are queued by now are dropped" },
-            },
-            "required": ["title", "tasks"],
-            "additionalProperties": false,
-        })
+        input_schema()
     }
 
     async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -1,6 +1,7 @@
 //! `skill`: the text of a skill, on demand.
 
 use super::Skill;
+use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -21,6 +22,15 @@ impl SkillTool {
     #[must_use]
     pub fn new(skills: impl Into<Arc<[Skill]>>) -> Self {
         Self { skills: skills.into() }
+    }
+
+    /// The tool as a model is told of it.
+    pub(crate) fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: Self::NAME.into(),
+            description: self.description().into(),
+            input_schema: self.input_schema(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `hookhost tools`: what a model is offered here, and who brings it. Starts the MCP servers, and ends them again.
 
 use crate::args::ToolsArgs;
-use crate::command::run::interrupted;
+use crate::command::run::{interrupted, settings};
 use crate::configuration;
 use crate::exit::{Exit, Stop};
 use crate::interrupt;
@@ -12,7 +12,7 @@ use crate::output::{
 };
 use crate::toolbox::toolbox;
 use hookhost::contract::ToolOrigin;
-use hookhost_agent::tool::Toolbox;
+use hookhost_agent::agent::OfferedTool;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
@@ -28,23 +28,23 @@ pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, Stop> {
         tools = toolbox(&host, &config, &section, &folder) => tools?,
         () = cancel.cancelled() => return Err(interrupted()),
     };
+    let offered = settings(&config, &section, &folder, "")?.offered(&tools);
     if args.json {
-        output::print_json(&as_json(&tools, &left_out))?;
+        output::print_json(&as_json(&offered, &left_out))?;
     } else {
         for notice in &left_out {
             output::note(&format!("{WARNING}note:{WARNING:#} {}\n", output::printable(notice)));
         }
-        output::print(&as_text(&tools))?;
+        output::print(&as_text(&offered))?;
     }
     Ok(Exit::Done)
 }
 
 /// The tools, and who brings each.
-pub(crate) fn as_text(tools: &Toolbox) -> String {
+pub(crate) fn as_text(offered: &[OfferedTool]) -> String {
     let mut text = String::new();
-    for definition in tools.definitions() {
-        let origin = tools.get(&definition.name).map(|tool| tool.origin());
-        let brought_by = origin.map_or_else(String::new, |origin| one_line(&brought_by(&origin)));
+    for OfferedTool { definition, origin } in offered {
+        let brought_by = one_line(&brought_by(origin));
         let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}{brought_by}{DIM:#}", one_line(&definition.name));
         let _ = writeln!(text, "  {}", one_line(&first_sentence(&definition.description)));
     }
@@ -66,14 +66,14 @@ fn first_sentence(description: &str) -> String {
     line.split_inclusive(". ").next().unwrap_or_default().trim_end().chars().take(200).collect()
 }
 
-fn as_json(tools: &Toolbox, left_out: &[String]) -> Value {
-    let tool = |definition: hookhost_agent::provider::ToolDefinition| {
+fn as_json(offered: &[OfferedTool], left_out: &[String]) -> Value {
+    let tool = |OfferedTool { definition, origin }: &OfferedTool| {
         json!({
             "name": definition.name,
-            "origin": tools.get(&definition.name).map(|tool| tool.origin()),
+            "origin": origin,
             "description": definition.description,
             "input-schema": definition.input_schema,
         })
     };
-    json!({ "tools": tools.definitions().map(tool).collect::<Vec<_>>(), "left-out": left_out })
+    json!({ "tools": offered.iter().map(tool).collect::<Vec<_>>(), "left-out": left_out })
 }

@@ -16,6 +16,7 @@ use crate::exit::Stop;
 use anyhow::anyhow;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
+use style::WARNING;
 
 /// Whether anybody still reads the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,11 @@ pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, Stop> {
 /// Tells a person something beside the result. Nothing depends on whether they can see it.
 pub(crate) fn note(text: &str) {
     let _ = screen::note(text);
+}
+
+/// Something that the user should know, as a line.
+pub(crate) fn notice(text: &str) -> String {
+    format!("{WARNING}note:{WARNING:#} {}\n", one_line(text))
 }
 
 /// The text without what could steer a terminal: control characters become `�`, but for line breaks and tabs.

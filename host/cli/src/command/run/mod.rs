@@ -17,7 +17,7 @@ use crate::toolbox::{hidden_variables, toolbox};
 use anyhow::anyhow;
 use hookhost::session::Cause;
 use hookhost::{Config, Host};
-use hookhost_agent::agent::{Agent, AgentError, Reporter, RunOutcome, Status};
+use hookhost_agent::agent::{Agent, AgentConfig, AgentError, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
 use hookhost_agent::context::{Context, Sources};
 use hookhost_agent::session_store::Header;
@@ -153,7 +153,7 @@ pub(crate) async fn choose(section: &AgentSection, mut overrides: Overrides) -> 
     if let Some(ready) = section.first_ready(&overrides, &keys).await {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
         let (provider, model) = (name(&ready.provider), name(&ready.model));
-        output::note(&report::notice(&format!("{provider} is ready and is used, with the model {model}")));
+        output::note(&output::notice(&format!("{provider} is ready and is used, with the model {model}")));
         overrides = ready;
     }
     section.choose_with(&overrides, &keys).map_err(|error| match error {
@@ -171,7 +171,7 @@ pub(crate) async fn tools(
 ) -> Result<Toolbox, Stop> {
     let (tools, left_out) = toolbox(host, config, section, workspace).await?;
     for notice in left_out {
-        output::note(&report::notice(&notice));
+        output::note(&output::notice(&notice));
     }
     Ok(tools)
 }
@@ -188,25 +188,36 @@ pub(crate) fn agent(
 ) -> Result<Agent, Stop> {
     let Chosen { provider, model, limits, others, notices } = chosen;
     for notice in notices {
-        output::note(&report::notice(&notice));
+        output::note(&output::notice(&notice));
     }
-    let mut settings = section.agent_config(workspace, &model);
+    let mut settings = settings(config, section, workspace, &model)?;
     if let Some(most) = limits.max_output_tokens {
         settings.max_output_tokens = settings.max_output_tokens.min(most);
     }
-    settings.stream_unfinalised = config.settings().stream_unfinalised;
     settings.interactive = interactive;
     settings.context_window = limits.context_window;
     settings.sessions_dir = Some(session::folder()?);
-    let places = configuration::places()?;
-    settings.context =
-        Context::gather(&Sources { workspace: workspace.to_owned(), config: Some(places.config), home: places.home });
-    settings.hidden_variables = hidden_variables(config, section)?;
     let mut builder = Agent::builder(host, provider, tools, settings);
     for (provider, models) in others {
         builder = builder.models(provider, models).map_err(anyhow::Error::new)?;
     }
     builder.build().map_err(|error| anyhow::Error::new(error).into())
+}
+
+/// How an agent runs in this workspace, whoever its provider is.
+pub(crate) fn settings(
+    config: &Config,
+    section: &AgentSection,
+    workspace: &Path,
+    model: &str,
+) -> Result<AgentConfig, Stop> {
+    let mut settings = section.agent_config(workspace, model);
+    settings.stream_unfinalised = config.settings().stream_unfinalised;
+    let places = configuration::places()?;
+    settings.context =
+        Context::gather(&Sources { workspace: workspace.to_owned(), config: Some(places.config), home: places.home });
+    settings.hidden_variables = hidden_variables(config, section)?;
+    Ok(settings)
 }
 
 fn exit(outcome: &RunOutcome) -> Exit {

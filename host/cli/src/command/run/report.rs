@@ -175,7 +175,7 @@ impl Shown {
             AgentEvent::SessionStarted { session, provider, model, .. } => {
                 format!("{DIM}session {session}: {model} of {provider}{DIM:#}\n")
             }
-            AgentEvent::Notice { text } => notice(text),
+            AgentEvent::Notice { text } => output::notice(text),
             AgentEvent::ContextGathered { instructions, skills } => context(instructions, skills),
             AgentEvent::TaskStarted { prompt, title } => self.task(prompt, title.as_deref()),
             AgentEvent::TaskEnded { reason, .. } => {
@@ -320,11 +320,6 @@ fn context(instructions: &[PathBuf], skills: &[String]) -> String {
         names => format!("{DIM}{what}: {}{DIM:#}\n", names.join(", ")),
     };
     row("instructions", &files) + &row("skills", skills)
-}
-
-/// Something that the user should know.
-pub(crate) fn notice(text: &str) -> String {
-    format!("{WARNING}note:{WARNING:#} {}\n", one_line(text))
 }
 
 fn names(by: &[String]) -> String {

@@ -16,6 +16,9 @@ use std::fmt::Write as _;
 /// How many sessions are listed.
 const LISTED: usize = 10;
 
+/// How like a provider's name, from 0 to 1, a word must be to be taken for that name mistyped.
+const LIKE: f64 = 0.9;
+
 impl Talk<'_> {
     /// Does what was typed; whether that is to leave. What is wrong is said, and the conversation goes on.
     pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, Stop> {
@@ -30,7 +33,7 @@ impl Talk<'_> {
             Slash::Quit => return Ok(true),
             Slash::Help => Ok(help()),
             Slash::Hooks => Ok(hooks::as_text(&self.host, &self.loaded())),
-            Slash::Tools => Ok(tools::as_text(&self.tools)),
+            Slash::Tools => Ok(tools::as_text(&self.agent.offered())),
             Slash::Session(about) => self.session(about).await,
             Slash::Model(names) => self.model(names).await,
             Slash::Approve(how) => Ok(self.approve(how)),
@@ -93,12 +96,20 @@ impl Talk<'_> {
         format!("{model} of {provider}")
     }
 
-    /// A single word is a provider, where one is called so; else a model of the provider at hand.
+    /// A single word is a provider, where one is called so; else a model of the provider at hand, unless it is nearly a
+    /// provider's name.
     async fn model(&mut self, names: &[&str]) -> Result<String, Stop> {
-        let is_provider = |name: &str| self.choices.providers.iter().any(|(known, _)| known == name);
+        let providers = self.choices.providers.iter().map(|(known, _)| known);
         let (provider, model) = match names {
             [] => return Ok(one_line(&self.model_in_words()) + "\n"),
-            [name] if is_provider(name) => ((*name).to_owned(), None),
+            [name] if providers.clone().any(|known| known == name) => ((*name).to_owned(), None),
+            [name] if let Some(near) = providers.clone().find(|known| strsim::jaro_winkler(name, known) > LIKE) => {
+                let (name, own) = (one_line(name), one_line(&self.model.0));
+                wrong(&format!(
+                    "there is no provider `{name}`: type /model {near} for that one, or /model {own} {name} for a model of this name"
+                ));
+                return Ok(String::new());
+            }
             [model] => (self.model.0.clone(), Some((*model).to_owned())),
             [provider, rest @ ..] => ((*provider).to_owned(), rest.first().map(|model| (*model).to_owned())),
         };
