@@ -34,6 +34,7 @@ async fn answer(provider: &dyn Provider) {
         reminders: Vec::new(),
         tools: Vec::new(),
         max_output_tokens: 100,
+        temperature: None,
     };
     let mut deltas = match provider.send(request).await {
         Ok(deltas) => deltas,

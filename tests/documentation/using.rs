@@ -22,7 +22,7 @@ fn configs() -> Vec<Config> {
 #[test]
 fn every_toml_block_is_a_configuration() {
     let configs = configs();
-    assert_eq!(configs.len(), 7);
+    assert_eq!(configs.len(), 8);
     let agent = configs.iter().find_map(|config| config.section::<AgentSection>("agent").expect("a section"));
     assert_eq!(agent.expect("a block with [agent]").provider.as_deref(), Some("local"));
     let mcp = configs.iter().find_map(|config| config.section::<McpSection>("mcp").expect("a section"));

@@ -21,6 +21,9 @@
 //! cache-seconds = 3600                       # default: 0, nothing is remembered
 //! on-doubt = "ask"                           # or "allow", "deny"
 //! on-error = "ask"                           # the same, where the model cannot be asked or understood
+//!
+//! [agent.plugin-models]                      # which model that is, where the agent is hookhost's own
+//! small = { provider = "groq", model = "llama-3.1-8b-instant" }
 //! ```
 //!
 //! Both grants are required, since the component imports both. The model answers with one line of JSON: `kind` (`rewrite`,

@@ -3,6 +3,7 @@
 //! No key stands in it: keys are in the environment, whose variables the section names, or in the user's [`Keys`].
 
 use crate::agent::AgentConfig;
+use crate::plugin_models::PluginModels;
 use crate::provider::anthropic::Anthropic;
 use crate::provider::openai::OpenAi;
 use crate::provider::scripted::{Script, Scripted};
@@ -48,6 +49,8 @@ pub struct AgentSection {
     pub script: Option<PathBuf>,
     /// Providers by name, for `provider` and for plugins that move a request.
     pub providers: BTreeMap<String, ProviderSection>,
+    /// The models that plugins with the grant `model` may ask, by the name that the grant gives.
+    pub plugin_models: BTreeMap<String, PluginModelSection>,
     /// Most model calls of one task. Default: 50.
     pub max_turns: Option<NonZeroU32>,
     /// Longest answer of the model, in tokens. Default: 8192.
@@ -95,6 +98,16 @@ pub struct ProviderSection {
     /// What is known of its models.
     #[serde(default)]
     pub limits: BTreeMap<String, ModelLimits>,
+}
+
+/// One of `[agent.plugin-models]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PluginModelSection {
+    /// As [`AgentSection::provider`]; none is looked for.
+    pub provider: String,
+    /// The model. Default: the provider's own, where it has one.
+    pub model: Option<String>,
 }
 
 /// What is known of a model.
@@ -229,6 +242,35 @@ impl AgentSection {
         Ok(Chosen { provider: own, model, limits, others, notices })
     }
 
+    /// Makes the models that plugins may ask. One that cannot be used fails when it is asked, and says why.
+    #[must_use]
+    pub fn plugin_models(&self, keys: &Keys) -> PluginModels {
+        let models = PluginModels::new(self.retry());
+        self.plugin_models.iter().fold(models, |models, (name, chosen)| {
+            let found = self.provider(&chosen.provider).and_then(|section| {
+                let model = chosen.model.clone().or_else(|| section.model.clone());
+                let model = model.or_else(|| (section.kind == Some(Kind::Scripted)).then(|| "scripted".to_owned()));
+                Ok((section.provider(&chosen.provider, keys)?, model, section.limits))
+            });
+            match found {
+                Ok((provider, Some(model), limits)) => {
+                    let longest = limits.get(&model).and_then(|limits| limits.max_output_tokens);
+                    models.with(name, provider, model, longest.map(NonZeroU32::get))
+                }
+                Ok((_, None, _)) => models.without(
+                    name,
+                    format!("[agent.plugin-models] needs a `model` for {name}, of the provider {}", chosen.provider),
+                ),
+                Err(error) => models.without(name, format!("the model {name} for plugins cannot be used: {error}")),
+            }
+        })
+    }
+
+    fn retry(&self) -> RetryPolicy {
+        let policy = RetryPolicy::default();
+        RetryPolicy { retries: self.retries.unwrap_or(policy.retries), ..policy }
+    }
+
     /// Where neither the section nor a flag says which provider, the first that is ready: one of the user's own or a
     /// hosted one whose key is there, or a server on this machine that answers. Its model stands in the answer, too.
     pub async fn first_ready(&self, overrides: &Overrides, keys: &Keys) -> Option<Overrides> {
@@ -340,7 +382,7 @@ impl AgentSection {
         if let Some(prompt) = &self.system_prompt {
             config.system_prompt.clone_from(prompt);
         }
-        config.retry = RetryPolicy { retries: self.retries.unwrap_or(config.retry.retries), ..config.retry };
+        config.retry = self.retry();
         config.hidden_variables = self.key_variables();
         config
     }

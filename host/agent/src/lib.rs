@@ -48,6 +48,7 @@ pub mod config;
 pub mod context;
 pub mod mcp;
 pub mod message;
+pub mod plugin_models;
 pub mod provider;
 pub mod session_store;
 pub mod tool;

@@ -11,6 +11,7 @@ use hookhost::approval::Approver;
 use hookhost::host::Changes;
 use hookhost::plugin::{Advice, LoadError};
 use hookhost::{Error, Host, HostBuilder, Plugin};
+use hookhost_agent::plugin_models::PluginModels;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,14 +72,25 @@ pub(crate) async fn host(config: Config) -> Result<Host, Stop> {
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// The same for an agent's events: they are recorded in the user's log, and the state of plugins is kept there. Whoever
-/// has one ends with [`audit_log::finish`].
+/// The same for an agent's events: they are recorded in the user's log, the state of plugins is kept there, and plugins
+/// may ask the models of `[agent.plugin-models]`. Whoever has one ends with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Stop> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);
+    if let Some(models) = plugin_models(&config)? {
+        builder = builder.model(Arc::new(models));
+    }
     if let Some(approver) = approver {
         builder = builder.approver(approver);
     }
     builder.build().await.map_err(|error| stop(error, &config))
+}
+
+/// The models that plugins may ask, where one is granted any.
+pub(crate) fn plugin_models(config: &Config) -> Result<Option<PluginModels>, Stop> {
+    if !config.enabled().any(|entry| entry.grants.model.is_some()) {
+        return Ok(None);
+    }
+    Ok(Some(configuration::agent(config)?.plugin_models(&configuration::keys()?)))
 }
 
 /// Loads one plugin as its entry says, whether or not it is enabled.

@@ -75,6 +75,7 @@ async fn by_hand(turns: usize) -> Duration {
             reminders: Vec::new(),
             tools: Vec::new(),
             max_output_tokens: 8192,
+            temperature: None,
         };
         let mut deltas = provider.send(request).await.unwrap();
         let (mut said, mut calls) = (String::new(), Vec::new());

@@ -119,6 +119,7 @@ impl Run<'_> {
             reminders: self.reminders(),
             tools: self.tools.definitions().collect(),
             max_output_tokens: config.max_output_tokens.get(),
+            temperature: None,
         }
     }
 

@@ -86,6 +86,9 @@ fn body(request: &Request, own: bool) -> Value {
     if !request.system_prompt.is_empty() {
         body["system"] = json!([{ "type": "text", "text": request.system_prompt, "cache_control": cached() }]);
     }
+    if let Some(temperature) = request.temperature {
+        body["temperature"] = json!(temperature);
+    }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(
             |tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema }),
@@ -451,6 +454,7 @@ mod tests {
             reminders: vec!["be brief".into()],
             tools: Vec::new(),
             max_output_tokens: 10,
+            temperature: None,
         }
     }
 

@@ -100,6 +100,9 @@ pub struct Request {
     pub tools: Vec<ToolDefinition>,
     /// Longest answer, in tokens.
     pub max_output_tokens: u32,
+    /// Sampling temperature; absent: the model's own default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
 }
 
 impl Request {

@@ -80,6 +80,9 @@ fn body(request: &Request, openai: bool, deepseek: bool) -> Value {
     // OpenAI's newer models refuse the older name, and other servers often know no newer one.
     let limit = if openai { "max_completion_tokens" } else { "max_tokens" };
     body[limit] = json!(request.max_output_tokens);
+    if let Some(temperature) = request.temperature {
+        body["temperature"] = json!(temperature);
+    }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
             let function =
@@ -371,6 +374,7 @@ mod tests {
             reminders: Vec::new(),
             tools: Vec::new(),
             max_output_tokens: 10,
+            temperature: None,
         };
         let reasoning = |deepseek: bool| -> Vec<Option<Value>> {
             let messages = messages(&request, deepseek);

@@ -36,6 +36,7 @@ fn request(messages: Vec<Message>) -> Request {
             input_schema: json!({ "type": "object" }),
         }],
         max_output_tokens: 512,
+        temperature: None,
     }
 }
 

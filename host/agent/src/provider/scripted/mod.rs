@@ -99,6 +99,7 @@ mod tests {
             reminders: Vec::new(),
             tools: Vec::new(),
             max_output_tokens: 100,
+            temperature: None,
         }
     }
 

@@ -1,0 +1,117 @@
+//! The models that plugins may ask aside from the conversation: `[agent.plugin-models]`, for the grant `model`.
+
+use crate::message::Message;
+use crate::provider::{Delta, Provider, ProviderError, Request, RetryPolicy};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use hookhost::capability::{Model, ModelRequest};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Models by the names that grants give them. It is what [`HostBuilder::model`](hookhost::HostBuilder::model) takes.
+///
+/// A side call is one request without tools: the plugin's instructions as the system prompt, its data as the one message
+/// behind them. A failure that may pass is tried again, as long as the plugin's deadline leaves time for it.
+#[derive(Debug, Default)]
+pub struct PluginModels {
+    models: BTreeMap<String, Result<Known, String>>,
+    retry: RetryPolicy,
+}
+
+#[derive(Debug)]
+struct Known {
+    provider: Arc<dyn Provider>,
+    model: String,
+    /// Tokens of its longest answer, where that is known.
+    longest_answer: Option<u32>,
+}
+
+impl PluginModels {
+    /// None yet.
+    #[must_use]
+    pub fn new(retry: RetryPolicy) -> Self {
+        Self { models: BTreeMap::new(), retry }
+    }
+
+    /// With `model` of `provider` under a name. No answer is longer than `longest_answer` tokens.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: &str,
+        provider: Arc<dyn Provider>,
+        model: impl Into<String>,
+        longest_answer: Option<u32>,
+    ) -> Self {
+        let known = Known { provider, model: model.into(), longest_answer };
+        self.models.insert(name.to_owned(), Ok(known));
+        self
+    }
+
+    /// With a name whose model cannot be used, and the sentence that says why: each call of it fails with this.
+    #[must_use]
+    pub fn without(mut self, name: &str, why: impl Into<String>) -> Self {
+        self.models.insert(name.to_owned(), Err(why.into()));
+        self
+    }
+
+    /// Why a model of this name cannot be asked; none where it can.
+    #[must_use]
+    pub fn problem(&self, name: &str) -> Option<String> {
+        match self.models.get(name) {
+            Some(Ok(_)) => None,
+            Some(Err(why)) => Some(why.clone()),
+            None => Some(format!("[agent.plugin-models] has no model of the name {name}")),
+        }
+    }
+
+    async fn ask(&self, name: &str, asked: ModelRequest) -> Result<String, String> {
+        let known = match self.models.get(name) {
+            Some(Ok(known)) => known,
+            _ => return Err(self.problem(name).unwrap_or_default()),
+        };
+        if asked.max_output_tokens == 0 {
+            return Err("an answer of no tokens was asked for: `max-output-tokens` is 0".into());
+        }
+        let request = Request {
+            model: known.model.clone(),
+            system_prompt: asked.instructions,
+            messages: vec![Message::User { text: asked.input }],
+            reminders: Vec::new(),
+            tools: Vec::new(),
+            max_output_tokens: asked.max_output_tokens.min(known.longest_answer.unwrap_or(u32::MAX)),
+            temperature: asked.temperature,
+        };
+        let mut failures = 0;
+        loop {
+            match answer(&*known.provider, request.clone()).await {
+                Ok(text) => return Ok(text),
+                Err(error) => {
+                    failures += 1;
+                    let Some(wait) = self.retry.wait(failures, &error) else { return Err(error.to_string()) };
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+    }
+}
+
+impl Model for PluginModels {
+    fn complete<'a>(&'a self, name: &'a str, request: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(self.ask(name, request))
+    }
+}
+
+/// All of an answer's text.
+async fn answer(provider: &dyn Provider, request: Request) -> Result<String, ProviderError> {
+    let mut stream = provider.send(request).await?;
+    let mut text = String::new();
+    while let Some(delta) = stream.next().await {
+        match delta? {
+            Delta::Text(more) => text.push_str(&more),
+            Delta::Stop(_) => return Ok(text),
+            Delta::ToolCall(_) | Delta::Thinking(_) | Delta::Usage(_) => {}
+        }
+    }
+    let reason = "its stream ended without saying why".into();
+    Err(ProviderError::BrokenStream { provider: provider.name().to_owned(), reason })
+}
