@@ -2,7 +2,7 @@
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
-use crate::shell::{Command, Script, UNKNOWN};
+use crate::shell::{Command, RedirectKind, Script, UNKNOWN, Word};
 use std::ops::Range;
 
 /// The text with `rewrite` made in each of `commands`, or why it is not made.
@@ -44,6 +44,12 @@ fn change(
     if script.functions.contains(&command.program) {
         return Err("the command defines a function of that name");
     }
+    if names_one_of(script, &rewrite.unless_named) {
+        return Err("the rest of the command may count on what would change");
+    }
+    if rewrite.only_shown && !is_shown(command, script) {
+        return Err("what it prints is read by another program or kept in a file");
+    }
     let spans =
         command.args.iter().chain([&command.program_word]).map(|word| word.span.clone()).collect::<Option<Vec<_>>>();
     let Some(spans) = spans else { return Err("its words do not stand there as they are") };
@@ -51,6 +57,10 @@ fn change(
         let is_all = text.trim() == text.get(command.place.clone()).unwrap_or_default();
         if !script.is_single || !is_all || !command.redirects.is_empty() || !command.wrappers.is_empty() {
             return Err("it is a part of a larger command");
+        }
+        let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
+        if !rewrite.of.contains(&words.join(" ")) {
+            return Err("the other command does not do the same with these words");
         }
         changes.push((command.place.clone(), replacement.clone()));
         return Ok(());
@@ -64,10 +74,15 @@ fn change(
     if rewrite.no_operands && !arguments.operands.is_empty() {
         return Err("what follows an operand is another program's");
     }
+    if rewrite.no_flags.iter().any(|flag| arguments.has(flag)) {
+        return Err("it would do something else with the options that it has");
+    }
     let end = spans.iter().map(|span| span.end).max().unwrap_or(command.place.end);
     let after = |at: usize, words: &[String]| (at..at, format!(" {}", words.join(" ")));
     if !rewrite.after_program.is_empty() {
-        let at = command.program_word.span.as_ref().map_or(end, |span| span.end);
+        // `cargo +nightly` chooses the program that the words are for.
+        let toolchain = command.args.first().filter(|word| word.text.starts_with('+'));
+        let at = toolchain.unwrap_or(&command.program_word).span.as_ref().map_or(end, |span| span.end);
         changes.push(after(at, &rewrite.after_program));
     }
     let dashes = arguments.dashes.and_then(|at| command.args[at].span.clone());
@@ -87,21 +102,69 @@ fn change(
     Ok(())
 }
 
+/// Whether what a command prints goes where all output goes, and that is no file: `{ a; b; } > x` and `exec > x` are about
+/// commands beside them.
+fn is_shown(command: &Command, script: &Script) -> bool {
+    let writes = |other: &Command| other.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Read);
+    let of_others = |other: &&Command| other.program.is_empty() || other.program == "exec";
+    command.downstream.is_empty() && !writes(command) && !script.commands.iter().filter(of_others).any(writes)
+}
+
+/// Whether one of `names` is a word of the script, or a part of a path in it.
+fn names_one_of(script: &Script, names: &[String]) -> bool {
+    let is_one = |word: &Word| {
+        let mut parts = word.text.split(['/', '\\', '=', ':', ' ', '\n']);
+        parts.any(|part| names.iter().any(|name| name == part))
+    };
+    !names.is_empty()
+        && script.commands.iter().any(|command| {
+            let targets = command.redirects.iter().map(|redirect| &redirect.target);
+            command.args.iter().chain([&command.program_word]).chain(targets).any(is_one)
+        })
+}
+
 /// Whether `after` runs what `before` runs, but for words that were put into the commands at `changed`.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
+    // The words of `nice cargo build` are those of `nice` as well, and stand at the same place.
+    let places: Vec<_> =
+        changed.iter().filter_map(|at| before.commands.get(*at)).map(|command| &command.place).collect();
     before.commands.len() == after.commands.len()
         && before.commands.iter().zip(&after.commands).enumerate().all(|(at, (before, after))| {
             let mut rest = after.args.iter().map(|word| &word.text);
-            let same_words = if changed.contains(&at) {
+            let is_changed = changed.contains(&at) || (before.exact && places.contains(&&before.place));
+            let same_words = if is_changed {
                 // In their order, with others between them.
                 before.args.iter().all(|word| rest.any(|other| *other == word.text))
             } else {
-                before.args.len() == after.args.len()
-                    && before.args.iter().zip(rest).all(|(word, other)| word.text == *other)
+                same_texts(&before.args, &after.args)
             };
             same_words
                 && before.program == after.program
                 && before.cwd == after.cwd
                 && before.wrappers == after.wrappers
+                && (&before.upstream, &before.downstream) == (&after.upstream, &after.downstream)
+                && before.input.as_ref().map(|word| &word.text) == after.input.as_ref().map(|word| &word.text)
+                && same_surroundings(before, after)
         })
+}
+
+/// Whether both read and write the same files, with the same variables.
+fn same_surroundings(before: &Command, after: &Command) -> bool {
+    let redirects = before.redirects.len() == after.redirects.len()
+        && before
+            .redirects
+            .iter()
+            .zip(&after.redirects)
+            .all(|(one, other)| (one.kind, &one.target.text) == (other.kind, &other.target.text));
+    let environment = before.environment.len() == after.environment.len()
+        && before
+            .environment
+            .iter()
+            .zip(&after.environment)
+            .all(|((name, value), (other_name, other))| (name, &value.text) == (other_name, &other.text));
+    redirects && environment
+}
+
+fn same_texts(before: &[Word], after: &[Word]) -> bool {
+    before.len() == after.len() && before.iter().zip(after).all(|(word, other)| word.text == other.text)
 }
