@@ -46,9 +46,9 @@ struct File {
 pub(crate) struct Programs(BTreeMap<String, Program>);
 
 impl Programs {
-    pub(crate) fn embedded() -> Result<Self, String> {
-        let file: File = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/programs.json")))
-            .map_err(|error| format!("catalogues/programs.toml: {error}"))?;
+    /// As `catalogues/programs.toml` has them, in JSON.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        let file: File = serde_json::from_str(text).map_err(|error| format!("catalogues/programs.toml: {error}"))?;
         let named = file.program.into_iter().flat_map(|program| {
             let names = program.names.clone();
             names.into_iter().map(move |name| (name, program.clone()))
@@ -163,6 +163,11 @@ impl<'a> Arguments<'a> {
             };
             self.flags.iter().any(|flag| self.is(flag, wanted) && value.is_none_or(|value| flag.value == Some(value)))
         })
+    }
+
+    /// Whether `--help` was given, written out.
+    pub(crate) fn asks_for_help(&self) -> bool {
+        self.flags.iter().any(|flag| flag.letter.is_none() && flag.value.is_none() && flag.name == "--help")
     }
 
     fn is(&self, flag: &Flag<'_>, wanted: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use super::matching::{Matcher, Subject};
 use super::programs::{Arguments, Programs};
-use super::{CUSTOM, Catalogue, EMBEDDED, FLOOR, Rule};
+use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
 use crate::shell::{LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
 use regex_lite::Regex;
@@ -91,7 +91,8 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
         let mut catalogues = Vec::new();
-        for (file, text) in EMBEDDED {
+        let embedded = Embedded::unpacked();
+        for (file, text) in embedded.catalogues() {
             let catalogue: Result<Catalogue, _> = serde_json::from_str(text);
             catalogues.push(catalogue.map_err(|error| format!("catalogues/{file}.toml: {error}"))?);
         }
@@ -146,7 +147,7 @@ impl Registry {
         let rules: Vec<Compiled> = rules.into_iter().map(|(_, _, _, rule)| rule).collect();
         Self {
             rules,
-            programs: Programs::embedded()?,
+            programs: Programs::new(embedded.file("programs"))?,
             by_program: BTreeMap::new(),
             general: Vec::new(),
             of_text: Vec::new(),
