@@ -1,6 +1,10 @@
 //! The catalogues that are part of the plugin. The build makes JSON of `catalogues/*.toml` and packs it: rules repeat each other,
 //! and the component is to stay small.
 
+use super::Catalogue;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 /// Each catalogue, in the order in which rules of equal priority are asked.
 const CATALOGUES: [&str; 17] = [
     "floor",
@@ -30,15 +34,16 @@ impl Embedded {
         Self(unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.packed"))))
     }
 
-    /// The JSON of a file; nothing where there is none of that name.
-    pub(crate) fn file(&self, name: &str) -> &str {
-        let named = |line: &str| line.split_once('\t').is_some_and(|(file, _)| file == name);
-        self.0.lines().find(|line| named(line)).map_or("", |line| &line[name.len() + 1..])
+    /// What a file holds. By way of a value, as the config comes: so the code that reads a rule is there once, and not twice.
+    pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, String> {
+        let json = self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t')).unwrap_or_default();
+        let value = serde_json::from_str::<Value>(json).and_then(T::deserialize);
+        value.map_err(|error| format!("catalogues/{name}.toml: {error}"))
     }
 
-    /// Each catalogue by its file's name.
-    pub(crate) fn catalogues(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        CATALOGUES.into_iter().map(|name| (name, self.file(name)))
+    /// All catalogues, in order.
+    pub(crate) fn catalogues(&self) -> Result<Vec<Catalogue>, String> {
+        CATALOGUES.iter().map(|name| self.read(name)).collect()
     }
 }
 
@@ -76,7 +81,7 @@ mod tests {
             let name = path.file_stem().unwrap().to_str().unwrap();
             assert!(name == "programs" || CATALOGUES.contains(&name), "{name} is not asked");
             let written: toml::Table = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            let read: serde_json::Value = serde_json::from_str(embedded.file(name)).unwrap();
+            let read: serde_json::Value = embedded.read(name).unwrap();
             assert_eq!(read, serde_json::to_value(written).unwrap(), "{name}");
             count += 1;
         }

@@ -1,5 +1,6 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
+use super::Embedded;
 use crate::shell::{Class, Word};
 use serde::Deserialize;
 use std::cell::OnceCell;
@@ -46,9 +47,8 @@ struct File {
 pub(crate) struct Programs(BTreeMap<String, Program>);
 
 impl Programs {
-    /// As `catalogues/programs.toml` has them, in JSON.
-    pub(crate) fn new(text: &str) -> Result<Self, String> {
-        let file: File = serde_json::from_str(text).map_err(|error| format!("catalogues/programs.toml: {error}"))?;
+    pub(crate) fn new(embedded: &Embedded) -> Result<Self, String> {
+        let file: File = embedded.read("programs")?;
         let named = file.program.into_iter().flat_map(|program| {
             let names = program.names.clone();
             names.into_iter().map(move |name| (name, program.clone()))

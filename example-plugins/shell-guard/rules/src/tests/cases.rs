@@ -1,7 +1,7 @@
 //! The tables of cases in `cases/`.
 
 use super::{configure, rules, word};
-use crate::rules::{Catalogue, Embedded};
+use crate::rules::Embedded;
 use serde_json::json;
 use std::io::Write as _;
 
@@ -13,8 +13,7 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
 
 /// The catalogues that are not of the seed.
 fn ours() -> Vec<String> {
-    let embedded = Embedded::unpacked();
-    let ids = embedded.catalogues().map(|(_, text)| serde_json::from_str::<Catalogue>(text).unwrap().id);
+    let ids = Embedded::unpacked().catalogues().unwrap().into_iter().map(|catalogue| catalogue.id);
     ids.filter(|id| id.starts_with("hookhost/")).collect()
 }
 

@@ -38,8 +38,7 @@ fn document() -> String {
     );
     text +=
         &format!("\nTried on the tables in `example-plugins/shell-guard/rules/cases/`. {}\n", super::cases::figures());
-    for (_, catalogue) in Embedded::unpacked().catalogues() {
-        let catalogue: crate::rules::Catalogue = serde_json::from_str(catalogue).unwrap();
+    for catalogue in Embedded::unpacked().catalogues().unwrap() {
         let held = match &catalogue.stack {
             Some(stack) => format!("Holds where the stack `{stack}` is used."),
             None => "Holds everywhere.".into(),
