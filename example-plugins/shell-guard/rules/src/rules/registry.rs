@@ -254,6 +254,11 @@ fn compile(mut rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> 
     if rule.pattern.is_none() && rule.matches.is_empty() {
         return Err(wrong("it needs a `pattern` or a `match`".into()));
     }
+    if rule.rewrite.as_ref().is_some_and(|rewrite| rewrite.replace.is_some() && rewrite.of.is_empty()) {
+        return Err(wrong(
+            "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
+        ));
+    }
     let pattern = match &rule.pattern {
         Some(pattern) => {
             Some(Regex::new(pattern).map_err(|error| wrong(format!("`{pattern}` is no pattern: {error}")))?)
