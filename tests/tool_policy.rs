@@ -37,7 +37,7 @@ async fn asked(session: &Session, tool: &str, arguments: &Value) -> String {
     let call = session.tool_call("1", tool, arguments, ToolOrigin::Builtin);
     match session.before_tool_call(call).await.outcome {
         GateOutcome::Allowed { .. } => "allow".into(),
-        GateOutcome::Rejected(rejection) => rejection.refusal.code.unwrap_or_else(|| rejection.to_string()),
+        GateOutcome::Rejected(rejection) => rejection.refusal.code.clone().unwrap_or_else(|| rejection.to_string()),
         other @ GateOutcome::Responded { .. } => format!("{other:?}"),
     }
 }
@@ -66,7 +66,7 @@ async fn calls_are_refused_and_asked_about_by_their_names_and_arguments() {
     let call = session.tool_call("1", "query", &json!({ "database": { "name": "production" } }), ToolOrigin::Builtin);
     let settled = session.before_tool_call(call).await;
     // Nobody is there to be asked.
-    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("{:?}", settled.outcome) };
+    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("it is not refused") };
     assert_eq!(rejection.by, ["policy"]);
     assert_eq!(settled.record.calls[0].findings[0].code, "production");
 }
