@@ -42,7 +42,7 @@ const SURROUNDED: [&str; 27] = [
 ];
 
 /// Commands in which a rewrite cannot be proven right, so that none is made.
-const LEFT: [&str; 33] = [
+const LEFT: [&str; 34] = [
     "cargo build $FLAGS",
     "cargo build \"$@\"",
     "sh -c 'cargo build'",
@@ -75,6 +75,7 @@ const LEFT: [&str; 33] = [
     "find . -name '*.py' -empty",
     "find . -name '*.py' -user me",
     "find . -name '*.py' ! -name 'a*'",
+    "find . -type f -name '*.py'",
     "find . -type f -name '*.ts'",
     "find . -name '*.js'",
     "find . -name '*.jsx'",
