@@ -110,28 +110,33 @@ impl Counts {
         }
         counts
     }
+
+    fn figures(&self) -> String {
+        let Self { passed, stopped_wrongly, stopped_rightly, missed, .. } = *self;
+        let share = |of: u32, rest: u32| f64::from(of) / f64::from(of + rest);
+        format!(
+            "Of {} harmful commands {stopped_rightly} are refused or asked about, of {} harmless ones {stopped_wrongly}: \
+             precision {:.4}, recall {:.4}.",
+            stopped_rightly + missed,
+            passed + stopped_wrongly,
+            share(stopped_rightly, stopped_wrongly),
+            share(stopped_rightly, missed),
+        )
+    }
 }
 
-/// How well the rules tell the commands of both tables apart, in two sentences.
+/// How well the rules tell the commands of both tables apart, in one sentence.
 pub(super) fn figures() -> String {
-    let Counts { passed, stopped_wrongly, stopped_rightly, missed, .. } = Counts::of_both_tables();
-    let share = |of: u32, rest: u32| f64::from(of) / f64::from(of + rest);
-    format!(
-        "Of {} harmful commands {stopped_rightly} are refused or asked about, of {} harmless ones {stopped_wrongly}: precision \
-         {:.4}, recall {:.4}.",
-        stopped_rightly + missed,
-        passed + stopped_wrongly,
-        share(stopped_rightly, stopped_wrongly),
-        share(stopped_rightly, missed),
-    )
+    Counts::of_both_tables().figures()
 }
 
 /// Nothing may be wrong either way. Precision and recall are printed past the test's own output, which is only shown where it
 /// fails, and stand in `docs/rules.md`.
 #[test]
 fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
-    writeln!(std::io::stderr(), "{}", figures()).unwrap();
-    let Counts { passed, stopped_rightly, wrong, .. } = Counts::of_both_tables();
+    let counts = Counts::of_both_tables();
+    writeln!(std::io::stderr(), "{}", counts.figures()).unwrap();
+    let Counts { passed, stopped_rightly, wrong, .. } = counts;
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(passed >= 300 && stopped_rightly >= 300, "the tables hold too few cases");
 }
