@@ -3,7 +3,10 @@
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
 use crate::shell::{Command, RedirectKind, Script, UNKNOWN, Word};
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
 
 /// The text with `rewrite` made in each of `commands`, or why it is not made.
 pub(crate) fn rewrite(
@@ -15,6 +18,13 @@ pub(crate) fn rewrite(
 ) -> Result<String, &'static str> {
     if script.unreadable.is_some() {
         return Err("some of the command cannot be read");
+    }
+    // Once, however many commands it would change.
+    if names_one_of(script, &rewrite.unless_named) {
+        return Err("the rest of the command may count on what would change");
+    }
+    if rewrite.only_shown && keeps_output(script) {
+        return Err(NOT_SHOWN);
     }
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
     for command in commands {
@@ -44,11 +54,8 @@ fn change(
     if script.functions.contains(&command.program) {
         return Err("the command defines a function of that name");
     }
-    if names_one_of(script, &rewrite.unless_named) {
-        return Err("the rest of the command may count on what would change");
-    }
-    if rewrite.only_shown && !is_shown(command, script) {
-        return Err("what it prints is read by another program or kept in a file");
+    if rewrite.only_shown && (writes(command) || !command.downstream.is_empty()) {
+        return Err(NOT_SHOWN);
     }
     let spans =
         command.args.iter().chain([&command.program_word]).map(|word| word.span.clone()).collect::<Option<Vec<_>>>();
@@ -102,12 +109,14 @@ fn change(
     Ok(())
 }
 
-/// Whether what a command prints goes where all output goes, and that is no file: `{ a; b; } > x` and `exec > x` are about
-/// commands beside them.
-fn is_shown(command: &Command, script: &Script) -> bool {
-    let writes = |other: &Command| other.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Read);
-    let of_others = |other: &&Command| other.program.is_empty() || other.program == "exec";
-    command.downstream.is_empty() && !writes(command) && !script.commands.iter().filter(of_others).any(writes)
+/// Whether what other commands print is kept in a file: `{ a; b; } > x` and `exec > x` are commands of their own.
+fn keeps_output(script: &Script) -> bool {
+    let of_others = |command: &&Command| command.program.is_empty() || command.program == "exec";
+    script.commands.iter().filter(of_others).any(writes)
+}
+
+fn writes(command: &Command) -> bool {
+    command.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Read)
 }
 
 /// Whether one of `names` is a word of the script, or a part of a path in it.
@@ -123,15 +132,15 @@ fn names_one_of(script: &Script, names: &[String]) -> bool {
         })
 }
 
-/// Whether `after` runs what `before` runs, but for words that were put into the commands at `changed`.
+/// Whether `after` runs what `before` runs, but for words that were put into the commands at `changed`, which are in order.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
     // The words of `nice cargo build` are those of `nice` as well, and stand at the same place.
-    let places: Vec<_> =
-        changed.iter().filter_map(|at| before.commands.get(*at)).map(|command| &command.place).collect();
+    let place = |command: &Command| (command.place.start, command.place.end);
+    let places: BTreeSet<_> = changed.iter().filter_map(|at| before.commands.get(*at)).map(place).collect();
     before.commands.len() == after.commands.len()
         && before.commands.iter().zip(&after.commands).enumerate().all(|(at, (before, after))| {
             let mut rest = after.args.iter().map(|word| &word.text);
-            let is_changed = changed.contains(&at) || (before.exact && places.contains(&&before.place));
+            let is_changed = changed.binary_search(&at).is_ok() || (before.exact && places.contains(&place(before)));
             let same_words = if is_changed {
                 // In their order, with others between them.
                 before.args.iter().all(|word| rest.any(|other| *other == word.text))
