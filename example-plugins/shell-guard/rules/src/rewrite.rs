@@ -3,7 +3,6 @@
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
 use crate::shell::{Command, RedirectKind, Script, UNKNOWN, Word};
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
@@ -134,13 +133,17 @@ fn names_one_of(script: &Script, names: &[String]) -> bool {
 
 /// Whether `after` runs what `before` runs, but for words that were put into the commands at `changed`, which are in order.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
-    // The words of `nice cargo build` are those of `nice` as well, and stand at the same place.
-    let place = |command: &Command| (command.place.start, command.place.end);
-    let places: BTreeSet<_> = changed.iter().filter_map(|at| before.commands.get(*at)).map(place).collect();
+    let place = |at: usize| before.commands.get(at).map(|command| &command.place);
+    // The words of `nice cargo build` are those of `nice` as well, which stands beside it, and at the same place.
+    let runs_changed = |at: usize| {
+        let next = changed.partition_point(|other| *other < at);
+        let beside = changed[next.saturating_sub(1)..].iter().take(2);
+        beside.map(|other| place(*other)).any(|other| other == place(at))
+    };
     before.commands.len() == after.commands.len()
         && before.commands.iter().zip(&after.commands).enumerate().all(|(at, (before, after))| {
             let mut rest = after.args.iter().map(|word| &word.text);
-            let is_changed = changed.binary_search(&at).is_ok() || (before.exact && places.contains(&place(before)));
+            let is_changed = changed.binary_search(&at).is_ok() || (before.exact && runs_changed(at));
             let same_words = if is_changed {
                 // In their order, with others between them.
                 before.args.iter().all(|word| rest.any(|other| *other == word.text))
