@@ -1,5 +1,6 @@
-//! Reads the catalogues, so that the component needs no TOML parser.
+//! Reads the catalogues, so that the component needs no TOML parser, and packs them.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -12,11 +13,15 @@ fn main() {
     }
 }
 
-/// Writes each catalogue as JSON. The examples are for tests and docs, and left out of the component.
+/// Writes the catalogues as one packed text, a line of JSON each. The examples are for tests and docs, and left out of the
+/// component.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
-    let out = std::env::var("OUT_DIR")?;
-    for entry in fs::read_dir("catalogues")? {
-        let path = entry?.path();
+    let mut lines = String::new();
+    let mut paths =
+        fs::read_dir("catalogues")?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+    // The same text on each machine.
+    paths.sort();
+    for path in paths {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
         let text = fs::read_to_string(&path)?;
         let mut catalogue: serde_json::Value =
@@ -26,7 +31,54 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
             rule.remove("catches");
             rule.remove("leaves");
         }
-        fs::write(Path::new(&out).join(format!("{name}.json")), serde_json::to_string(&catalogue)?)?;
+        lines += &format!("{name}\t{}\n", ascii(&serde_json::to_string(&catalogue)?));
     }
+    fs::write(Path::new(&std::env::var("OUT_DIR")?).join("catalogues.packed"), packed(lines.as_bytes()))?;
     Ok(())
+}
+
+/// JSON without other characters than those of ASCII, which may only stand in its texts.
+fn ascii(json: &str) -> String {
+    let mut units = [0; 2];
+    json.chars()
+        .map(|c| match c {
+            c if c.is_ascii() => c.to_string(),
+            c => c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+        })
+        .collect()
+}
+
+/// What `src/rules/embedded.rs` unpacks: the longest part that was there before is named by its length and its distance.
+fn packed(text: &[u8]) -> Vec<u8> {
+    const FEWEST: usize = 4;
+    const MOST: usize = FEWEST + 0x7F;
+    /// The most places, the latest first, at which a longer part is looked for.
+    const PLACES: usize = 200;
+    let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let found = rest.get(..FEWEST).and_then(|key| places.get(key)).into_iter().flatten().rev().take(PLACES);
+        let length = |place: &usize| text[*place..].iter().zip(rest).take(MOST).take_while(|(a, b)| a == b).count();
+        let near = found.filter(|place| at - **place <= usize::from(u16::MAX));
+        let step = match near.map(|place| (length(place), at - place)).max_by_key(|(length, _)| *length) {
+            Some((length, distance)) => {
+                out.push(0x80 | u8::try_from(length - FEWEST).unwrap_or(0));
+                out.extend(u16::try_from(distance).unwrap_or(0).to_le_bytes());
+                length
+            }
+            None => {
+                out.push(text[at]);
+                1
+            }
+        };
+        for place in at..at + step {
+            if let Some(key) = text.get(place..place + FEWEST) {
+                places.entry(key).or_default().push(place);
+            }
+        }
+        at += step;
+    }
+    out
 }

@@ -37,16 +37,24 @@
 //!
 //! # What is cut
 //!
-//! The smallest `max-output` that fits counts. A shortened result ends with a line that says how many bytes are missing. Where it
-//! was shortened before, by this plugin's or another's line, the numbers are added up, and the line stays the last one.
+//! The smallest `max-output` that fits counts. A shortened result ends with a line that says how many bytes are missing, such as
+//! `[4000 bytes dropped #5d1c09ae]`. Where an earlier entry of this plugin in the chain has shortened it already, the numbers are
+//! added up in one line. Such an entry is known by the digits, which are those of the event: a line that the tool printed itself
+//! is a part of its result like any other.
+//!
+//! # What is counted
+//!
+//! A `rate` holds in any stretch of that many seconds, wherever it begins, and counts the calls that this plugin let through.
 
 mod condition;
 mod cut;
+mod rate;
 
 use condition::{Condition, Wanted};
 use glob::{MatchOptions, Pattern};
 use hookhost_guest::prelude::*;
 use hookhost_guest::state::Scope;
+use rate::{Calls, Rate};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -74,14 +82,6 @@ struct RuleConfig {
 
 fn every() -> String {
     "*".into()
-}
-
-/// So many calls in so many seconds, counted in windows of that length.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Rate {
-    calls: u32,
-    seconds: u64,
 }
 
 #[derive(Debug)]
@@ -164,7 +164,7 @@ impl Plugin for ToolPolicy {
         else {
             return Verdict::keep();
         };
-        let Some((text, dropped)) = cut::cut(&tool_result.text, most) else { return Verdict::keep() };
+        let Some((text, dropped)) = cut::cut(&tool_result.text, most, &event::id()) else { return Verdict::keep() };
         let total = state::increment(Scope::Session, "dropped-bytes", i64::try_from(dropped).unwrap_or(i64::MAX));
         let details = json!({"tool": call.name, "dropped_bytes": dropped, "session_dropped_bytes": total.ok()});
         let finding = Finding::new(&rule.id, Severity::Info, format!("{dropped} bytes of the result were cut"));
@@ -200,16 +200,11 @@ impl Rule {
 
     /// Counts a call; the seconds to wait where it is one too many.
     fn wait(&self, rate: Rate) -> Result<Option<u64>, state::Error> {
-        let now = event::time() / 1000;
-        let window = now / rate.seconds;
-        let key = format!("rate:{}", self.id);
-        let counted: Option<(u64, u32)> = state::get_json(Scope::Session, &key)?;
-        let calls = counted.filter(|(counted, _)| *counted == window).map_or(0, |(_, calls)| calls);
-        if calls >= rate.calls {
-            return Ok(Some(rate.seconds - now % rate.seconds));
-        }
-        state::set_json(Scope::Session, &key, &(window, calls + 1))?;
-        Ok(None)
+        let key = format!("calls:{}", self.id);
+        let mut calls: Calls = state::get_json(Scope::Session, &key)?.unwrap_or_default();
+        let wait = calls.count(rate, event::time());
+        state::set_json(Scope::Session, &key, &calls)?;
+        Ok(wait)
     }
 }
 

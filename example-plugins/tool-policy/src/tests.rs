@@ -62,15 +62,16 @@ fn a_refusal_outranks_a_question_whichever_stands_first() {
 #[test]
 fn beyond_the_rate_a_call_may_be_tried_again_later() {
     configure(&json!([{"id": "slow", "tool": "web_*", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
-    testing::inspect(|host| host.time = 120_000);
+    testing::inspect(|host| host.time = 119_000);
     assert_eq!(ask("web_get", json!({})), ToolCallVerdict::Allow);
-    assert_eq!(ask("web_put", json!({})), ToolCallVerdict::Allow);
     testing::inspect(|host| host.time += 20_000);
+    assert_eq!(ask("web_put", json!({})), ToolCallVerdict::Allow);
     let ToolCallVerdict::Reject(refusal) = ask("web_get", json!({})) else { panic!("not refused") };
     assert!(refusal.retryable && refusal.reason.contains("try again in 40 s"), "{}", refusal.reason);
     assert_eq!(ask("read", json!({})), ToolCallVerdict::Allow);
     testing::inspect(|host| host.time += 40_000);
     assert_eq!(ask("web_get", json!({})), ToolCallVerdict::Allow);
+    assert!(matches!(ask("web_get", json!({})), ToolCallVerdict::Reject(_)), "the second call still counts");
 }
 
 #[test]
@@ -85,20 +86,47 @@ fn a_long_result_is_cut_and_says_how_much_is_missing() {
     configure(&json!([{"id": "long", "max-output": 10}, {"id": "short", "max-output": 4}])).unwrap();
     assert_eq!(result("abcd"), ToolResultVerdict::Keep);
     let ToolResultVerdict::Replace(cut) = result("abcdefgh") else { panic!("not cut") };
-    assert_eq!(cut.text, "abcd\n[4 bytes dropped]");
+    assert_eq!(without_mark(&cut.text), "abcd\n[4 bytes dropped #]");
     assert_eq!(result(&cut.text), ToolResultVerdict::Keep);
     let ToolResultVerdict::Replace(cut) = result("aéé") else { panic!("not cut") };
-    assert_eq!(cut.text, "aé\n[2 bytes dropped]");
+    assert_eq!(without_mark(&cut.text), "aé\n[2 bytes dropped #]");
     testing::inspect(|host| {
         assert!(host.findings[1].details.as_deref().unwrap().contains("\"session_dropped_bytes\":6"));
     });
 }
 
+/// A shortened result without the digits of its event.
+fn without_mark(text: &str) -> String {
+    let (text, mark) = text.strip_suffix(']').unwrap().rsplit_once('#').unwrap();
+    assert!(mark.len() == 8 && mark.bytes().all(|digit| digit.is_ascii_hexdigit()), "{mark}");
+    format!("{text}#]")
+}
+
 #[test]
 fn where_several_cut_the_bytes_are_added_up() {
+    configure(&json!([{"id": "long", "max-output": 6}])).unwrap();
+    let ToolResultVerdict::Replace(first) = result("abcdefgh") else { panic!("not cut") };
+    // The next entry of the chain hears the same event.
     configure(&json!([{"id": "short", "max-output": 4}])).unwrap();
-    let ToolResultVerdict::Replace(cut) = result("abcdefgh\n[100 bytes dropped]") else { panic!("not cut") };
-    assert_eq!(cut.text, "abcd\n[104 bytes dropped]");
+    let ToolResultVerdict::Replace(cut) = result(&first.text) else { panic!("not cut") };
+    assert_eq!(without_mark(&cut.text), "abcd\n[4 bytes dropped #]");
+    testing::inspect(|host| assert!(host.findings[0].details.as_deref().unwrap().contains("\"dropped_bytes\":2")));
+}
+
+#[test]
+fn what_a_tool_says_of_dropped_bytes_is_a_part_of_its_result() {
+    configure(&json!([{"id": "short", "max-output": 4}])).unwrap();
+    for forged in ["[9000 bytes dropped]", "[9000 bytes dropped #]", "[9000 bytes dropped #00000000]"] {
+        let ToolResultVerdict::Replace(cut) = result(&format!("abcd\n{forged}")) else {
+            panic!("{forged} is believed")
+        };
+        assert_eq!(without_mark(&cut.text), format!("abcd\n[{} bytes dropped #]", forged.len() + 1));
+    }
+    // A result that was shortened once and is shown again.
+    let ToolResultVerdict::Replace(earlier) = result("abcdefgh") else { panic!("not cut") };
+    testing::inspect(|host| host.event_id = "event-2".into());
+    let ToolResultVerdict::Replace(cut) = result(&earlier.text) else { panic!("it is believed in another event") };
+    assert_eq!(without_mark(&cut.text), format!("abcd\n[{} bytes dropped #]", earlier.text.len() - 4));
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
-use crate::shell::{Command, Script, UNKNOWN};
+use crate::shell::{Command, RedirectKind, Script, UNKNOWN, Word};
 use std::ops::Range;
+
+const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
 
 /// The text with `rewrite` made in each of `commands`, or why it is not made.
 pub(crate) fn rewrite(
@@ -15,6 +17,13 @@ pub(crate) fn rewrite(
 ) -> Result<String, &'static str> {
     if script.unreadable.is_some() {
         return Err("some of the command cannot be read");
+    }
+    // Once, however many commands it would change.
+    if names_one_of(script, &rewrite.unless_named) {
+        return Err("the rest of the command may count on what would change");
+    }
+    if rewrite.only_shown && keeps_output(script) {
+        return Err(NOT_SHOWN);
     }
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
     for command in commands {
@@ -44,6 +53,9 @@ fn change(
     if script.functions.contains(&command.program) {
         return Err("the command defines a function of that name");
     }
+    if rewrite.only_shown && (writes(command) || !command.downstream.is_empty()) {
+        return Err(NOT_SHOWN);
+    }
     let spans =
         command.args.iter().chain([&command.program_word]).map(|word| word.span.clone()).collect::<Option<Vec<_>>>();
     let Some(spans) = spans else { return Err("its words do not stand there as they are") };
@@ -51,6 +63,10 @@ fn change(
         let is_all = text.trim() == text.get(command.place.clone()).unwrap_or_default();
         if !script.is_single || !is_all || !command.redirects.is_empty() || !command.wrappers.is_empty() {
             return Err("it is a part of a larger command");
+        }
+        let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
+        if !rewrite.of.contains(&words.join(" ")) {
+            return Err("the other command does not do the same with these words");
         }
         changes.push((command.place.clone(), replacement.clone()));
         return Ok(());
@@ -64,10 +80,15 @@ fn change(
     if rewrite.no_operands && !arguments.operands.is_empty() {
         return Err("what follows an operand is another program's");
     }
+    if rewrite.no_flags.iter().any(|flag| arguments.has(flag)) {
+        return Err("it would do something else with the options that it has");
+    }
     let end = spans.iter().map(|span| span.end).max().unwrap_or(command.place.end);
     let after = |at: usize, words: &[String]| (at..at, format!(" {}", words.join(" ")));
     if !rewrite.after_program.is_empty() {
-        let at = command.program_word.span.as_ref().map_or(end, |span| span.end);
+        // `cargo +nightly` chooses the program that the words are for.
+        let toolchain = command.args.first().filter(|word| word.text.starts_with('+'));
+        let at = toolchain.unwrap_or(&command.program_word).span.as_ref().map_or(end, |span| span.end);
         changes.push(after(at, &rewrite.after_program));
     }
     let dashes = arguments.dashes.and_then(|at| command.args[at].span.clone());
@@ -87,21 +108,75 @@ fn change(
     Ok(())
 }
 
-/// Whether `after` runs what `before` runs, but for words that were put into the commands at `changed`.
+/// Whether what other commands print is kept in a file: `{ a; b; } > x` and `exec > x` are commands of their own.
+fn keeps_output(script: &Script) -> bool {
+    let of_others = |command: &&Command| command.program.is_empty() || command.program == "exec";
+    script.commands.iter().filter(of_others).any(writes)
+}
+
+fn writes(command: &Command) -> bool {
+    command.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Read)
+}
+
+/// Whether one of `names` is a word of the script, or a part of a path in it.
+fn names_one_of(script: &Script, names: &[String]) -> bool {
+    let is_one = |word: &Word| {
+        let mut parts = word.text.split(['/', '\\', '=', ':', ' ', '\n']);
+        parts.any(|part| names.iter().any(|name| name == part))
+    };
+    !names.is_empty()
+        && script.commands.iter().any(|command| {
+            let targets = command.redirects.iter().map(|redirect| &redirect.target);
+            command.args.iter().chain([&command.program_word]).chain(targets).any(is_one)
+        })
+}
+
+/// Whether `after` runs what `before` runs, but for words that were put into the commands at `changed`, which are in order.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
+    let place = |at: usize| before.commands.get(at).map(|command| &command.place);
+    // The words of `nice cargo build` are those of `nice` as well, which stands beside it, and at the same place.
+    let runs_changed = |at: usize| {
+        let next = changed.partition_point(|other| *other < at);
+        let beside = changed[next.saturating_sub(1)..].iter().take(2);
+        beside.map(|other| place(*other)).any(|other| other == place(at))
+    };
     before.commands.len() == after.commands.len()
         && before.commands.iter().zip(&after.commands).enumerate().all(|(at, (before, after))| {
             let mut rest = after.args.iter().map(|word| &word.text);
-            let same_words = if changed.contains(&at) {
+            let is_changed = changed.binary_search(&at).is_ok() || (before.exact && runs_changed(at));
+            let same_words = if is_changed {
                 // In their order, with others between them.
                 before.args.iter().all(|word| rest.any(|other| *other == word.text))
             } else {
-                before.args.len() == after.args.len()
-                    && before.args.iter().zip(rest).all(|(word, other)| word.text == *other)
+                same_texts(&before.args, &after.args)
             };
             same_words
                 && before.program == after.program
                 && before.cwd == after.cwd
                 && before.wrappers == after.wrappers
+                && (&before.upstream, &before.downstream) == (&after.upstream, &after.downstream)
+                && before.input.as_ref().map(|word| &word.text) == after.input.as_ref().map(|word| &word.text)
+                && same_surroundings(before, after)
         })
+}
+
+/// Whether both read and write the same files, with the same variables.
+fn same_surroundings(before: &Command, after: &Command) -> bool {
+    let redirects = before.redirects.len() == after.redirects.len()
+        && before
+            .redirects
+            .iter()
+            .zip(&after.redirects)
+            .all(|(one, other)| (one.kind, &one.target.text) == (other.kind, &other.target.text));
+    let environment = before.environment.len() == after.environment.len()
+        && before
+            .environment
+            .iter()
+            .zip(&after.environment)
+            .all(|((name, value), (other_name, other))| (name, &value.text) == (other_name, &other.text));
+    redirects && environment
+}
+
+fn same_texts(before: &[Word], after: &[Word]) -> bool {
+    before.len() == after.len() && before.iter().zip(after).all(|(word, other)| word.text == other.text)
 }

@@ -14,9 +14,11 @@ pub(crate) struct Matcher {
     wanted: Match,
     subcommands: Vec<Vec<String>>,
     operand: Option<Regex>,
+    target: Option<Regex>,
     word: Option<Regex>,
     no_word: Option<Regex>,
     paths: Vec<Class>,
+    reads: Option<Regex>,
     writes: Option<Regex>,
     writes_paths: Vec<Class>,
     environment: Option<Regex>,
@@ -76,9 +78,15 @@ impl Matcher {
             let class = |name: &String| Class::named(name).ok_or_else(|| format!("`{name}` is no kind of path"));
             names.iter().map(class).collect::<Result<Vec<_>, _>>()
         };
-        if wanted.program.is_empty() && wanted.construct.is_none() && wanted.text.is_none() && wanted.writes.is_none() {
+        if wanted.program.is_empty()
+            && wanted.text.is_none()
+            && !is_of_any_command(&wanted)
+            && wanted.construct.is_none()
+        {
             return Err(
-                "a match needs `program`, `construct`, `text` or `writes`: else it would fit every command".into()
+                "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes` or `text`: else it \
+                        would fit every command"
+                    .into(),
             );
         }
         let words = |subcommand: &String| subcommand.split(' ').map(str::to_owned).collect();
@@ -86,9 +94,11 @@ impl Matcher {
             number: 0,
             subcommands: wanted.subcommand.iter().map(words).collect(),
             operand: pattern(&wanted.operand)?,
+            target: pattern(&wanted.target)?,
             word: pattern(&wanted.word)?,
             no_word: pattern(&wanted.no_word)?,
             paths: classes(&wanted.paths)?,
+            reads: pattern(&wanted.reads)?,
             writes: pattern(&wanted.writes)?,
             writes_paths: classes(&wanted.writes_paths)?,
             environment: pattern(&wanted.environment)?,
@@ -107,7 +117,7 @@ impl Matcher {
     pub(crate) fn is_of_text(&self) -> bool {
         use Construct::{ControlCharacters, ForkBomb, RunsUnknown, Unreadable};
         let whole = matches!(self.wanted.construct, Some(ControlCharacters | ForkBomb | RunsUnknown | Unreadable));
-        whole || (self.wanted.program.is_empty() && self.wanted.construct.is_none() && self.writes.is_none())
+        whole || (self.wanted.program.is_empty() && self.wanted.construct.is_none() && !is_of_any_command(&self.wanted))
     }
 
     /// Asks about the whole text.
@@ -148,7 +158,8 @@ impl Matcher {
         if !wanted.program.is_empty() && !wanted.program.iter().any(|name| is_program(name, command)) {
             return false;
         }
-        if command.redirects.is_empty() && (self.writes.is_some() || !self.writes_paths.is_empty()) {
+        let about_files = self.writes.is_some() || !self.writes_paths.is_empty() || self.reads.is_some();
+        if command.redirects.is_empty() && about_files {
             return false;
         }
         let construct = match wanted.construct {
@@ -168,6 +179,9 @@ impl Matcher {
             None if self.subcommands.is_empty() => &arguments.operands[..],
             None => return false,
         };
+        if operands.is_empty() && arguments.asks_for_help() && self.acts() {
+            return false;
+        }
         let any =
             |names: &[String], others: &[String]| names.is_empty() || names.iter().any(|name| others.contains(name));
         self.fits_whole(subject)
@@ -178,6 +192,10 @@ impl Matcher {
             && wanted.max_operands.is_none_or(|most| operands.len() <= most)
             && self.fits_paths(arguments, arguments.operands.len() - operands.len(), command, subject.places)
             && self.operand.as_ref().is_none_or(|pattern| operands.iter().any(|word| pattern.is_match(&word.text)))
+            && self
+                .target
+                .as_ref()
+                .is_none_or(|pattern| operands.last().is_some_and(|word| pattern.is_match(&word.text)))
             && self.word.as_ref().is_none_or(|pattern| command.args.iter().any(|word| pattern.is_match(&word.text)))
             && !self
                 .no_word
@@ -188,7 +206,15 @@ impl Matcher {
             && any(&wanted.wrapped_by, &command.wrappers)
             && !(wanted.no_document && command.input.as_ref().is_some_and(Word::is_known))
             && self.fits_environment(command)
+            && self.fits_reads(command)
             && self.fits_writes(command, subject.places)
+    }
+
+    /// Whether it is about what the program does, which with `--help` is nothing: and not about the shell's redirections, about
+    /// what only the shell will know, or about a text that the program reads.
+    fn acts(&self) -> bool {
+        let Match { construct, reads_from, writes_paths, .. } = &self.wanted;
+        construct.is_none() && reads_from.is_empty() && writes_paths.is_empty() && self.writes.is_none()
     }
 
     fn fits_environment(&self, command: &Command) -> bool {
@@ -207,6 +233,11 @@ impl Matcher {
         classes.iter().skip(first).any(|class| self.paths.contains(class))
     }
 
+    fn fits_reads(&self, command: &Command) -> bool {
+        let mut sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+        self.reads.as_ref().is_none_or(|pattern| sources.any(|redirect| pattern.is_match(&redirect.target.text)))
+    }
+
     fn fits_writes(&self, command: &Command, places: &Places) -> bool {
         if self.writes.is_none() && self.writes_paths.is_empty() {
             return true;
@@ -218,6 +249,12 @@ impl Matcher {
                     || self.writes_paths.contains(&places.class(target, command.cwd.as_deref())))
         })
     }
+}
+
+/// Whether it says something of a command that need not be of a certain program.
+fn is_of_any_command(wanted: &Match) -> bool {
+    let Match { word, environment, reads, writes, .. } = wanted;
+    [word, environment, reads, writes].iter().any(|pattern| pattern.is_some())
 }
 
 /// Whether `part` stands in `text`, in any case.

@@ -1,5 +1,6 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
+use super::Embedded;
 use crate::shell::{Class, Word};
 use serde::Deserialize;
 use std::cell::OnceCell;
@@ -46,9 +47,8 @@ struct File {
 pub(crate) struct Programs(BTreeMap<String, Program>);
 
 impl Programs {
-    pub(crate) fn embedded() -> Result<Self, String> {
-        let file: File = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/programs.json")))
-            .map_err(|error| format!("catalogues/programs.toml: {error}"))?;
+    pub(crate) fn new(embedded: &Embedded) -> Result<Self, String> {
+        let file: File = embedded.read("programs")?;
         let named = file.program.into_iter().flat_map(|program| {
             let names = program.names.clone();
             names.into_iter().map(move |name| (name, program.clone()))
@@ -163,6 +163,11 @@ impl<'a> Arguments<'a> {
             };
             self.flags.iter().any(|flag| self.is(flag, wanted) && value.is_none_or(|value| flag.value == Some(value)))
         })
+    }
+
+    /// Whether `--help` was given, written out.
+    pub(crate) fn asks_for_help(&self) -> bool {
+        self.flags.iter().any(|flag| flag.letter.is_none() && flag.value.is_none() && flag.name == "--help")
     }
 
     fn is(&self, flag: &Flag<'_>, wanted: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use super::matching::{Matcher, Subject};
 use super::programs::{Arguments, Programs};
-use super::{CUSTOM, Catalogue, EMBEDDED, FLOOR, Rule};
+use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
 use crate::shell::{LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
 use regex_lite::Regex;
@@ -40,6 +40,7 @@ pub(crate) struct Settings {
 /// A rule, ready to be asked.
 #[derive(Debug)]
 pub(crate) struct Compiled {
+    /// Without its matches, which are in `matchers`.
     pub(crate) rule: Rule,
     pub(crate) catalogue: String,
     pub(crate) mode: Mode,
@@ -90,11 +91,8 @@ pub(crate) struct Registry {
 
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
-        let mut catalogues = Vec::new();
-        for (file, text) in EMBEDDED {
-            let catalogue: Result<Catalogue, _> = serde_json::from_str(text);
-            catalogues.push(catalogue.map_err(|error| format!("catalogues/{file}.toml: {error}"))?);
-        }
+        let embedded = Embedded::unpacked();
+        let mut catalogues = embedded.catalogues()?;
         let mut given = BTreeSet::new();
         for catalogue in settings.catalogues {
             if !given.insert(catalogue.id.clone()) {
@@ -146,7 +144,7 @@ impl Registry {
         let rules: Vec<Compiled> = rules.into_iter().map(|(_, _, _, rule)| rule).collect();
         Self {
             rules,
-            programs: Programs::embedded()?,
+            programs: Programs::new(&embedded)?,
             by_program: BTreeMap::new(),
             general: Vec::new(),
             of_text: Vec::new(),
@@ -247,13 +245,19 @@ impl Registry {
     }
 }
 
-fn compile(rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Result<Compiled, String> {
-    let wrong = |why: String| format!("rule `{}`: {why}", rule.id);
+fn compile(mut rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Result<Compiled, String> {
+    let id = rule.id.clone();
+    let wrong = |why: String| format!("rule `{id}`: {why}");
     if rule.id.is_empty() {
         return Err("a rule has an empty `id`".into());
     }
     if rule.pattern.is_none() && rule.matches.is_empty() {
         return Err(wrong("it needs a `pattern` or a `match`".into()));
+    }
+    if rule.rewrite.as_ref().is_some_and(|rewrite| rewrite.replace.is_some() && rewrite.of.is_empty()) {
+        return Err(wrong(
+            "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
+        ));
     }
     let pattern = match &rule.pattern {
         Some(pattern) => {
@@ -261,7 +265,8 @@ fn compile(rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Resu
         }
         None => None,
     };
-    let matchers = rule.matches.iter().cloned().map(Matcher::new).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    let matches = std::mem::take(&mut rule.matches).into_iter();
+    let matchers = matches.map(Matcher::new).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let stack = stack.map(|stack| stack_name(stack).to_owned());
     Ok(Compiled { given: false, catalogue: catalogue.to_owned(), mode, stack, pattern, matchers, rule })
 }

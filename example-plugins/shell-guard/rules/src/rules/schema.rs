@@ -85,7 +85,8 @@ pub(crate) enum Severity {
     Info,
 }
 
-/// What a command must be, all of it.
+/// What a command must be, all of it. A command that has `--help`, and no operands beside its subcommand, is none of a matcher
+/// that is about what a program does.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct Match {
@@ -101,7 +102,9 @@ pub(crate) struct Match {
     pub no_flags: Vec<String>,
     /// A regular expression that an operand fits, those of the subcommand left out.
     pub operand: Option<String>,
-    /// The same for a flag's value, written `NAME=VALUE`, or any other word.
+    /// The same, of the last operand alone: where `cp` and `ln` write.
+    pub target: Option<String>,
+    /// A regular expression that any word fits; a flag's value is written `NAME=VALUE`.
     pub word: Option<String>,
     /// A regular expression that no word fits.
     pub no_word: Option<String>,
@@ -111,6 +114,8 @@ pub(crate) struct Match {
     pub min_operands: usize,
     /// At most so many.
     pub max_operands: Option<usize>,
+    /// A regular expression that the source of a redirection from a file fits.
+    pub reads: Option<String>,
     /// A regular expression that the target of a redirection into a file fits.
     pub writes: Option<String>,
     /// Where such a target leads.
@@ -169,9 +174,21 @@ pub(crate) struct Rewrite {
     /// Words after a `--`, which is added where there is none.
     #[serde(default)]
     pub after_dashes: Vec<String>,
-    /// In place of the whole command, which must then be alone.
+    /// In place of the whole command, which must then be alone, and one of `of`.
     pub replace: Option<String>,
+    /// All words after the program's name, with a blank between them: what `replace` is known to stand for.
+    #[serde(default)]
+    pub of: Vec<String>,
     /// Not where the command has operands: what follows them may be another program's.
     #[serde(default)]
     pub no_operands: bool,
+    /// Not where it has one of these.
+    #[serde(default)]
+    pub no_flags: Vec<String>,
+    /// Not where a word of the text, or a part of a path in it, is one of these: the rest may count on what would change.
+    #[serde(default)]
+    pub unless_named: Vec<String>,
+    /// Only where people see what it prints, and no program and no file gets it.
+    #[serde(default)]
+    pub only_shown: bool,
 }

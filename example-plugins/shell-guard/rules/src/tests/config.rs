@@ -23,6 +23,7 @@ fn a_wrong_config_is_one_clear_sentence() {
         (rule(json!({"match": []})), "rule `ours.x`: it needs a `pattern` or a `match`"),
         (rule(json!({"patern": "x"})), "unknown field `patern`"),
         (rule(json!({"severity": "fatal"})), "unknown variant `fatal`"),
+        (rule(json!({"rewrite": {"replace": "y"}})), "rule `ours.x`: its `replace` needs `of`"),
         (rule(json!({"id": ""})), "a rule has an empty `id`"),
         (rule(json!({"id": "git.stash_drop"})), "two rules have the id `git.stash_drop`"),
         (
@@ -49,6 +50,42 @@ fn custom_rules_come_first_and_hold_whatever_the_stacks_are() {
         json!({"id": "ours.deploy", "action": "deny", "match": [{"program": ["make"], "subcommand": ["deploy"]}]});
     configure(json!({"custom-rules": [deploy]})).unwrap();
     assert_eq!((word("sudo make -j4 deploy"), word("make build")), ("deny".into(), "allow".into()));
+}
+
+#[test]
+fn a_custom_rule_replaces_only_what_it_says() {
+    let rewrite = json!({"replace": "just fmt", "of": ["fmt", "fmt --all"]});
+    let rule = json!({"id": "ours.fmt", "rewrite": rewrite, "match": [{"program": ["cargo"], "subcommand": ["fmt"]}]});
+    let config = json!({"stacks": [], "custom-rules": [rule]});
+    for (command, expected) in [
+        ("cargo fmt", "just fmt"),
+        ("cargo 'fmt'  --all", "just fmt"),
+        ("cargo fmt --check", "allow"),
+        ("cargo fmt; ls", "allow"),
+        ("cargo fmt > log", "allow"),
+    ] {
+        assert_eq!(decided(config.clone(), command), expected, "{command}");
+    }
+}
+
+#[test]
+fn a_match_may_be_about_words_and_files_of_any_program() {
+    let rule = |matches: serde_json::Value| {
+        let rule = json!({"id": "ours.x", "action": "deny", "match": [matches]});
+        json!({"stacks": [], "custom-rules": [rule]})
+    };
+    for (matches, hit, missed) in [
+        (json!({"word": "^--frob$"}), "ls | nice x --frob", "echo 'x --frob'"),
+        (json!({"environment": "^FROB=1"}), "env FROB=1 make", "FROB=2 make"),
+        (json!({"reads": "/frob$"}), "cat < build/frob", "cat build/frob > build/x"),
+        (json!({"program": ["cp"], "target": "^frob$"}), "cp -r a frob", "cp frob a"),
+        (json!({"program": ["frob"], "subcommand": ["x"]}), "frob x --force", "frob x --force --help"),
+        (json!({"program": ["frob"], "subcommand": ["x"]}), "frob x y --help", "frob --help"),
+        (json!({"writes": "frob$"}), "make --help > build/frob", "make --help > build/x"),
+    ] {
+        assert_eq!(decided(rule(matches.clone()), hit), "deny", "{matches}: {hit}");
+        assert_eq!(decided(rule(matches.clone()), missed), "allow", "{matches}: {missed}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `docs/rules.md` is what the catalogues say. `BLESS=1 cargo test -p shell-guard-rules` writes it.
 
 use super::registry;
-use crate::rules::{Compiled, EMBEDDED, Severity};
+use crate::rules::{Compiled, Embedded, Severity};
 
 fn action(rule: &Compiled) -> &str {
     match rule.rule.action.as_deref() {
@@ -36,8 +36,9 @@ fn document() -> String {
          asked about (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB; an event holds a command twice) does not\n\
          reach the plugin, which counts as a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n",
     );
-    for (_, catalogue) in EMBEDDED {
-        let catalogue: crate::rules::Catalogue = serde_json::from_str(catalogue).unwrap();
+    text +=
+        &format!("\nTried on the tables in `example-plugins/shell-guard/rules/cases/`. {}\n", super::cases::figures());
+    for catalogue in Embedded::unpacked().catalogues().unwrap() {
         let held = match &catalogue.stack {
             Some(stack) => format!("Holds where the stack `{stack}` is used."),
             None => "Holds everywhere.".into(),

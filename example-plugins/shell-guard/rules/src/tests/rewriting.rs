@@ -2,6 +2,7 @@
 //! ones that print what they are given.
 
 use super::{ask, configure, registry, rules, word};
+use crate::rules::schema::Rewrite;
 use hookhost_guest::prelude::*;
 use hookhost_guest::testing;
 use serde_json::json;
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Commands around a rewrite, each of which must come through unharmed.
-const SURROUNDED: [&str; 24] = [
+const SURROUNDED: [&str; 27] = [
     "cargo build > out.log 2>&1",
     "cargo build --features \"a b\" -p 'x y'",
     "RUSTFLAGS='-C debuginfo=0' cargo build",
@@ -30,15 +31,18 @@ const SURROUNDED: [&str; 24] = [
     "cargo  build   --release  ",
     "echo 'Grüße' && cargo build",
     "cargo build <<EOF\ncargo check\nEOF",
-    "pytest tests/a b -k 'x or y' > log",
+    "pytest tests/a b -k 'x or y' < /dev/null",
     "python -m pytest 'a b'",
     "cargo clippy --all-targets -- -D warnings",
     "cargo test --target-dir x filter",
     "cargo run --bin harn -- run 'a b'",
+    "cargo +nightly run --bin harn -- --bin 'x y'",
+    "cargo +nightly test --target-dir x 'a b'",
+    "echo a; python -m pytest -k 'a b' -- -x; echo b > out.log; cat out.log",
 ];
 
 /// Commands in which a rewrite cannot be proven right, so that none is made.
-const LEFT: [&str; 11] = [
+const LEFT: [&str; 34] = [
     "cargo build $FLAGS",
     "cargo build \"$@\"",
     "sh -c 'cargo build'",
@@ -50,6 +54,34 @@ const LEFT: [&str; 11] = [
     "find . -name '*.py' | wc -l",
     "find . -name '*.py' > files",
     "eval 'cargo build'",
+    // What is built is looked for where it was.
+    "cargo build && ./target/debug/app",
+    "cargo build --release; cp target/release/app build/",
+    "cargo clean && cargo build",
+    "cargo check && du -sh target > size",
+    // What is printed is read.
+    "cargo test --target-dir x | grep -c ok",
+    "cargo test --target-dir x > log",
+    "{ cargo test --target-dir x; } > log",
+    "exec > log; pytest",
+    "pytest -q 2>&1 | tail -3",
+    "pytest --junitxml=report.xml",
+    // A part of the workspace is meant.
+    "cargo clippy --lib",
+    "cargo clippy --test api -- -D warnings",
+    "cd crates/a && cargo clippy",
+    // Other words list other files.
+    "find . -name '*.py' -ls",
+    "find . -name '*.py' -empty",
+    "find . -name '*.py' -user me",
+    "find . -name '*.py' ! -name 'a*'",
+    "find . -type f -name '*.py'",
+    "find . -type f -name '*.ts'",
+    "find . -name '*.js'",
+    "find . -name '*.jsx'",
+    "find . -name '*.cjs'",
+    // Cargo refuses both.
+    "cargo run --target-dir x -v --bin harn",
 ];
 
 fn stub(folder: &Path, name: &str) {
@@ -62,8 +94,9 @@ fn stub(folder: &Path, name: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What the programs were given, in order: each its name and folder, then its words.
-fn run(command: &str) -> Vec<Vec<String>> {
+/// What the programs were given, in order, each its name and folder, then its words; what is printed beside that, and kept in
+/// files, line by line; and how it ended.
+fn run(command: &str) -> (Vec<Vec<String>>, Option<i32>) {
     let folder = tempfile::tempdir().unwrap();
     let bin = folder.path().join("bin");
     let scratch = folder.path().join("scratch");
@@ -75,14 +108,39 @@ fn run(command: &str) -> Vec<Vec<String>> {
     let path = format!("{}:/usr/bin:/bin", bin.display());
     let output = Command::new("bash").args(["-c", command]).current_dir(&scratch).env("PATH", path).output().unwrap();
     let mut text = String::from_utf8(output.stdout).unwrap();
-    for file in ["out.log", "log"] {
-        text += &std::fs::read_to_string(scratch.join(file)).unwrap_or_default();
+    let mut files: Vec<_> = std::fs::read_dir(&scratch).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in files.iter().filter(|file| file.is_file()) {
+        text += &format!("{}:\n{}", file.display(), std::fs::read_to_string(file).unwrap())
+            .replace(&scratch.display().to_string(), "");
     }
-    text.lines().map(|line| line.split('\u{1e}').map(str::to_owned).collect()).collect()
+    let lines = text.lines().map(|line| line.split('\u{1e}').map(str::to_owned).collect());
+    (lines.collect(), output.status.code())
 }
 
-/// Every command that the catalogues and the tables rewrite, and those above.
-fn rewritten() -> Vec<(String, String, Vec<String>)> {
+/// What a program is given that was given `words`, after `rewrite`: each new word at its place and all others as they were.
+fn given_after(rewrite: &Rewrite, words: &[String]) -> Vec<String> {
+    let Some(program) = words.first() else { return Vec::new() };
+    if let Some(replacement) = &rewrite.replace {
+        let (_, folder) = program.split_once(' ').unwrap();
+        let mut new = replacement.split(' ').map(str::to_owned);
+        return [format!("{} {folder}", new.next().unwrap())].into_iter().chain(new).collect();
+    }
+    let mut given = words.to_vec();
+    let begin = if given.get(1).is_some_and(|word| word.starts_with('+')) { 2 } else { 1 };
+    given.splice(begin..begin, rewrite.after_program.iter().cloned());
+    let dashes = given.iter().position(|word| word == "--");
+    let at = dashes.unwrap_or(given.len());
+    given.splice(at..at, rewrite.append.iter().cloned());
+    if !rewrite.after_dashes.is_empty() {
+        given.extend(dashes.is_none().then(|| "--".to_owned()));
+        given.extend(rewrite.after_dashes.iter().cloned());
+    }
+    given
+}
+
+/// Every command that the catalogues and the tables rewrite, and those above, with what they become and by what.
+fn rewritten() -> Vec<(String, String, Rewrite)> {
     let mut commands: Vec<String> = SURROUNDED.map(str::to_owned).into();
     for rule in registry().rules().iter().filter(|rule| rule.rule.rewrite.is_some()) {
         commands.extend(rule.rule.catches.iter().cloned());
@@ -94,20 +152,11 @@ fn rewritten() -> Vec<(String, String, Vec<String>)> {
         configure(json!({"stacks": stacks})).unwrap();
         for command in &commands {
             if let ToolCallVerdict::Rewrite(Action::Shell(shell)) = ask(command) {
-                let rule = testing::inspect(|host| {
+                let id = testing::inspect(|host| {
                     host.findings.iter().find(|finding| finding.action == "rewrite").unwrap().code.clone()
                 });
-                let rule = registry()
-                    .rules()
-                    .iter()
-                    .find(|other| other.rule.id == rule)
-                    .unwrap()
-                    .rule
-                    .rewrite
-                    .clone()
-                    .unwrap();
-                let inserted = [rule.after_program, rule.append, rule.after_dashes].concat();
-                all.push((command.clone(), shell.command, inserted));
+                let rule = registry().rules().iter().find(|rule| rule.rule.id == id).unwrap();
+                all.push((command.clone(), shell.command, rule.rule.rewrite.clone().unwrap()));
             }
         }
     }
@@ -115,43 +164,28 @@ fn rewritten() -> Vec<(String, String, Vec<String>)> {
 }
 
 #[test]
-fn only_the_words_that_a_rewrite_adds_reach_the_programs_in_addition() {
+fn a_rewrite_changes_what_it_means_to_and_each_other_word_reaches_its_program_as_it_was() {
     let all = rewritten();
     assert!(all.len() >= 40, "only {} commands are rewritten", all.len());
-    for (before, after, inserted) in all {
-        let (one, other) = (run(&before), run(&after));
-        if inserted.is_empty() {
-            let words: Vec<&str> = other[0].iter().skip(1).map(String::as_str).collect();
-            assert!(
-                one.len() == 1 && other.len() == 1 && words[..2] == ["--files", "-t"],
-                "{before} => {after}: {other:?}"
-            );
-            continue;
-        }
-        assert_eq!(one.len(), other.len(), "{before} => {after}");
+    for command in SURROUNDED {
+        assert!(all.iter().any(|(before, ..)| before == command), "`{command}` is not rewritten");
+    }
+    for (before, after, rewrite) in all {
+        let ((one, status), (other, other_status)) = (run(&before), run(&after));
+        assert_eq!((one.len(), status), (other.len(), other_status), "{before} => {after}: {one:?} => {other:?}");
         let mut changed = 0;
-        for (one, other) in one.iter().zip(&other) {
-            let mut rest = other.clone();
-            for word in inserted.iter().filter(|_| one != other) {
-                let at = rest
-                    .iter()
-                    .rposition(|other| other == word)
-                    .unwrap_or_else(|| panic!("{before} => {after}: {other:?} lacks {word}"));
-                rest.remove(at);
-            }
-            // `--` is added where the words go behind it.
-            let dashes = !one.contains(&"--".to_owned());
-            rest.retain(|word| !(dashes && word == "--"));
-            assert_eq!(&rest, one, "{before} => {after}");
-            changed += usize::from(one != other);
+        for (one, other) in one.iter().zip(&other).filter(|(one, other)| one != other) {
+            assert_eq!(*other, given_after(&rewrite, one), "{before} => {after}");
+            changed += 1;
         }
         assert!(changed > 0, "{before} => {after}: nothing changed");
+        assert!(rewrite.replace.is_none() || one.len() == 1, "{before} => {after}: it ran more than one command");
     }
 }
 
 #[test]
 fn a_rewrite_that_cannot_be_proven_right_is_not_made_and_says_what_it_would_have_done() {
-    configure(json!({"stacks": ["rust", "python"]})).unwrap();
+    configure(json!({"stacks": ["rust", "python", "ts", "harn"]})).unwrap();
     for command in LEFT {
         let decided = word(command);
         assert!(decided == "allow" || decided == "ask", "{command}: {decided}");

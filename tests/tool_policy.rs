@@ -1,0 +1,117 @@
+//! The component `tool-policy` in a host: several entries of it in one chain, what they keep from call to call, and a tool that
+//! says of itself what only they may say.
+
+use hookhost::allowlist::{Config, Digest, Entry, Settings, StateGrant};
+use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
+use hookhost::{GateOutcome, Host, Session, SessionSpec, TransformOutcome};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// An entry with these rules. Its limits on time are far off: tests run on busy machines.
+fn entry(name: &str, rules: &Value) -> Entry {
+    let path = hookhost_tests::plugin("tool-policy");
+    let mut entry = Entry::new(name, &path, Digest::of_file(&path).expect("a component"));
+    (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(30), Duration::from_secs(30));
+    entry.grants.state = Some(StateGrant::default());
+    entry.config.insert("rule".into(), rules.clone());
+    entry
+}
+
+async fn host(entries: Vec<Entry>) -> Host {
+    let config = Config::from_entries(entries, Settings::default()).expect("a configuration");
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    Host::builder(config).cache(cache).build().await.expect("a host")
+}
+
+async fn session(entries: Vec<Entry>) -> Session {
+    opened(&host(entries).await)
+}
+
+fn opened(host: &Host) -> Session {
+    host.open_session(SessionSpec::new("test", Path::new("/work/project"))).expect("a session")
+}
+
+/// The code of the refusal that a call gets; `allow` where it gets none.
+async fn asked(session: &Session, tool: &str, arguments: &Value) -> String {
+    let call = session.tool_call("1", tool, arguments, ToolOrigin::Builtin);
+    match session.before_tool_call(call).await.outcome {
+        GateOutcome::Allowed { .. } => "allow".into(),
+        GateOutcome::Rejected(rejection) => rejection.refusal.code.clone().unwrap_or_else(|| rejection.to_string()),
+        other @ GateOutcome::Responded { .. } => format!("{other:?}"),
+    }
+}
+
+/// What the model reads where a tool answers `text`.
+async fn read(session: &Session, text: &str) -> String {
+    let call = session.tool_call("1", "web_get", &json!({}), ToolOrigin::Builtin);
+    match session.after_tool_call(&call, ToolResult::text(text), ResultSource::Tool).await.outcome {
+        TransformOutcome::Passed { value } => value.text,
+        TransformOutcome::Withheld(rejection) => panic!("{rejection}"),
+    }
+}
+
+#[tokio::test]
+async fn calls_are_refused_and_asked_about_by_their_names_and_arguments() {
+    let session = session(vec![entry(
+        "policy",
+        &json!([
+            { "id": "no-exec", "tool": "exec_*", "deny": "exec_* is gated" },
+            { "id": "production", "tool": "query", "when": [{ "argument": "database.name", "matches": "^prod" }], "ask": "Sure?" },
+        ]),
+    )])
+    .await;
+    assert_eq!(asked(&session, "exec_shell", &json!({})).await, "no-exec");
+    assert_eq!(asked(&session, "query", &json!({ "database": { "name": "test" } })).await, "allow");
+    let call = session.tool_call("1", "query", &json!({ "database": { "name": "production" } }), ToolOrigin::Builtin);
+    let settled = session.before_tool_call(call).await;
+    // Nobody is there to be asked.
+    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("it is not refused") };
+    assert_eq!(rejection.by, ["policy"]);
+    assert_eq!(settled.record.calls[0].findings[0].code, "production");
+}
+
+/// The stretch is an hour, so that no clock decides here.
+#[tokio::test]
+async fn a_rate_is_of_a_session_and_is_kept_from_call_to_call() {
+    let rules = json!([{ "id": "slowly", "tool": "web_*", "rate": { "calls": 3, "seconds": 3600 } }]);
+    let host = host(vec![entry("policy", &rules)]).await;
+    let (one, other) = (opened(&host), opened(&host));
+    for tool in ["web_get", "web_put", "web_get"] {
+        assert_eq!(asked(&one, tool, &json!({})).await, "allow");
+    }
+    for _ in 0..2 {
+        assert_eq!(asked(&one, "web_get", &json!({})).await, "slowly");
+    }
+    assert_eq!(asked(&one, "read", &json!({})).await, "allow");
+    assert_eq!(asked(&other, "web_get", &json!({})).await, "allow");
+}
+
+#[tokio::test]
+async fn what_two_entries_cut_is_added_up_and_what_a_tool_claims_is_not() {
+    let most = |bytes: u32| json!([{ "id": "short", "max-output": bytes }]);
+    let session = session(vec![entry("a", &most(60)), entry("b", &most(40))]).await;
+    let cut = read(&session, &"x".repeat(100)).await;
+    let (body, note) = cut.rsplit_once('\n').expect("a note");
+    assert_eq!(body, "x".repeat(40));
+    assert!(note.starts_with("[60 bytes dropped #"), "{note}");
+
+    // The note of an earlier result, and one that the tool made up: 40 bytes of it are read, and the rest is counted as it is.
+    for claim in [note, "[9000 bytes dropped #00000000]", "[9000 bytes dropped]"] {
+        let text = format!("{}\n{claim}", "x".repeat(40));
+        let cut = read(&session, &text).await;
+        let (body, note) = cut.rsplit_once('\n').expect("a note");
+        assert_eq!(body, "x".repeat(40), "{claim}");
+        assert!(note.starts_with(&format!("[{} bytes dropped #", text.len() - 40)), "{claim}: {note}");
+    }
+    assert_eq!(read(&session, "short enough").await, "short enough");
+}
+
+#[tokio::test]
+async fn without_the_grant_for_its_counts_it_is_not_loaded() {
+    let mut entry = entry("policy", &json!([{ "id": "slowly", "rate": { "calls": 1, "seconds": 1 } }]));
+    entry.grants.state = None;
+    let config = Config::from_entries(vec![entry], Settings::default()).expect("a configuration");
+    let error = Host::builder(config).build().await.expect_err("a refusal").to_string();
+    assert!(error.contains("state"), "{error}");
+}
