@@ -5,17 +5,29 @@ use hookhost::allowlist::{Config, Digest, Entry, Settings, StateGrant};
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Host, Session, SessionSpec, TransformOutcome};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// An entry with these rules. Its limits on time are far off: tests run on busy machines.
 fn entry(name: &str, rules: &Value) -> Entry {
-    let path = hookhost_tests::plugin("tool-policy");
+    let path = copy(name);
     let mut entry = Entry::new(name, &path, Digest::of_file(&path).expect("a component"));
     (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(30), Duration::from_secs(30));
     entry.grants.state = Some(StateGrant::default());
     entry.config.insert("rule".into(), rules.clone());
     entry
+}
+
+/// The component under a name of its own, since no two entries can be of one file. Written beside and renamed: other tests may
+/// be using it.
+fn copy(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tool_policy");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let fresh = tempfile::NamedTempFile::new_in(&folder).expect("a file");
+    std::fs::copy(hookhost_tests::plugin("tool-policy"), fresh.path()).expect("a copy");
+    let path = folder.join(format!("{name}.wasm"));
+    fresh.persist(&path).expect("a file of that name");
+    path
 }
 
 async fn host(entries: Vec<Entry>) -> Host {
