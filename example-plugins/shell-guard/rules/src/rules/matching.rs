@@ -203,7 +203,7 @@ impl Matcher {
         if self.paths.is_empty() {
             return true;
         }
-        let classes = arguments.classes(|word| places.class(word, command.cwd.as_deref()));
+        let classes = arguments.classes(|word| command.class(word, places));
         classes.iter().skip(first).any(|class| self.paths.contains(class))
     }
 
@@ -215,7 +215,7 @@ impl Matcher {
             let target = &redirect.target;
             self.writes.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
                 && (self.writes_paths.is_empty()
-                    || self.writes_paths.contains(&places.class(target, command.cwd.as_deref())))
+                    || self.writes_paths.contains(&command.class(target, places)))
         })
     }
 }

@@ -2,12 +2,15 @@
 
 mod bounds;
 mod expand;
+mod find;
+mod git;
 mod path;
 mod read;
 mod simple;
 mod unwrap;
 mod windows;
 mod word;
+mod wrappers;
 
 pub(crate) use bounds::LENGTH;
 #[cfg(not(target_arch = "wasm32"))]
@@ -15,6 +18,7 @@ pub(crate) use bounds::WORK;
 pub(crate) use path::{Class, Places};
 pub(crate) use read::{Script, read};
 pub(crate) use word::{UNKNOWN, Word};
+pub(crate) use wrappers::Location;
 
 use std::ops::Range;
 
@@ -36,6 +40,7 @@ pub(crate) struct Command {
     pub(crate) wrappers: Vec<String>,
     /// Where it runs; nothing where that is not known.
     pub(crate) cwd: Option<String>,
+    pub(crate) location: Location,
     /// The programs whose output it reads, and those that read its output.
     pub(crate) upstream: Vec<String>,
     pub(crate) downstream: Vec<String>,
@@ -43,6 +48,15 @@ pub(crate) struct Command {
     pub(crate) input: Option<Word>,
     /// Whether it is spelt as Windows does.
     pub(crate) windows: bool,
+    /// Whether it asks for help or a version, and does nothing.
+    pub(crate) only_asks: bool,
+}
+
+impl Command {
+    /// What a word of it leads to.
+    pub(crate) fn class(&self, word: &Word, places: &Places) -> Class {
+        places.class(word, self.cwd.as_deref()).seen_from(self.location)
+    }
 }
 
 /// A redirection to or from a file.

@@ -4,7 +4,8 @@ use super::path::Places;
 use super::simple::printed_by;
 use super::windows;
 use super::word::{UNKNOWN, Word, joined};
-use super::{Command, bounds};
+use super::wrappers::{self, Location};
+use super::{Class, Command, bounds};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
 use std::collections::BTreeMap;
@@ -60,6 +61,10 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
         exact: true,
         depth: 0,
         wrappers: Vec::new(),
+        location: Location::Here,
+        aliases: BTreeMap::new(),
+        stdin: None,
+        substituted: Vec::new(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
@@ -107,6 +112,13 @@ pub(super) struct Reader<'a> {
     pub(super) exact: bool,
     pub(super) depth: usize,
     pub(super) wrappers: Vec<String>,
+    pub(super) location: Location,
+    /// The texts of aliases by their names.
+    pub(super) aliases: BTreeMap<String, String>,
+    /// What a command reads that is given nothing of its own.
+    pub(super) stdin: Option<Word>,
+    /// What `<(…)` prints, where that is known.
+    substituted: Vec<Option<Word>>,
 }
 
 impl Reader<'_> {
@@ -281,10 +293,26 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    fn compound(&mut self, compound: &ast::CompoundCommand, _input: Option<Word>) -> Result<(), Unreadable> {
+    /// What a compound command is given, the commands in it read.
+    fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
+        if input.is_none() {
+            return self.parts(compound);
+        }
+        let before = std::mem::replace(&mut self.stdin, input);
+        let result = self.parts(compound);
+        self.stdin = before;
+        result
+    }
+
+    fn parts(&mut self, compound: &ast::CompoundCommand) -> Result<(), Unreadable> {
         match compound {
             ast::CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
-            ast::CompoundCommand::ArithmeticForClause(clause) => self.perhaps(|reader| reader.list(&clause.body.list)),
+            ast::CompoundCommand::ArithmeticForClause(clause) => {
+                for expression in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
+                    self.within_word(&expression.value)?;
+                }
+                self.perhaps(|reader| reader.list(&clause.body.list))
+            }
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
             ast::CompoundCommand::Subshell(subshell) => self.subshell(|reader| reader.list(&subshell.list)),
             ast::CompoundCommand::ForClause(clause) => self.each(clause),
@@ -326,6 +354,10 @@ impl Reader<'_> {
         let begin = self.script.commands.len();
         let is_arithmetic = brush_parser::arithmetic::parse(&text.replace(['$', '{', '}'], "")).is_ok();
         let result = self.subshell(|reader| reader.nested(text));
+        // `1 << $(x)` is a here-document to whoever takes it for a command.
+        if result.is_err() || text.contains("<<") {
+            self.within_word(text)?;
+        }
         // A variable is a number here, and no program.
         let mut at = 0;
         self.script.commands.retain(|command| {
@@ -364,7 +396,7 @@ impl Reader<'_> {
     }
 
     /// Calls `name` where the text has defined it.
-    pub(super) fn call(&mut self, name: &str, args: &[Word]) -> Result<bool, Unreadable> {
+    pub(super) fn call(&mut self, name: &str, args: &[Word], input: Option<Word>) -> Result<bool, Unreadable> {
         let Some(function) = self.functions.get(name).cloned() else { return Ok(false) };
         let called = Function { body: function.body.clone(), called: true };
         self.functions.insert(name.to_owned(), Rc::new(called));
@@ -372,7 +404,7 @@ impl Reader<'_> {
             return Ok(true);
         }
         let before = self.scope.positional.replace(Rc::new(args.to_vec()));
-        let result = self.deeper(|reader| reader.compound(&function.body.0, None));
+        let result = self.deeper(|reader| reader.compound(&function.body.0, input));
         self.scope.positional = before;
         result.map(|()| true)
     }
@@ -410,6 +442,7 @@ impl Reader<'_> {
         self.spend(COMMAND + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
+        command.location = self.location;
         self.script.commands.push(command);
         Ok(())
     }
@@ -442,6 +475,10 @@ impl Reader<'_> {
         }
     }
 
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.scope.variables.contains_key(name)
+    }
+
     pub(super) fn set_positional(&mut self, words: &[Word]) {
         self.scope.positional = Some(Rc::new(words.to_vec()));
     }
@@ -464,16 +501,51 @@ impl Reader<'_> {
     pub(super) fn output_of(&mut self, text: &str) -> Result<Option<Word>, Unreadable> {
         let begin = self.script.commands.len();
         self.subshell(|reader| reader.nested(text))?;
-        let [command] = &self.script.commands[begin..] else { return Ok(None) };
+        Ok(self.output_since(begin))
+    }
+
+    /// Reads the commands of `<(…)`; the name of the file that holds what they print.
+    pub(super) fn substitute(&mut self, list: &ast::CompoundList) -> Result<Word, Unreadable> {
+        let output = self.output_of_list(list)?;
+        self.substituted.push(output);
+        Ok(Word::literal(format!("/dev/fd/{}", 62 + self.substituted.len())))
+    }
+
+    pub(super) fn output_of_list(&mut self, list: &ast::CompoundList) -> Result<Option<Word>, Unreadable> {
+        let begin = self.script.commands.len();
+        self.subshell(|reader| reader.list(list))?;
+        Ok(self.output_since(begin))
+    }
+
+    /// What such a file holds, where that is known.
+    pub(super) fn substitution_at(&self, file: &str) -> Option<Word> {
+        let number: usize = file.rsplit('/').next()?.parse().ok()?;
+        self.substituted.get(number.checked_sub(63)?)?.clone()
+    }
+
+    /// What the command prints that is noted since, where it is one and that is known.
+    fn output_since(&self, begin: usize) -> Option<Word> {
+        let [command] = &self.script.commands[begin..] else { return None };
         let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
-        Ok(match (command.program.as_str(), words.as_slice()) {
+        match (command.program.as_str(), words.as_slice()) {
             ("pwd", _) => command.cwd.clone().map(Word::literal),
             ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
+            ("cat", []) => command.input.clone().filter(Word::is_known),
             ("mktemp", _) => Some(Word::literal("/tmp/mktemp")),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) => Some(Word::literal(format!("/usr/bin/{name}"))),
+            // Nothing that a rule would know.
+            (program, _) if wrappers::is_hook(program, &command.args) && self.is_installed(command) => {
+                Some(Word::literal(":"))
+            }
             _ => None,
-        })
+        }
+    }
+
+    /// Whether a program is found by its name, or lies where programs are installed.
+    fn is_installed(&self, command: &Command) -> bool {
+        let class = self.places.class(&command.program_word, command.cwd.as_deref());
+        !command.program_word.text.contains('/') || matches!(class, Class::System | Class::Home)
     }
 }
 
