@@ -3,7 +3,8 @@
 use super::read::{PARSE, Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use brush_parser::word::{
-    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource,
+    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, SpecialParameter, TildeExpr, WordPiece,
+    WordPieceWithSource,
 };
 use std::ops::Range;
 
@@ -223,7 +224,11 @@ impl Reader<'_> {
                     let value = self.positional(*number);
                     self.fill_value(making, value, quoted)?;
                 }
-                Parameter::Special(_) if self.has_positional() => {
+                Parameter::Special(SpecialParameter::ShellName) => {
+                    let value = self.scope.zeroth.clone();
+                    self.fill_value(making, value, quoted)?;
+                }
+                Parameter::Special(SpecialParameter::AllPositionalParameters { .. }) if self.has_positional() => {
                     let all = self.all_positional();
                     self.fill_value(making, Some(all), false)?;
                 }

@@ -65,6 +65,7 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
         aliases: BTreeMap::new(),
         stdin: None,
         substituted: Vec::new(),
+        files: BTreeMap::new(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
@@ -83,6 +84,8 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
 pub(super) struct Scope {
     pub(super) cwd: Option<String>,
     variables: BTreeMap<String, Option<Word>>,
+    /// `$0`, where a text is given it.
+    pub(super) zeroth: Option<Word>,
     positional: Option<Rc<Vec<Word>>>,
 }
 
@@ -119,6 +122,8 @@ pub(super) struct Reader<'a> {
     pub(super) stdin: Option<Word>,
     /// What `<(…)` prints, where that is known.
     substituted: Vec<Option<Word>>,
+    /// What the text writes into files, by their paths.
+    files: BTreeMap<String, String>,
 }
 
 impl Reader<'_> {
@@ -203,20 +208,33 @@ impl Reader<'_> {
         result
     }
 
-    /// What `act` sets may hold afterwards or not.
-    fn perhaps(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
+    /// What `act` sets may hold afterwards or not. Whether it sets what was known before.
+    fn perhaps(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Unreadable>) -> Result<bool, Unreadable> {
         let before = self.scope.clone();
         self.spend(COMMAND + before.work())?;
         act(self)?;
+        let mut unsettles = false;
         if self.scope.cwd != before.cwd {
             self.scope.cwd = None;
+            unsettles |= before.cwd.is_some();
+        }
+        if self.scope.positional != before.positional {
+            self.scope.positional = None;
+            unsettles = true;
         }
         for (name, value) in &mut self.scope.variables {
-            if before.variables.get(name) != Some(value) {
+            let known = before.variables.get(name);
+            if known != Some(value) {
                 *value = None;
+                unsettles |= known.is_some_and(Option::is_some);
             }
         }
-        Ok(())
+        Ok(unsettles)
+    }
+
+    /// The same, again and again: what one round sets, the next begins with.
+    fn repeatedly(&mut self, act: impl Fn(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
+        if self.perhaps(&act)? { self.perhaps(&act).map(drop) } else { Ok(()) }
     }
 
     pub(super) fn list(&mut self, list: &ast::CompoundList) -> Result<(), Unreadable> {
@@ -311,7 +329,7 @@ impl Reader<'_> {
                 for expression in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.within_word(&expression.value)?;
                 }
-                self.perhaps(|reader| reader.list(&clause.body.list))
+                self.repeatedly(|reader| reader.list(&clause.body.list))
             }
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
             ast::CompoundCommand::Subshell(subshell) => self.subshell(|reader| reader.list(&subshell.list)),
@@ -338,7 +356,7 @@ impl Reader<'_> {
                 Ok(())
             }
             ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
-                self.perhaps(|reader| {
+                self.repeatedly(|reader| {
                     reader.list(&clause.0)?;
                     reader.list(&clause.1.list)
                 })
@@ -376,8 +394,10 @@ impl Reader<'_> {
             values = vec![Word::unknown()];
         }
         for value in values {
-            self.set(&clause.variable_name, Some(value));
-            self.perhaps(|reader| reader.list(&clause.body.list))?;
+            self.repeatedly(|reader| {
+                reader.set(&clause.variable_name, Some(value.clone()));
+                reader.list(&clause.body.list)
+            })?;
         }
         Ok(())
     }
@@ -481,6 +501,37 @@ impl Reader<'_> {
 
     pub(super) fn set_positional(&mut self, words: &[Word]) {
         self.scope.positional = Some(Rc::new(words.to_vec()));
+    }
+
+    /// Drops the first arguments.
+    pub(super) fn shift(&mut self, count: Option<usize>) {
+        let words = self.scope.positional.take().zip(count);
+        self.scope.positional = words.map(|(words, count)| Rc::new(words.iter().skip(count).cloned().collect()));
+    }
+
+    /// Notes what is written into a file.
+    pub(super) fn write(&mut self, file: &Word, text: &str, append: bool) -> Result<(), Unreadable> {
+        let Some(path) = self.places.directory(file, self.scope.cwd.as_deref()).filter(|_| !file.glob) else {
+            return Ok(());
+        };
+        self.spend(path.len() + text.len())?;
+        let whole = self.files.entry(path).or_default();
+        if !append {
+            whole.clear();
+        }
+        whole.push_str(text);
+        whole.push('\n');
+        Ok(())
+    }
+
+    /// The shell script that the text has written into a file.
+    pub(super) fn written_in(&self, file: &Word) -> Option<String> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let text = self.files.get(&self.places.directory(file, self.scope.cwd.as_deref())?)?;
+        let names_another = text.starts_with("#!") && !text.lines().next().is_some_and(|line| line.contains("sh"));
+        (!names_another).then(|| text.clone())
     }
 
     pub(super) fn has_positional(&self) -> bool {

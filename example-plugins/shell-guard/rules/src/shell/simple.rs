@@ -57,6 +57,11 @@ impl Reader<'_> {
         }
         let is_shadowed = self.defines(program);
         let printed = printed(&words, command.input.as_ref()).filter(|_| !is_shadowed);
+        if let Some(text) = &printed {
+            for redirect in command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read) {
+                self.write(&redirect.target, &text.text, redirect.kind == RedirectKind::Append)?;
+            }
+        }
         let outer = std::mem::replace(&mut self.place, command.place.clone());
         let result = self.run(words, command);
         self.place = outer;
@@ -121,6 +126,11 @@ impl Reader<'_> {
                     }
                     ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
                         return self.written_to(&subshell.list);
+                    }
+                    // What a descriptor leads to is not known.
+                    _ if kind == RedirectKind::Read => {
+                        command.input = Some(Word::unknown());
+                        return Ok(());
                     }
                     _ => return Ok(()),
                 }

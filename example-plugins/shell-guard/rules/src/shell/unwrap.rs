@@ -24,6 +24,9 @@ enum Special {
     Declare,
     /// Sets variables to what is not known.
     Read,
+    /// Sets the arguments, `set --`, and drops the first of them.
+    Set,
+    Shift,
     /// Gives texts names that run them.
     Alias,
     Cmd,
@@ -42,6 +45,8 @@ fn special(program: &str) -> Option<Special> {
         "cd" | "pushd" => Special::Directory,
         "export" | "declare" | "local" | "readonly" | "typeset" => Special::Declare,
         "read" | "mapfile" | "readarray" | "getopts" | "unset" => Special::Read,
+        "set" => Special::Set,
+        "shift" => Special::Shift,
         "alias" => Special::Alias,
         "cmd" => Special::Cmd,
         "powershell" | "pwsh" => Special::Powershell,
@@ -79,7 +84,8 @@ impl Reader<'_> {
         }
         if special.is_none() && wrapper.is_none() {
             let alias = self.alias(&program.text, args);
-            if !self.defines(&program.text) && alias.is_none() && name != "git" {
+            let script = if program.text.contains('/') { self.written_in(program) } else { None };
+            if !self.defines(&program.text) && alias.is_none() && script.is_none() && name != "git" {
                 let mut words = words;
                 command.args = words.split_off(1);
                 return self.note(command);
@@ -89,6 +95,9 @@ impl Reader<'_> {
             self.note(command)?;
             if let Some(text) = alias {
                 return self.aliased(&program.text, &text);
+            }
+            if let Some(text) = script {
+                return self.within("sh", |reader| reader.script("sh", &text, args));
             }
             if name == "git" {
                 self.git(args)?;
@@ -112,10 +121,7 @@ impl Reader<'_> {
             Some(Special::Parallel) => self.parallel(&name, args, inner),
             Some(Special::Shell) => self.shell(&name, args, inner),
             Some(Special::Eval) => self.text(&name, &joined(args)),
-            Some(Special::Source) => match args.first() {
-                Some(file) => self.file(&name, file, inner.input).map(drop),
-                None => Ok(()),
-            },
+            Some(Special::Source) => self.file(&name, args, inner.input),
             Some(Special::Find) => self.find(&name, args, &inner),
             Some(Special::Directory) => {
                 let to = args.iter().find(|word| !word.text.starts_with('-') || word.text == "-");
@@ -135,6 +141,18 @@ impl Reader<'_> {
             }),
             Some(Special::Read) => {
                 args.iter().filter(|word| !word.text.starts_with('-')).for_each(|word| self.set(&word.text, None));
+                Ok(())
+            }
+            Some(Special::Set) => {
+                let begin = args.iter().position(|word| word.text == "--").map_or(0, |at| at + 1);
+                let words = args.get(begin..).unwrap_or_default();
+                if begin > 0 || words.first().is_some_and(|word| !word.text.starts_with(['-', '+'])) {
+                    self.set_positional(words);
+                }
+                Ok(())
+            }
+            Some(Special::Shift) => {
+                self.shift(args.first().map_or(Some(1), |word| word.text.parse().ok()));
                 Ok(())
             }
             Some(Special::Alias) => args.iter().try_for_each(|word| match word.text.split_once('=') {
@@ -197,6 +215,17 @@ impl Reader<'_> {
         inner: Command,
     ) -> Result<(), Unreadable> {
         let texts = wrapper.values_of(args, wrapper.texts);
+        // `env -S 'bash -c' 'ls'`: what the text is split into, and the words behind it.
+        if let [text] = texts.as_slice()
+            && wrapper.assigns
+        {
+            let at = args.iter().position(|word| word.text.ends_with(text.text.as_str())).map_or(args.len(), |at| at + 1);
+            let split = text.text.split_whitespace().map(Word::literal);
+            let words: Vec<Word> = split.chain(args[at..].iter().cloned()).collect();
+            if at < args.len() {
+                self.wrapped(name, &words, Command { exact: false, ..inner.clone() })?;
+            }
+        }
         if !texts.is_empty() {
             return texts.iter().try_for_each(|text| self.text(name, &text.text));
         }
@@ -211,7 +240,6 @@ impl Reader<'_> {
             let words: Vec<Word> = [program].into_iter().chain(words.iter().cloned()).collect();
             return self.wrapped(name, &words, Command { exact: false, ..inner });
         }
-        let begin = self.script.commands.len();
         let stdin = if inner.input.is_some() { std::mem::replace(&mut self.stdin, inner.input.clone()) } else { None };
         let result = match wrapper.runs {
             Runs::Words => self.wrapped_any(name, wrapper, args, &inner),
@@ -226,7 +254,9 @@ impl Reader<'_> {
         }
         result?;
         match inner.input {
-            Some(input) if wrapper.reads && self.script.commands.len() == begin => self.text(name, &input.text),
+            Some(input) if wrapper.reads && (words.is_empty() || wrapper.runs == Runs::Nothing) => {
+                self.text(name, &input.text)
+            }
             _ => Ok(()),
         }
     }
@@ -329,6 +359,7 @@ impl Reader<'_> {
         let input = inner.input.clone().filter(Word::is_known);
         let text = input.as_ref().map_or_else(|| UNKNOWN.to_string(), |input| input.text.clone());
         let placeholder = placeholder(args);
+        let by_nul = args.iter().take_while(|word| word.text.starts_with('-')).any(|word| word.text.starts_with("-0"));
         for words in wrappers::XARGS.readings(args) {
             let mut words = words.to_vec();
             match &placeholder {
@@ -336,6 +367,7 @@ impl Reader<'_> {
                     .iter_mut()
                     .for_each(|word| word.text = word.text.replace(placeholder.as_str(), text.trim())),
                 None if input.is_none() => words.push(Word::unknown()),
+                None if by_nul => words.extend(text.split('\0').map(Word::literal)),
                 None => words.extend(text.split_whitespace().map(Word::literal)),
             }
             self.spend(words.iter().map(|word| word.text.len()).sum())?;
@@ -400,6 +432,7 @@ impl Reader<'_> {
             Some(script) if is_text => {
                 let before = self.scope.clone();
                 // The words after the script are its arguments, from `$0` on.
+                self.scope.zeroth = args.get(at + 1).cloned();
                 self.set_positional(args.get(at + 2..).unwrap_or_default());
                 let stdin = std::mem::replace(&mut self.stdin, inner.input);
                 let result = self.text(name, &script.text.clone());
@@ -408,7 +441,7 @@ impl Reader<'_> {
                 return result;
             }
             Some(script) if script.text.starts_with(UNKNOWN) && script.splits => self.script.runs_unknown = true,
-            Some(file) if !reads_input => return self.file(name, file, inner.input),
+            Some(_) if !reads_input => return self.file(name, &args[at..], inner.input),
             _ => {}
         }
         match inner.input {
@@ -417,12 +450,16 @@ impl Reader<'_> {
         }
     }
 
-    /// What a script in a file does is not seen, unless it is what another command writes: `bash <(…)`.
-    fn file(&mut self, name: &str, file: &Word, input: Option<Word>) -> Result<(), Unreadable> {
+    /// What a script in a file does is not seen, unless another command writes it: `bash <(…)`, `echo … > x; sh x`.
+    fn file(&mut self, name: &str, words: &[Word], input: Option<Word>) -> Result<(), Unreadable> {
+        let Some((file, args)) = words.split_first() else { return Ok(()) };
         let text = match file.text.as_str() {
             "/dev/stdin" | "/dev/fd/0" | "-" => input,
             text if text.starts_with("/dev/fd/") || text.starts_with("/proc/self/fd/") => self.substitution_at(text),
-            _ => return Ok(()),
+            _ => match self.written_in(file) {
+                Some(text) => return self.script(name, &text, args),
+                None => return Ok(()),
+            },
         };
         match text {
             Some(text) => self.text(name, &text.text),
@@ -431,6 +468,17 @@ impl Reader<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+impl Reader<'_> {
+    /// Reads a script with its arguments. One that runs itself is as deep as it says.
+    fn script(&mut self, name: &str, text: &str, args: &[Word]) -> Result<(), Unreadable> {
+        let before = self.scope.clone();
+        self.set_positional(args);
+        let result = self.text(name, text);
+        self.scope = before;
+        result
     }
 }
 
