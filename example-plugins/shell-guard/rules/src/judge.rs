@@ -169,14 +169,11 @@ fn effective<'a>(
     silent: &mut BTreeSet<String>,
 ) -> Vec<Hit<'a>> {
     let mut hits = registry.matching(subject);
-    // `git push --help` does nothing that a rule could be about, and what is not there yet cannot be overwritten.
+    // What is not there yet cannot be overwritten.
     hits.retain_mut(|hit| {
         let before = hit.commands.len();
         let is_of_files = hit.rule.rule.matches.iter().any(|wanted| wanted.no_document);
-        hit.commands.retain(|at| {
-            let command = &subject.script.commands[*at];
-            !command.only_asks && !(is_of_files && only_creates(command, subject.places, input))
-        });
+        hit.commands.retain(|at| !is_of_files || !only_creates(&subject.script.commands[*at], subject.places, input));
         before == 0 || !hit.commands.is_empty()
     });
     hits.retain(|hit| {

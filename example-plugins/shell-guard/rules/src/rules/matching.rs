@@ -214,8 +214,7 @@ impl Matcher {
         command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).any(|redirect| {
             let target = &redirect.target;
             self.writes.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
-                && (self.writes_paths.is_empty()
-                    || self.writes_paths.contains(&command.class(target, places)))
+                && (self.writes_paths.is_empty() || self.writes_paths.contains(&command.class(target, places)))
         })
     }
 }

@@ -48,6 +48,7 @@ pub(crate) struct Programs(BTreeMap<String, Program>);
 impl Programs {
     pub(crate) fn embedded() -> Result<Self, String> {
         let file: File = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/programs.json")))
+            .and_then(serde_json::from_value)
             .map_err(|error| format!("catalogues/programs.toml: {error}"))?;
         let named = file.program.into_iter().flat_map(|program| {
             let names = program.names.clone();

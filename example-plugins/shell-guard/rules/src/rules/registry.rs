@@ -92,7 +92,8 @@ impl Registry {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
         let mut catalogues = Vec::new();
         for (file, text) in EMBEDDED {
-            let catalogue: Result<Catalogue, _> = serde_json::from_str(text);
+            // By way of a value, as the config's own are read: code for one way is enough.
+            let catalogue: Result<Catalogue, _> = serde_json::from_str(text).and_then(serde_json::from_value);
             catalogues.push(catalogue.map_err(|error| format!("catalogues/{file}.toml: {error}"))?);
         }
         let mut given = BTreeSet::new();

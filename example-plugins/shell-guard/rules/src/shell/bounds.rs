@@ -11,6 +11,8 @@ const WORDS: usize = 3000;
 const DEPTH: usize = 24;
 /// The deepest nesting of subshells: for each of these the parser tries several readings of what it holds.
 const SUBSHELLS: usize = 8;
+/// The deepest nesting of indices, `${a[${b[1]}]}`: each may be an assignment, and is read both ways.
+const INDICES: usize = 3;
 /// The most words that open a compound command, wherever they stand.
 const COMPOUNDS: usize = 64;
 /// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
@@ -48,6 +50,9 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         if scan.subshells > SUBSHELLS {
             return Err(format!("subshells are nested more than {SUBSHELLS} levels deep"));
         }
+        if scan.open.iter().filter(|open| **open == Open::Index).count() > INDICES {
+            return Err(format!("indices are nested more than {INDICES} levels deep"));
+        }
         if scan.words > WORDS || scan.compounds > COMPOUNDS {
             return Err("it holds too many commands".into());
         }
@@ -66,6 +71,8 @@ enum Open {
     /// `(`
     Subshell,
     Curly,
+    /// `[` within `${`
+    Index,
     Quote,
     Backtick,
 }
@@ -101,7 +108,12 @@ impl Scan<'_> {
                 self.at += 1;
                 self.open.push(Open::Curly);
             }
-            b'}' => self.close(Open::Curly),
+            b'[' if self.open.last() == Some(&Open::Curly) => self.open.push(Open::Index),
+            b']' => self.close(Open::Index),
+            b'}' => {
+                self.close(Open::Index);
+                self.close(Open::Curly);
+            }
             _ if quoted => {}
             b'\'' => self.skip_to(b'\''),
             b'(' => {
@@ -155,12 +167,13 @@ impl Scan<'_> {
     fn word(&mut self) {
         let begins = self.begins_word() || b"{`!".contains(&self.bytes[self.at - 1]);
         let rest = &self.bytes[self.at..];
-        let length = rest.iter().position(|b| !b.is_ascii_alphabetic() && *b != b'[' && *b != b'!');
+        let is_name = self.open.last() == Some(&Open::Curly);
+        let length = rest.iter().position(|b| !b.is_ascii_alphabetic() && (is_name || (*b != b'[' && *b != b'!')));
         let word = &rest[..length.unwrap_or(rest.len())];
         if begins && OPENING.iter().any(|opening| opening.as_bytes() == word) {
             self.compounds += 1;
         }
-        self.at += word.len() - 1;
+        self.at += word.len().max(1) - 1;
     }
 
     /// `<<WORD` and `<<-WORD`, but not `<<<`.
@@ -220,6 +233,8 @@ mod tests {
         for bomb in ["$(", "(", "{ ", "`$(", "\"$(", "${a:-", "f() { "] {
             assert!(check(&bomb.repeat(1000)).unwrap_err().contains("deep"), "{bomb}");
         }
+        assert_eq!(check("echo ${a[${b[1]}]} ${x%[} ${y#[a-z]}"), Ok(()));
+        assert!(check("${a[${a[${a[${a[1]}]}]}]}").unwrap_err().contains("indices"));
         for bomb in ["if ", "while ", "a; ", "a | ", "case x in ", "! ", "<<E "] {
             assert!(check(&bomb.repeat(20_000)).is_err(), "{bomb}");
         }

@@ -123,13 +123,7 @@ impl Reader<'_> {
     }
 
     /// Reads the command that is run with what is found.
-    fn each_found(
-        &mut self,
-        name: &str,
-        words: &[Word],
-        found: &[Word],
-        inner: &Command,
-    ) -> Result<(), Unreadable> {
+    fn each_found(&mut self, name: &str, words: &[Word], found: &[Word], inner: &Command) -> Result<(), Unreadable> {
         // Each of many that have no end takes all that follow.
         self.spend(words.len() * 40)?;
         let mut filled = Vec::new();

@@ -1,5 +1,6 @@
 //! From the text of a command to the commands that it runs.
 
+mod arithmetic;
 mod bounds;
 mod expand;
 mod find;
@@ -48,8 +49,6 @@ pub(crate) struct Command {
     pub(crate) input: Option<Word>,
     /// Whether it is spelt as Windows does.
     pub(crate) windows: bool,
-    /// Whether it asks for help or a version, and does nothing.
-    pub(crate) only_asks: bool,
 }
 
 impl Command {

@@ -2,10 +2,10 @@
 
 use super::path::Places;
 use super::simple::printed_by;
-use super::windows;
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location};
 use super::{Class, Command, bounds};
+use super::{arithmetic, windows};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ const ROUNDS: usize = 16;
 const COMMAND: usize = 32;
 const WORD: usize = 8;
 const VARIABLE: usize = 40;
+/// The bytes of a command's input that are one unit: they are copied, and no more.
+const INPUT: usize = 4;
 /// The work of setting the parser to a text or a word, beside its bytes.
 pub(super) const PARSE: usize = 200;
 
@@ -79,11 +81,14 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
     script
 }
 
+/// What names stand for, where that is known.
+type Variables = BTreeMap<String, Option<Word>>;
+
 /// What a subshell has of its own.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     pub(super) cwd: Option<String>,
-    variables: BTreeMap<String, Option<Word>>,
+    variables: Variables,
     /// `$0`, where a text is given it.
     pub(super) zeroth: Option<Word>,
     positional: Option<Rc<Vec<Word>>>,
@@ -117,13 +122,13 @@ pub(super) struct Reader<'a> {
     pub(super) wrappers: Vec<String>,
     pub(super) location: Location,
     /// The texts of aliases by their names.
-    pub(super) aliases: BTreeMap<String, String>,
+    pub(super) aliases: Variables,
     /// What a command reads that is given nothing of its own.
     pub(super) stdin: Option<Word>,
     /// What `<(…)` prints, where that is known.
     substituted: Vec<Option<Word>>,
     /// What the text writes into files, by their paths.
-    files: BTreeMap<String, String>,
+    files: Variables,
 }
 
 impl Reader<'_> {
@@ -158,8 +163,11 @@ impl Reader<'_> {
 
     /// Counts work, and gives up where it is too much: a loop in a loop does as much as it likes otherwise.
     pub(super) fn spend(&mut self, units: usize) -> Result<(), Unreadable> {
-        self.script.work += units;
-        bounds::check_work(self.script.work).map_err(Unreadable)
+        let work = self.script.work.saturating_add(units);
+        let result = bounds::check_work(work).map_err(Unreadable);
+        // What is too much is not done.
+        self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::WORK + 1) };
+        result
     }
 
     fn program(&mut self, program: &ast::Program) -> Result<(), Unreadable> {
@@ -370,7 +378,7 @@ impl Reader<'_> {
     /// What stands between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         let begin = self.script.commands.len();
-        let is_arithmetic = brush_parser::arithmetic::parse(&text.replace(['$', '{', '}'], "")).is_ok();
+        let is_arithmetic = arithmetic::is_expression(text);
         let result = self.subshell(|reader| reader.nested(text));
         // `1 << $(x)` is a here-document to whoever takes it for a command.
         if result.is_err() || text.contains("<<") {
@@ -459,7 +467,8 @@ impl Reader<'_> {
         if self.script.commands.len() >= COMMANDS {
             return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
         }
-        self.spend(COMMAND + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
+        let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT);
+        self.spend(COMMAND + input + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
@@ -515,12 +524,10 @@ impl Reader<'_> {
             return Ok(());
         };
         self.spend(path.len() + text.len())?;
-        let whole = self.files.entry(path).or_default();
-        if !append {
-            whole.clear();
-        }
-        whole.push_str(text);
-        whole.push('\n');
+        let before = self.files.get(&path).cloned().flatten().filter(|_| append);
+        let before = before.map(|before| before.text).unwrap_or_default();
+        self.spend(before.len())?;
+        self.files.insert(path, Some(Word::literal(format!("{before}{text}\n"))));
         Ok(())
     }
 
@@ -529,7 +536,7 @@ impl Reader<'_> {
         if self.files.is_empty() {
             return None;
         }
-        let text = self.files.get(&self.places.directory(file, self.scope.cwd.as_deref())?)?;
+        let text = &self.files.get(&self.places.directory(file, self.scope.cwd.as_deref())?)?.as_ref()?.text;
         let names_another = text.starts_with("#!") && !text.lines().next().is_some_and(|line| line.contains("sh"));
         (!names_another).then(|| text.clone())
     }

@@ -37,8 +37,8 @@ fn special(program: &str) -> Option<Special> {
     Some(match program {
         "xargs" | "gxargs" => Special::Xargs,
         "parallel" => Special::Parallel,
-        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "mksh" | "rbash" | "tcsh" | "csh" | "nu" | "xonsh"
-        | "elvish" | "rc" | "yash" | "osh" => Special::Shell,
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "mksh" | "rbash" | "tcsh" | "csh" | "nu"
+        | "xonsh" | "elvish" | "rc" | "yash" | "osh" => Special::Shell,
         "eval" => Special::Eval,
         "source" | "." => Special::Source,
         "find" | "gfind" | "fd" | "fdfind" => Special::Find,
@@ -79,9 +79,6 @@ impl Reader<'_> {
         let lower = lower(&name);
         let special = special(&lower);
         let wrapper = if special.is_some() { None } else { wrappers::of(&lower, args) };
-        if special.is_none() && (wrapper.is_none() || name == "git") {
-            command.only_asks = only_asks(args) && command.redirects.is_empty() && name.is_ascii();
-        }
         if special.is_none() && wrapper.is_none() {
             let alias = self.alias(&program.text, args);
             let script = if program.text.contains('/') { self.written_in(program) } else { None };
@@ -157,7 +154,7 @@ impl Reader<'_> {
             }
             Some(Special::Alias) => args.iter().try_for_each(|word| match word.text.split_once('=') {
                 Some((alias, text)) => {
-                    self.aliases.insert(alias.to_owned(), text.to_owned());
+                    self.aliases.insert(alias.to_owned(), Some(Word::literal(text)));
                     self.text(&name, text)
                 }
                 None => Ok(()),
@@ -219,7 +216,8 @@ impl Reader<'_> {
         if let [text] = texts.as_slice()
             && wrapper.assigns
         {
-            let at = args.iter().position(|word| word.text.ends_with(text.text.as_str())).map_or(args.len(), |at| at + 1);
+            let at =
+                args.iter().position(|word| word.text.ends_with(text.text.as_str())).map_or(args.len(), |at| at + 1);
             let split = text.text.split_whitespace().map(Word::literal);
             let words: Vec<Word> = split.chain(args[at..].iter().cloned()).collect();
             if at < args.len() {
@@ -274,13 +272,7 @@ impl Reader<'_> {
     }
 
     /// The command behind a wrapper's options, by each way to read them.
-    fn wrapped_any(
-        &mut self,
-        name: &str,
-        wrapper: &Wrapper,
-        args: &[Word],
-        inner: &Command,
-    ) -> Result<(), Unreadable> {
+    fn wrapped_any(&mut self, name: &str, wrapper: &Wrapper, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
         for mut words in wrapper.readings(args) {
             let mut inner = inner.clone();
             while let [first, rest @ ..] = words
@@ -344,14 +336,14 @@ impl Reader<'_> {
 
     /// The text that a name stands for, with the words after it. A name within its own text is the program.
     fn alias(&self, name: &str, args: &[Word]) -> Option<String> {
-        let text = self.aliases.get(name).filter(|_| !self.wrappers.iter().any(|wrapper| wrapper == "alias"))?;
-        Some(format!("{text} {}", joined(args)))
+        let text = self.aliases.get(name)?.as_ref()?;
+        Some(format!("{} {}", text.text, joined(args)))
     }
 
     fn aliased(&mut self, name: &str, text: &str) -> Result<(), Unreadable> {
-        let before = self.aliases.remove(name);
+        let before = self.aliases.insert(name.to_owned(), None);
         let result = self.text("alias", text);
-        self.aliases.extend(before.map(|text| (name.to_owned(), text)));
+        self.aliases.insert(name.to_owned(), before.flatten());
         result
     }
 
@@ -361,16 +353,16 @@ impl Reader<'_> {
         let placeholder = placeholder(args);
         let by_nul = args.iter().take_while(|word| word.text.starts_with('-')).any(|word| word.text.starts_with("-0"));
         for words in wrappers::XARGS.readings(args) {
+            self.spend(words.len() + text.len() * if placeholder.is_some() { words.len() } else { 1 })?;
             let mut words = words.to_vec();
             match &placeholder {
-                Some(placeholder) => words
-                    .iter_mut()
-                    .for_each(|word| word.text = word.text.replace(placeholder.as_str(), text.trim())),
+                Some(placeholder) => {
+                    words.iter_mut().for_each(|word| word.text = word.text.replace(placeholder.as_str(), text.trim()))
+                }
                 None if input.is_none() => words.push(Word::unknown()),
                 None if by_nul => words.extend(text.split('\0').map(Word::literal)),
                 None => words.extend(text.split_whitespace().map(Word::literal)),
             }
-            self.spend(words.iter().map(|word| word.text.len()).sum())?;
             self.wrapped(name, &words, Command { exact: false, ..inner.clone() })?;
         }
         Ok(())
@@ -379,8 +371,7 @@ impl Reader<'_> {
     fn parallel(&mut self, name: &str, args: &[Word], mut inner: Command) -> Result<(), Unreadable> {
         inner.exact = false;
         let end = args.iter().position(|word| word.text.starts_with(":::")).unwrap_or(args.len());
-        let mut values: Vec<Word> =
-            args[end..].iter().filter(|word| !word.text.starts_with(":::")).cloned().collect();
+        let mut values: Vec<Word> = args[end..].iter().filter(|word| !word.text.starts_with(":::")).cloned().collect();
         if end == args.len() || args[end].text.starts_with("::::") {
             values = match inner.input.take().filter(Word::is_known) {
                 Some(input) => input.text.lines().map(Word::literal).collect(),
@@ -485,15 +476,6 @@ impl Reader<'_> {
 /// Whether a program's name is a pattern of file names; `[` alone is a program.
 fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?']) || text.find('[').zip(text.rfind(']')).is_some_and(|(open, close)| open < close)
-}
-
-/// Whether the words ask for nothing but help: `git push --help`.
-fn only_asks(args: &[Word]) -> bool {
-    let Some((last, before)) = args.split_last() else { return false };
-    let is_plain = |word: &Word| word.text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    matches!(last.text.as_str(), "--help" | "-help" | "--version")
-        && before.len() <= 2
-        && before.iter().all(|word| is_plain(word) && !word.text.starts_with('-'))
 }
 
 /// What keys type: a line for each `Enter`, nothing for others that have a name.

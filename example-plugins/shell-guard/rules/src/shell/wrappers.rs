@@ -1,8 +1,6 @@
-//! What is known of programs that run other commands: the tables of `catalogues/wrappers.toml`, and how to read words by
-//! them.
+//! What is known of programs that run other commands: the tables of `wrappers.toml`, and how to read words by them.
 
 use super::word::{UNKNOWN, Word};
-use std::cmp::Reverse;
 
 /// How a program runs the command that its words hold. Each list is of options, but for `after` and `behind`.
 #[derive(Debug)]
@@ -83,7 +81,21 @@ include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
 /// `xargs`, whose options are no other program's.
 pub(super) static XARGS: Wrapper = Wrapper {
-    values: &["-I", "-n", "-P", "-d", "-E", "-L", "-s", "-a", "-j", "--max-args", "--max-procs", "--delimiter", "--jobs"],
+    values: &[
+        "-I",
+        "-n",
+        "-P",
+        "-d",
+        "-E",
+        "-L",
+        "-s",
+        "-a",
+        "-j",
+        "--max-args",
+        "--max-procs",
+        "--delimiter",
+        "--jobs",
+    ],
     ..NOTHING
 };
 
@@ -104,7 +116,8 @@ pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
     args.iter().all(Word::is_known)
         && HOOKS.iter().any(|hook| {
             let mut words = hook.split(' ');
-            words.next() == Some(program) && words.enumerate().all(|(at, word)| args.get(at).is_some_and(|arg| arg.text == word))
+            words.next() == Some(program)
+                && words.enumerate().all(|(at, word)| args.get(at).is_some_and(|arg| arg.text == word))
         })
 }
 
@@ -186,7 +199,8 @@ impl Wrapper {
                     && !words.is_empty()
                     && !found.iter().any(|other| other.len() == words.len())
                 {
-                    found.push(words);
+                    let at = found.iter().position(|other| other.len() < words.len()).unwrap_or(found.len());
+                    found.insert(at, words);
                 }
             }
             let at = args.len() - behind.len();
@@ -202,7 +216,6 @@ impl Wrapper {
             from = at + 1;
         }
         // The usual reading comes first: it is the one that may be changed.
-        found.sort_by_key(|words| Reverse(words.len()));
         if let Some(usual) = found.iter().position(|words| words.len() == usual.len()) {
             let usual = found.remove(usual);
             found.insert(0, usual);
