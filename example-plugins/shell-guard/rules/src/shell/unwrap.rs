@@ -357,7 +357,9 @@ impl Reader<'_> {
             let mut words = words.to_vec();
             match &placeholder {
                 Some(placeholder) => {
-                    words.iter_mut().for_each(|word| word.text = word.text.replace(placeholder.as_str(), text.trim()))
+                    for word in &mut words {
+                        word.text = word.text.replace(placeholder.as_str(), text.trim());
+                    }
                 }
                 None if input.is_none() => words.push(Word::unknown()),
                 None if by_nul => words.extend(text.split('\0').map(Word::literal)),

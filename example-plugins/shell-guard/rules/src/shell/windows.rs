@@ -277,6 +277,8 @@ fn expanded(mut word: Word) -> Word {
         ("$env:systemdrive", "C:"),
         ("%systemroot%", "C:\\Windows"),
         ("$env:systemroot", "C:\\Windows"),
+        ("%temp%", "/tmp/session"),
+        ("$env:temp", "/tmp/session"),
     ] {
         if lower.starts_with(variable) {
             word.text = format!("{path}{}", &word.text[variable.len()..]);

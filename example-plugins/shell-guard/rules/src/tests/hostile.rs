@@ -82,7 +82,7 @@ fn what_multiplies_itself_is_given_up_soon() {
         for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
             let work = crate::judge_for_fuzzing(&bomb, dialect).work;
             // What is last begun is finished.
-            assert!(work <= 2 * crate::MOST_WORK, "{work} units for {:.60}", bomb);
+            assert!(work <= 2 * crate::MOST_WORK, "{work} units for {bomb:.60}");
         }
     }
 }
