@@ -12,7 +12,9 @@ const DEPTH: usize = 24;
 /// The deepest nesting of subshells: for each of these the parser tries several readings of what it holds.
 const SUBSHELLS: usize = 8;
 /// The deepest nesting of indices, `${a[${b[1]}]}`: each may be an assignment, and is read both ways.
-const INDICES: usize = 3;
+const INDICES: usize = 2;
+/// The most indices that stand in others.
+const INNER_INDICES: usize = 16;
 /// The most words that open a compound command, wherever they stand.
 const COMPOUNDS: usize = 64;
 /// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
@@ -37,6 +39,8 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         at: 0,
         open: Vec::new(),
         subshells: 0,
+        indices: 0,
+        inner_indices: 0,
         words: 0,
         compounds: 0,
         documents: Vec::new(),
@@ -50,8 +54,11 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         if scan.subshells > SUBSHELLS {
             return Err(format!("subshells are nested more than {SUBSHELLS} levels deep"));
         }
-        if scan.open.iter().filter(|open| **open == Open::Index).count() > INDICES {
+        if scan.indices > INDICES {
             return Err(format!("indices are nested more than {INDICES} levels deep"));
+        }
+        if scan.inner_indices > INNER_INDICES {
+            return Err(format!("more than {INNER_INDICES} indices stand in others"));
         }
         if scan.words > WORDS || scan.compounds > COMPOUNDS {
             return Err("it holds too many commands".into());
@@ -71,6 +78,8 @@ enum Open {
     /// `(`
     Subshell,
     Curly,
+    /// `${`
+    Name,
     /// `[` within `${`
     Index,
     Quote,
@@ -82,6 +91,9 @@ struct Scan<'a> {
     at: usize,
     open: Vec<Open>,
     subshells: usize,
+    /// Those that are open, and all that stand in others.
+    indices: usize,
+    inner_indices: usize,
     words: usize,
     compounds: usize,
     /// Delimiters of the here-documents that begin at the end of the line.
@@ -106,13 +118,20 @@ impl Scan<'_> {
             }
             b'$' if self.next() == Some(b'{') => {
                 self.at += 1;
-                self.open.push(Open::Curly);
+                self.open.push(Open::Name);
             }
-            b'[' if self.open.last() == Some(&Open::Curly) => self.open.push(Open::Index),
-            b']' => self.close(Open::Index),
+            b'[' if self.in_name() => {
+                self.inner_indices += usize::from(self.indices > 0);
+                self.indices += 1;
+                self.open.push(Open::Index);
+            }
+            b']' if self.open.last() == Some(&Open::Index) => self.close_index(),
             b'}' => {
-                self.close(Open::Index);
-                self.close(Open::Curly);
+                while self.open.last() == Some(&Open::Index) {
+                    self.close_index();
+                }
+                let what = if self.open.last() == Some(&Open::Name) { Open::Name } else { Open::Curly };
+                self.close(what);
             }
             _ if quoted => {}
             b'\'' => self.skip_to(b'\''),
@@ -146,6 +165,16 @@ impl Scan<'_> {
         self.bytes.get(self.at + 1).copied()
     }
 
+    /// Whether it stands behind `${`, or in an index there.
+    fn in_name(&self) -> bool {
+        matches!(self.open.last(), Some(Open::Name | Open::Index))
+    }
+
+    fn close_index(&mut self) {
+        self.indices -= 1;
+        self.close(Open::Index);
+    }
+
     fn close(&mut self, what: Open) {
         if self.open.last() == Some(&what) {
             self.open.pop();
@@ -167,7 +196,7 @@ impl Scan<'_> {
     fn word(&mut self) {
         let begins = self.begins_word() || b"{`!".contains(&self.bytes[self.at - 1]);
         let rest = &self.bytes[self.at..];
-        let is_name = self.open.last() == Some(&Open::Curly);
+        let is_name = self.in_name();
         let length = rest.iter().position(|b| !b.is_ascii_alphabetic() && (is_name || (*b != b'[' && *b != b'!')));
         let word = &rest[..length.unwrap_or(rest.len())];
         if begins && OPENING.iter().any(|opening| opening.as_bytes() == word) {
@@ -233,8 +262,11 @@ mod tests {
         for bomb in ["$(", "(", "{ ", "`$(", "\"$(", "${a:-", "f() { "] {
             assert!(check(&bomb.repeat(1000)).unwrap_err().contains("deep"), "{bomb}");
         }
-        assert_eq!(check("echo ${a[${b[1]}]} ${x%[} ${y#[a-z]}"), Ok(()));
-        assert!(check("${a[${a[${a[${a[1]}]}]}]}").unwrap_err().contains("indices"));
+        assert_eq!(check("echo ${a[${b[1]}]} ${x%[} ${y#[[:alpha:]]}"), Ok(()));
+        assert_eq!(check(&format!("f() {{ {} }}", "[[ -f x ]] || [ -d y ]; ".repeat(30))), Ok(()));
+        assert!(check("${a[${a[${a[1]}]}]}").unwrap_err().contains("indices"));
+        assert!(check("a[0]=${a[a[0]=${a[a[0]=${a[1]}]}]}").unwrap_err().contains("indices"));
+        assert!(check(&"${a[${a[1]}]}".repeat(20)).unwrap_err().contains("indices"));
         for bomb in ["if ", "while ", "a; ", "a | ", "case x in ", "! ", "<<E "] {
             assert!(check(&bomb.repeat(20_000)).is_err(), "{bomb}");
         }
