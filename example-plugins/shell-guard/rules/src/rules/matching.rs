@@ -103,6 +103,11 @@ impl Matcher {
         &self.wanted.program
     }
 
+    /// Whether it leaves alone what writes a file whole.
+    pub(crate) fn spares_whole_files(&self) -> bool {
+        self.wanted.no_document
+    }
+
     /// Whether it is about the text as a whole, and not about one command of it.
     pub(crate) fn is_of_text(&self) -> bool {
         use Construct::{ControlCharacters, ForkBomb, RunsUnknown, Unreadable};
