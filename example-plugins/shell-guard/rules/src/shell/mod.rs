@@ -7,11 +7,13 @@ mod find;
 mod git;
 mod path;
 mod read;
+mod scripts;
 mod simple;
 mod unwrap;
 mod windows;
 mod word;
 mod wrappers;
+mod xargs;
 
 pub(crate) use bounds::LENGTH;
 #[cfg(not(target_arch = "wasm32"))]
