@@ -4,11 +4,16 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+#[path = "build/wrappers.rs"]
+mod wrappers;
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=catalogues");
+    println!("cargo::rerun-if-changed=wrappers.toml");
     let is_guest = std::env::var("TARGET").is_ok_and(|target| target.starts_with("wasm32"));
-    if let Err(error) = catalogues(is_guest) {
+    if let Err(error) = catalogues(is_guest).and_then(|()| wrappers::write()) {
         println!("cargo::error={error}");
     }
 }

@@ -8,7 +8,7 @@
 //! sha256 = "…"
 //!
 //! [plugin.grants]
-//! read-dirs = { "/workspace" = "." }        # optional: finds out which stacks are used
+//! read-dirs = { "/workspace" = "." }        # optional: finds out which stacks are used, and which files are new
 //! env = ["HARN_TOOL_HOOKS_ALLOW_FORCE_PUSH"] # optional
 //!
 //! [plugin.config]                            # all of it optional
@@ -44,13 +44,18 @@
 //! # What is seen
 //!
 //! A command is parsed, not searched: words without their quotes, options in any spelling, pipelines, lists, loops,
-//! functions, `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `ssh`, `cmd /c` and
-//! PowerShell; with `cd` and literal assignments followed. What only the shell will know is *unknown*, and rules ask about it.
+//! functions, aliases, `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `tmux`, `npx`,
+//! `git -c alias.x=…`, `docker exec`, `ssh`, `cmd /c`, PowerShell and some two hundred others (`rules/wrappers.toml`); with `cd`,
+//! literal assignments and scripts that the same command writes followed. What only the shell will know is *unknown*, and rules ask
+//! about it.
+//!
+//! In a container or on another machine nobody here knows what a folder holds: what would be deleted there is asked about, unless it
+//! is a root, a folder for temporary files, or, on a machine, a part of the system or a home.
 //!
 //! # What is not seen
 //!
-//! What a script, an interpreter (`python -c …`) or a program of its own does, symbolic links, aliases, and what another
-//! machine makes of a command. Where it must hold against somebody who wants to get round it, let the agent run in a
+//! What a script that was there before, an interpreter (`python -c …`) or a program of its own does, symbolic links, and what
+//! another machine makes of a command. Where it must hold against somebody who wants to get round it, let the agent run in a
 //! sandbox as well.
 //!
 //! A command of more than 64 KiB is asked about and not read. An event that is larger than `limits.input` of the entry does not

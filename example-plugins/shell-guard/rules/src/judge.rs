@@ -2,7 +2,7 @@
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject};
-use crate::shell::{Places, Script, read};
+use crate::shell::{Command, Location, Places, RedirectKind, Script, read};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -16,6 +16,8 @@ pub(crate) struct Input<'a> {
     pub(crate) workspace: &'a str,
     /// Whether a stack is used.
     pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
+    /// Whether a file is known not to be there yet, by its path in the workspace.
+    pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Variables of the host that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -167,6 +169,13 @@ fn effective<'a>(
     silent: &mut BTreeSet<String>,
 ) -> Vec<Hit<'a>> {
     let mut hits = registry.matching(subject);
+    // What is not there yet cannot be overwritten.
+    hits.retain_mut(|hit| {
+        let before = hit.commands.len();
+        let is_of_files = hit.rule.spares_whole_files();
+        hit.commands.retain(|at| !is_of_files || !only_creates(&subject.script.commands[*at], subject.places, input));
+        before == 0 || !hit.commands.is_empty()
+    });
     hits.retain(|hit| {
         let holds = hit.rule.holds_in(input.has_stack);
         if !holds {
@@ -187,6 +196,17 @@ fn effective<'a>(
         hits.retain(|hit| hit.commands.first() != Some(&usize::MAX));
     }
     hits
+}
+
+/// Whether a command redirects into files that are not there yet, and into no others.
+fn only_creates(command: &Command, places: &Places, input: &Input<'_>) -> bool {
+    let mut written = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).peekable();
+    written.peek().is_some()
+        && command.location == Location::Here
+        && written.all(|redirect| {
+            let path = places.in_workspace(&redirect.target, command.cwd.as_deref());
+            path.is_some_and(|path| (input.is_missing)(&path))
+        })
 }
 
 /// What a rule would have done, in words that go on from "it would".

@@ -89,6 +89,7 @@ impl Guard {
     fn judge(&self, shell: &ShellCommand, command: &str, session: &Session) -> Judgement {
         let cwd = if shell.cwd.is_empty() { &session.cwd } else { &shell.cwd };
         let has_stack = |stack: &str| stacks::uses(self.stacks.as_deref(), Path::new(WORKSPACE), stack);
+        let is_missing = |path: &str| Path::new(WORKSPACE).is_dir() && !Path::new(WORKSPACE).join(path).exists();
         let env = |name: &str| std::env::var(name).ok();
         let input = Input {
             command,
@@ -96,6 +97,7 @@ impl Guard {
             cwd,
             workspace: &session.workspace,
             has_stack: &has_stack,
+            is_missing: &is_missing,
             env: &env,
         };
         judge(&self.registry, &input)
@@ -175,6 +177,7 @@ pub fn judge_for_fuzzing(command: &str, dialect: ShellDialect) -> Judged {
             cwd: "/work/project",
             workspace: "/work/project",
             has_stack: &|_| true,
+            is_missing: &|_| false,
             env: &|_| None,
         };
         let Judgement { outcome, work, .. } = judge(registry, &input);

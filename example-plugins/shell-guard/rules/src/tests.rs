@@ -5,6 +5,7 @@ mod catalogue;
 mod config;
 mod document;
 mod hostile;
+mod new_files;
 mod rewriting;
 
 use crate::Guard;

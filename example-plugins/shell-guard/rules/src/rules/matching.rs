@@ -113,6 +113,11 @@ impl Matcher {
         &self.wanted.program
     }
 
+    /// Whether it leaves alone what writes a file whole.
+    pub(crate) fn spares_whole_files(&self) -> bool {
+        self.wanted.no_document
+    }
+
     /// Whether it is about the text as a whole, and not about one command of it.
     pub(crate) fn is_of_text(&self) -> bool {
         use Construct::{ControlCharacters, ForkBomb, RunsUnknown, Unreadable};
@@ -229,7 +234,7 @@ impl Matcher {
         if self.paths.is_empty() {
             return true;
         }
-        let classes = arguments.classes(|word| places.class(word, command.cwd.as_deref()));
+        let classes = arguments.classes(|word| command.class(word, places));
         classes.iter().skip(first).any(|class| self.paths.contains(class))
     }
 
@@ -245,8 +250,7 @@ impl Matcher {
         command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).any(|redirect| {
             let target = &redirect.target;
             self.writes.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
-                && (self.writes_paths.is_empty()
-                    || self.writes_paths.contains(&places.class(target, command.cwd.as_deref())))
+                && (self.writes_paths.is_empty() || self.writes_paths.contains(&command.class(target, places)))
         })
     }
 }

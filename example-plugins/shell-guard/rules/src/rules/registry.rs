@@ -62,6 +62,11 @@ impl Compiled {
             && (self.rule.applies_to.is_empty() || self.rule.applies_to.iter().any(|stack| has(stack_name(stack))))
     }
 
+    /// Whether it is no matter to it that a file is written whole.
+    pub(crate) fn spares_whole_files(&self) -> bool {
+        self.matchers.iter().any(Matcher::spares_whole_files)
+    }
+
     /// The stacks that it is about.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &str> {
         self.stack.as_deref().into_iter().chain(self.rule.applies_to.iter().map(|stack| stack_name(stack)))

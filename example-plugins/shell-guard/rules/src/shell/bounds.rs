@@ -11,6 +11,10 @@ const WORDS: usize = 3000;
 const DEPTH: usize = 24;
 /// The deepest nesting of subshells: for each of these the parser tries several readings of what it holds.
 const SUBSHELLS: usize = 8;
+/// The deepest nesting of indices, `${a[${b[1]}]}`: each may be an assignment, and is read both ways.
+const INDICES: usize = 2;
+/// The most indices that stand in others.
+const INNER_INDICES: usize = 16;
 /// The most words that open a compound command, wherever they stand.
 const COMPOUNDS: usize = 64;
 /// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
@@ -35,6 +39,8 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         at: 0,
         open: Vec::new(),
         subshells: 0,
+        indices: 0,
+        inner_indices: 0,
         words: 0,
         compounds: 0,
         documents: Vec::new(),
@@ -47,6 +53,12 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         }
         if scan.subshells > SUBSHELLS {
             return Err(format!("subshells are nested more than {SUBSHELLS} levels deep"));
+        }
+        if scan.indices > INDICES {
+            return Err(format!("indices are nested more than {INDICES} levels deep"));
+        }
+        if scan.inner_indices > INNER_INDICES {
+            return Err(format!("more than {INNER_INDICES} indices stand in others"));
         }
         if scan.words > WORDS || scan.compounds > COMPOUNDS {
             return Err("it holds too many commands".into());
@@ -66,6 +78,10 @@ enum Open {
     /// `(`
     Subshell,
     Curly,
+    /// `${`
+    Name,
+    /// `[` within `${`
+    Index,
     Quote,
     Backtick,
 }
@@ -75,6 +91,9 @@ struct Scan<'a> {
     at: usize,
     open: Vec<Open>,
     subshells: usize,
+    /// Those that are open, and all that stand in others.
+    indices: usize,
+    inner_indices: usize,
     words: usize,
     compounds: usize,
     /// Delimiters of the here-documents that begin at the end of the line.
@@ -99,9 +118,21 @@ impl Scan<'_> {
             }
             b'$' if self.next() == Some(b'{') => {
                 self.at += 1;
-                self.open.push(Open::Curly);
+                self.open.push(Open::Name);
             }
-            b'}' => self.close(Open::Curly),
+            b'[' if self.in_name() => {
+                self.inner_indices += usize::from(self.indices > 0);
+                self.indices += 1;
+                self.open.push(Open::Index);
+            }
+            b']' if self.open.last() == Some(&Open::Index) => self.close_index(),
+            b'}' => {
+                while self.open.last() == Some(&Open::Index) {
+                    self.close_index();
+                }
+                let what = if self.open.last() == Some(&Open::Name) { Open::Name } else { Open::Curly };
+                self.close(what);
+            }
             _ if quoted => {}
             b'\'' => self.skip_to(b'\''),
             b'(' => {
@@ -134,6 +165,16 @@ impl Scan<'_> {
         self.bytes.get(self.at + 1).copied()
     }
 
+    /// Whether it stands behind `${`, or in an index there.
+    fn in_name(&self) -> bool {
+        matches!(self.open.last(), Some(Open::Name | Open::Index))
+    }
+
+    fn close_index(&mut self) {
+        self.indices -= 1;
+        self.close(Open::Index);
+    }
+
     fn close(&mut self, what: Open) {
         if self.open.last() == Some(&what) {
             self.open.pop();
@@ -155,12 +196,13 @@ impl Scan<'_> {
     fn word(&mut self) {
         let begins = self.begins_word() || b"{`!".contains(&self.bytes[self.at - 1]);
         let rest = &self.bytes[self.at..];
-        let length = rest.iter().position(|b| !b.is_ascii_alphabetic() && *b != b'[' && *b != b'!');
+        let is_name = self.in_name();
+        let length = rest.iter().position(|b| !b.is_ascii_alphabetic() && (is_name || (*b != b'[' && *b != b'!')));
         let word = &rest[..length.unwrap_or(rest.len())];
         if begins && OPENING.iter().any(|opening| opening.as_bytes() == word) {
             self.compounds += 1;
         }
-        self.at += word.len() - 1;
+        self.at += word.len().max(1) - 1;
     }
 
     /// `<<WORD` and `<<-WORD`, but not `<<<`.
@@ -220,6 +262,11 @@ mod tests {
         for bomb in ["$(", "(", "{ ", "`$(", "\"$(", "${a:-", "f() { "] {
             assert!(check(&bomb.repeat(1000)).unwrap_err().contains("deep"), "{bomb}");
         }
+        assert_eq!(check("echo ${a[${b[1]}]} ${x%[} ${y#[[:alpha:]]}"), Ok(()));
+        assert_eq!(check(&format!("f() {{ {} }}", "[[ -f x ]] || [ -d y ]; ".repeat(30))), Ok(()));
+        assert!(check("${a[${a[${a[1]}]}]}").unwrap_err().contains("indices"));
+        assert!(check("a[0]=${a[a[0]=${a[a[0]=${a[1]}]}]}").unwrap_err().contains("indices"));
+        assert!(check(&"${a[${a[1]}]}".repeat(20)).unwrap_err().contains("indices"));
         for bomb in ["if ", "while ", "a; ", "a | ", "case x in ", "! ", "<<E "] {
             assert!(check(&bomb.repeat(20_000)).is_err(), "{bomb}");
         }

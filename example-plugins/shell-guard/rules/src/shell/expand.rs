@@ -3,7 +3,8 @@
 use super::read::{PARSE, Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use brush_parser::word::{
-    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource,
+    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, SpecialParameter, TildeExpr, WordPiece,
+    WordPieceWithSource,
 };
 use std::ops::Range;
 
@@ -42,17 +43,18 @@ impl Making {
         word.splits |= !quoted;
     }
 
-    /// The value of an expansion: split into words where it is not quoted.
-    fn value(&mut self, value: &Word, quoted: bool) {
-        if quoted || !value.text.contains([' ', '\t', '\n']) {
+    /// The value of an expansion: split into words at the separators, where it is not quoted.
+    fn value(&mut self, value: &Word, quoted: bool, separators: &[char]) {
+        if quoted || !value.text.contains(separators) {
             let word = self.word();
             word.home |= word.text.is_empty() && value.home;
-            word.glob |= !quoted && value.text.contains(['*', '?', '[']);
+            // The pattern of a loop stands for each file that fits it, quoted or not.
+            word.glob |= value.glob || (!quoted && value.text.contains(['*', '?', '[']));
             word.splits |= !quoted && !value.is_known();
             word.text.push_str(&value.text);
             return;
         }
-        for (at, part) in value.text.split([' ', '\t', '\n']).enumerate() {
+        for (at, part) in value.text.split(separators).enumerate() {
             if at > 0 {
                 self.done.extend(self.current.take());
             }
@@ -97,14 +99,26 @@ impl Reader<'_> {
         if is_plain(raw) {
             return Ok(Word { text: raw.to_owned(), span, ..Word::default() });
         }
+        let mut word = self.value(raw)?;
+        word.span = span;
+        word.glob |= !raw.contains(['"', '\'']) && raw.contains(['*', '?', '[']);
+        Ok(word)
+    }
+
+    /// The value that a variable is given: a pattern in it is none yet.
+    pub(super) fn value(&mut self, raw: &str) -> Result<Word, Unreadable> {
+        if is_plain(raw) {
+            return Ok(Word::literal(raw));
+        }
         let pieces = self.pieces(raw)?;
         let mut making = Making::default();
         self.expand(&pieces, true, &mut making)?;
-        let mut word = making.current.unwrap_or_default();
-        word.span = span;
-        // A pattern is none within quotes; where it stands does not matter for a value.
-        word.glob = !raw.contains(['"', '\'']) && raw.contains(['*', '?', '[']);
-        Ok(word)
+        Ok(making.current.unwrap_or_default())
+    }
+
+    /// Reads the commands of a text that is a part of a word, such as an index.
+    pub(super) fn within_word(&mut self, text: &str) -> Result<(), Unreadable> {
+        if text.contains(['$', '`']) { self.value(text).map(drop) } else { Ok(()) }
     }
 
     /// Reads the commands within a here-document that the shell expands, and its text where that is known.
@@ -153,7 +167,7 @@ impl Reader<'_> {
                 }
                 WordPiece::TildeExpansion(tilde) => match tilde {
                     TildeExpr::Home => match self.variable("HOME") {
-                        Some(home) => making.value(&home, true),
+                        Some(home) => making.value(&home, true, &[]),
                         None => making.unknown(false),
                     },
                     TildeExpr::UserHome(user) => {
@@ -190,7 +204,12 @@ impl Reader<'_> {
             Some(value) => {
                 // Patterns look at each byte of it, many times.
                 self.spend(value.text.len() * 4)?;
-                making.value(&value, quoted);
+                let is_usual = quoted || !self.is_set("IFS");
+                match self.variable("IFS").filter(Word::is_known) {
+                    _ if is_usual => making.value(&value, quoted, &[' ', '\t', '\n']),
+                    Some(separators) => making.value(&value, quoted, &separators.text.chars().collect::<Vec<_>>()),
+                    None => making.unknown(quoted),
+                }
             }
             None => making.unknown(quoted),
         }
@@ -205,41 +224,53 @@ impl Reader<'_> {
                     let value = self.positional(*number);
                     self.fill_value(making, value, quoted)?;
                 }
-                Parameter::Special(_) if self.has_positional() => {
+                Parameter::Special(SpecialParameter::ShellName) => {
+                    let value = self.scope.zeroth.clone();
+                    self.fill_value(making, value, quoted)?;
+                }
+                Parameter::Special(SpecialParameter::AllPositionalParameters { .. }) if self.has_positional() => {
                     let all = self.all_positional();
                     self.fill_value(making, Some(all), false)?;
+                }
+                Parameter::NamedWithIndex { index, .. } => {
+                    self.within_word(index)?;
+                    making.unknown(quoted);
                 }
                 // `"$@"` is any number of words, quoted or not.
                 _ => making.unknown(false),
             },
-            ParameterExpr::UseDefaultValues {
-                parameter: Parameter::Named(name),
-                indirect: false,
-                default_value,
-                ..
-            }
-            | ParameterExpr::AssignDefaultValues {
-                parameter: Parameter::Named(name),
-                indirect: false,
-                default_value,
-                ..
-            } => match (self.variable(name).filter(|value| !value.text.is_empty()), default_value) {
-                (None, Some(default)) => {
-                    let value = self.word(default, None)?;
-                    self.fill_value(making, Some(value), quoted)?;
+            ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. }
+            | ParameterExpr::AssignDefaultValues { parameter, indirect: false, default_value, .. }
+                if matches!(parameter, Parameter::Named(_) | Parameter::Positional(_)) =>
+            {
+                let value = match parameter {
+                    Parameter::Named(name) => self.variable(name),
+                    Parameter::Positional(number) => self.positional(*number),
+                    _ => None,
+                };
+                match (value.filter(|value| !value.text.is_empty()), default_value) {
+                    (None, Some(default)) => {
+                        let value = self.value(default)?;
+                        self.fill_value(making, Some(value), quoted)?;
+                    }
+                    (value, _) => self.fill_value(making, value, quoted)?,
                 }
-                (value, _) => self.fill_value(making, value, quoted)?,
-            },
+            }
             ParameterExpr::IndicateErrorIfNullOrUnset {
-                parameter: Parameter::Named(name), indirect: false, ..
-            } => self.fill(making, name, quoted)?,
-            ParameterExpr::UseAlternativeValue { alternative_value: Some(text), .. }
-            | ParameterExpr::IndicateErrorIfNullOrUnset { error_message: Some(text), .. }
-            | ParameterExpr::ReplaceSubstring { replacement: Some(text), .. } => {
-                self.word(text, None)?;
+                parameter: Parameter::Named(name),
+                indirect: false,
+                error_message,
+                ..
+            } => {
+                self.within_word(error_message.as_deref().unwrap_or_default())?;
+                self.fill(making, name, quoted)?;
+            }
+            _ => {
+                for text in texts(expression).into_iter().flatten() {
+                    self.within_word(text)?;
+                }
                 making.unknown(quoted);
             }
-            _ => making.unknown(quoted),
         }
         Ok(())
     }
@@ -249,6 +280,40 @@ impl Reader<'_> {
         let value = self.output_of(text)?;
         self.fill_value(making, value, quoted)
     }
+}
+
+/// The texts within an expansion, in which commands may stand.
+fn texts(expression: &ParameterExpr) -> [Option<&str>; 3] {
+    use ParameterExpr as Expr;
+    let (parameter, texts) = match expression {
+        Expr::UseDefaultValues { parameter, default_value: text, .. }
+        | Expr::AssignDefaultValues { parameter, default_value: text, .. }
+        | Expr::IndicateErrorIfNullOrUnset { parameter, error_message: text, .. }
+        | Expr::UseAlternativeValue { parameter, alternative_value: text, .. }
+        | Expr::RemoveSmallestSuffixPattern { parameter, pattern: text, .. }
+        | Expr::RemoveLargestSuffixPattern { parameter, pattern: text, .. }
+        | Expr::RemoveSmallestPrefixPattern { parameter, pattern: text, .. }
+        | Expr::RemoveLargestPrefixPattern { parameter, pattern: text, .. }
+        | Expr::UppercaseFirstChar { parameter, pattern: text, .. }
+        | Expr::UppercasePattern { parameter, pattern: text, .. }
+        | Expr::LowercaseFirstChar { parameter, pattern: text, .. }
+        | Expr::LowercasePattern { parameter, pattern: text, .. } => (parameter, [text.as_deref(), None]),
+        Expr::Substring { parameter, offset, length, .. } => {
+            (parameter, [Some(offset.value.as_str()), length.as_ref().map(|length| length.value.as_str())])
+        }
+        Expr::ReplaceSubstring { parameter, pattern, replacement, .. } => {
+            (parameter, [Some(pattern.as_str()), replacement.as_deref()])
+        }
+        Expr::Parameter { parameter, .. }
+        | Expr::ParameterLength { parameter, .. }
+        | Expr::Transform { parameter, .. } => (parameter, [None, None]),
+        Expr::VariableNames { .. } | Expr::MemberKeys { .. } => return [None; 3],
+    };
+    let index = match parameter {
+        Parameter::NamedWithIndex { index, .. } => Some(index.as_str()),
+        _ => None,
+    };
+    [index, texts[0], texts[1]]
 }
 
 /// Whether the shell takes a word as it stands.

@@ -1,13 +1,19 @@
 //! From the text of a command to the commands that it runs.
 
+mod arithmetic;
 mod bounds;
 mod expand;
+mod find;
+mod git;
 mod path;
 mod read;
+mod scripts;
 mod simple;
 mod unwrap;
 mod windows;
 mod word;
+mod wrappers;
+mod xargs;
 
 pub(crate) use bounds::LENGTH;
 #[cfg(not(target_arch = "wasm32"))]
@@ -15,6 +21,7 @@ pub(crate) use bounds::WORK;
 pub(crate) use path::{Class, Places};
 pub(crate) use read::{Script, read};
 pub(crate) use word::{UNKNOWN, Word};
+pub(crate) use wrappers::Location;
 
 use std::ops::Range;
 
@@ -36,6 +43,7 @@ pub(crate) struct Command {
     pub(crate) wrappers: Vec<String>,
     /// Where it runs; nothing where that is not known.
     pub(crate) cwd: Option<String>,
+    pub(crate) location: Location,
     /// The programs whose output it reads, and those that read its output.
     pub(crate) upstream: Vec<String>,
     pub(crate) downstream: Vec<String>,
@@ -43,6 +51,13 @@ pub(crate) struct Command {
     pub(crate) input: Option<Word>,
     /// Whether it is spelt as Windows does.
     pub(crate) windows: bool,
+}
+
+impl Command {
+    /// What a word of it leads to.
+    pub(crate) fn class(&self, word: &Word, places: &Places) -> Class {
+        places.class(word, self.cwd.as_deref()).seen_from(self.location)
+    }
 }
 
 /// A redirection to or from a file.

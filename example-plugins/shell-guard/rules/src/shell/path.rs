@@ -1,6 +1,7 @@
 //! Where a path leads, as far as text can tell. Nothing here asks a file system.
 
 use super::word::{UNKNOWN, Word};
+use super::wrappers::Location;
 
 /// What lies at a path, seen from the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,17 @@ impl Class {
             _ => return None,
         })
     }
+
+    /// The same of a path that another machine or a container resolves: where the workspace lies there cannot be said, and
+    /// what the folders of a container hold neither.
+    pub(super) fn seen_from(self, location: Location) -> Self {
+        match (location, self) {
+            (Location::Here, class) => class,
+            (_, Self::Root | Self::Temporary | Self::Device) => self,
+            (Location::Machine, Self::System | Self::Home) => self,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// Folders that are the system's own, between blanks.
@@ -73,7 +85,12 @@ impl Places {
 
     /// The directory after `cd word` from `cwd`.
     pub(crate) fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
-        if !word.is_known() || word.glob { None } else { self.absolute(&word.text, word.home, cwd) }
+        // One of several that fit a pattern is as good as any, unless that may be `..`.
+        let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
+        if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
+            return None;
+        }
+        self.absolute(&word.text, word.home, cwd)
     }
 
     /// What `word` leads to from `cwd`.
@@ -99,6 +116,12 @@ impl Places {
             Some((folder, all)) => self.class_of(folder, word.home, cwd, !all),
             None => self.class_of(text, word.home, cwd, false),
         }
+    }
+
+    /// The path of a file in the workspace, as seen from there.
+    pub(crate) fn in_workspace(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+        let path = self.absolute(&word.text, word.home, cwd).filter(|_| word.is_known() && !word.glob)?;
+        below(&path, &self.workspace).filter(|inner| !inner.is_empty()).map(str::to_owned)
     }
 
     /// Of something in `text` where `within`, else of `text` and all below it.

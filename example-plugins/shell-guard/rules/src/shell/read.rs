@@ -2,9 +2,10 @@
 
 use super::path::Places;
 use super::simple::printed_by;
-use super::windows;
 use super::word::{UNKNOWN, Word, joined};
-use super::{Command, bounds};
+use super::wrappers::{self, Location};
+use super::{Class, Command, bounds};
+use super::{arithmetic, windows};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ const ROUNDS: usize = 16;
 const COMMAND: usize = 32;
 const WORD: usize = 8;
 const VARIABLE: usize = 40;
+/// The bytes of a command's input that are one unit: they are copied, and no more.
+const INPUT: usize = 4;
 /// The work of setting the parser to a text or a word, beside its bytes.
 pub(super) const PARSE: usize = 200;
 
@@ -60,6 +63,11 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
         exact: true,
         depth: 0,
         wrappers: Vec::new(),
+        location: Location::Here,
+        aliases: BTreeMap::new(),
+        stdin: None,
+        substituted: Vec::new(),
+        files: BTreeMap::new(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
@@ -73,11 +81,16 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
     script
 }
 
+/// What names stand for, where that is known.
+type Variables = BTreeMap<String, Option<Word>>;
+
 /// What a subshell has of its own.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     pub(super) cwd: Option<String>,
-    variables: BTreeMap<String, Option<Word>>,
+    variables: Variables,
+    /// `$0`, where a text is given it.
+    pub(super) zeroth: Option<Word>,
     positional: Option<Rc<Vec<Word>>>,
 }
 
@@ -107,6 +120,15 @@ pub(super) struct Reader<'a> {
     pub(super) exact: bool,
     pub(super) depth: usize,
     pub(super) wrappers: Vec<String>,
+    pub(super) location: Location,
+    /// The texts of aliases by their names.
+    pub(super) aliases: Variables,
+    /// What a command reads that is given nothing of its own.
+    pub(super) stdin: Option<Word>,
+    /// What `<(…)` prints, where that is known.
+    substituted: Vec<Option<Word>>,
+    /// What the text writes into files, by their paths.
+    files: Variables,
 }
 
 impl Reader<'_> {
@@ -141,8 +163,11 @@ impl Reader<'_> {
 
     /// Counts work, and gives up where it is too much: a loop in a loop does as much as it likes otherwise.
     pub(super) fn spend(&mut self, units: usize) -> Result<(), Unreadable> {
-        self.script.work += units;
-        bounds::check_work(self.script.work).map_err(Unreadable)
+        let work = self.script.work.saturating_add(units);
+        let result = bounds::check_work(work).map_err(Unreadable);
+        // What is too much is not done.
+        self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::WORK + 1) };
+        result
     }
 
     fn program(&mut self, program: &ast::Program) -> Result<(), Unreadable> {
@@ -191,20 +216,33 @@ impl Reader<'_> {
         result
     }
 
-    /// What `act` sets may hold afterwards or not.
-    fn perhaps(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
+    /// What `act` sets may hold afterwards or not. Whether it sets what was known before.
+    fn perhaps(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Unreadable>) -> Result<bool, Unreadable> {
         let before = self.scope.clone();
         self.spend(COMMAND + before.work())?;
         act(self)?;
+        let mut unsettles = false;
         if self.scope.cwd != before.cwd {
             self.scope.cwd = None;
+            unsettles |= before.cwd.is_some();
+        }
+        if self.scope.positional != before.positional {
+            self.scope.positional = None;
+            unsettles = true;
         }
         for (name, value) in &mut self.scope.variables {
-            if before.variables.get(name) != Some(value) {
+            let known = before.variables.get(name);
+            if known != Some(value) {
                 *value = None;
+                unsettles |= known.is_some_and(Option::is_some);
             }
         }
-        Ok(())
+        Ok(unsettles)
+    }
+
+    /// The same, again and again: what one round sets, the next begins with.
+    fn repeatedly(&mut self, act: impl Fn(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
+        if self.perhaps(&act)? { self.perhaps(&act).map(drop) } else { Ok(()) }
     }
 
     pub(super) fn list(&mut self, list: &ast::CompoundList) -> Result<(), Unreadable> {
@@ -281,10 +319,26 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    fn compound(&mut self, compound: &ast::CompoundCommand, _input: Option<Word>) -> Result<(), Unreadable> {
+    /// What a compound command is given, the commands in it read.
+    fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
+        if input.is_none() {
+            return self.parts(compound);
+        }
+        let before = std::mem::replace(&mut self.stdin, input);
+        let result = self.parts(compound);
+        self.stdin = before;
+        result
+    }
+
+    fn parts(&mut self, compound: &ast::CompoundCommand) -> Result<(), Unreadable> {
         match compound {
             ast::CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
-            ast::CompoundCommand::ArithmeticForClause(clause) => self.perhaps(|reader| reader.list(&clause.body.list)),
+            ast::CompoundCommand::ArithmeticForClause(clause) => {
+                for expression in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
+                    self.within_word(&expression.value)?;
+                }
+                self.repeatedly(|reader| reader.list(&clause.body.list))
+            }
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
             ast::CompoundCommand::Subshell(subshell) => self.subshell(|reader| reader.list(&subshell.list)),
             ast::CompoundCommand::ForClause(clause) => self.each(clause),
@@ -310,7 +364,7 @@ impl Reader<'_> {
                 Ok(())
             }
             ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
-                self.perhaps(|reader| {
+                self.repeatedly(|reader| {
                     reader.list(&clause.0)?;
                     reader.list(&clause.1.list)
                 })
@@ -324,8 +378,12 @@ impl Reader<'_> {
     /// What stands between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         let begin = self.script.commands.len();
-        let is_arithmetic = brush_parser::arithmetic::parse(&text.replace(['$', '{', '}'], "")).is_ok();
+        let is_arithmetic = arithmetic::is_expression(text);
         let result = self.subshell(|reader| reader.nested(text));
+        // `1 << $(x)` is a here-document to whoever takes it for a command.
+        if result.is_err() || text.contains("<<") {
+            self.within_word(text)?;
+        }
         // A variable is a number here, and no program.
         let mut at = 0;
         self.script.commands.retain(|command| {
@@ -344,8 +402,10 @@ impl Reader<'_> {
             values = vec![Word::unknown()];
         }
         for value in values {
-            self.set(&clause.variable_name, Some(value));
-            self.perhaps(|reader| reader.list(&clause.body.list))?;
+            self.repeatedly(|reader| {
+                reader.set(&clause.variable_name, Some(value.clone()));
+                reader.list(&clause.body.list)
+            })?;
         }
         Ok(())
     }
@@ -364,7 +424,7 @@ impl Reader<'_> {
     }
 
     /// Calls `name` where the text has defined it.
-    pub(super) fn call(&mut self, name: &str, args: &[Word]) -> Result<bool, Unreadable> {
+    pub(super) fn call(&mut self, name: &str, args: &[Word], input: Option<Word>) -> Result<bool, Unreadable> {
         let Some(function) = self.functions.get(name).cloned() else { return Ok(false) };
         let called = Function { body: function.body.clone(), called: true };
         self.functions.insert(name.to_owned(), Rc::new(called));
@@ -372,7 +432,7 @@ impl Reader<'_> {
             return Ok(true);
         }
         let before = self.scope.positional.replace(Rc::new(args.to_vec()));
-        let result = self.deeper(|reader| reader.compound(&function.body.0, None));
+        let result = self.deeper(|reader| reader.compound(&function.body.0, input));
         self.scope.positional = before;
         result.map(|()| true)
     }
@@ -407,9 +467,11 @@ impl Reader<'_> {
         if self.script.commands.len() >= COMMANDS {
             return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
         }
-        self.spend(COMMAND + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
+        let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT);
+        self.spend(COMMAND + input + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
+        command.location = self.location;
         self.script.commands.push(command);
         Ok(())
     }
@@ -442,8 +504,41 @@ impl Reader<'_> {
         }
     }
 
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.scope.variables.contains_key(name)
+    }
+
     pub(super) fn set_positional(&mut self, words: &[Word]) {
         self.scope.positional = Some(Rc::new(words.to_vec()));
+    }
+
+    /// Drops the first arguments.
+    pub(super) fn shift(&mut self, count: Option<usize>) {
+        let words = self.scope.positional.take().zip(count);
+        self.scope.positional = words.map(|(words, count)| Rc::new(words.iter().skip(count).cloned().collect()));
+    }
+
+    /// Notes what is written into a file.
+    pub(super) fn write(&mut self, file: &Word, text: &str, append: bool) -> Result<(), Unreadable> {
+        let Some(path) = self.places.directory(file, self.scope.cwd.as_deref()).filter(|_| !file.glob) else {
+            return Ok(());
+        };
+        self.spend(path.len() + text.len())?;
+        let before = self.files.get(&path).cloned().flatten().filter(|_| append);
+        let before = before.map(|before| before.text).unwrap_or_default();
+        self.spend(before.len())?;
+        self.files.insert(path, Some(Word::literal(format!("{before}{text}\n"))));
+        Ok(())
+    }
+
+    /// The shell script that the text has written into a file.
+    pub(super) fn written_in(&self, file: &Word) -> Option<String> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let text = &self.files.get(&self.places.directory(file, self.scope.cwd.as_deref())?)?.as_ref()?.text;
+        let names_another = text.starts_with("#!") && !text.lines().next().is_some_and(|line| line.contains("sh"));
+        (!names_another).then(|| text.clone())
     }
 
     pub(super) fn has_positional(&self) -> bool {
@@ -464,16 +559,51 @@ impl Reader<'_> {
     pub(super) fn output_of(&mut self, text: &str) -> Result<Option<Word>, Unreadable> {
         let begin = self.script.commands.len();
         self.subshell(|reader| reader.nested(text))?;
-        let [command] = &self.script.commands[begin..] else { return Ok(None) };
+        Ok(self.output_since(begin))
+    }
+
+    /// Reads the commands of `<(…)`; the name of the file that holds what they print.
+    pub(super) fn substitute(&mut self, list: &ast::CompoundList) -> Result<Word, Unreadable> {
+        let output = self.output_of_list(list)?;
+        self.substituted.push(output);
+        Ok(Word::literal(format!("/dev/fd/{}", 62 + self.substituted.len())))
+    }
+
+    pub(super) fn output_of_list(&mut self, list: &ast::CompoundList) -> Result<Option<Word>, Unreadable> {
+        let begin = self.script.commands.len();
+        self.subshell(|reader| reader.list(list))?;
+        Ok(self.output_since(begin))
+    }
+
+    /// What such a file holds, where that is known.
+    pub(super) fn substitution_at(&self, file: &str) -> Option<Word> {
+        let number: usize = file.rsplit('/').next()?.parse().ok()?;
+        self.substituted.get(number.checked_sub(63)?)?.clone()
+    }
+
+    /// What the command prints that is noted since, where it is one and that is known.
+    fn output_since(&self, begin: usize) -> Option<Word> {
+        let [command] = &self.script.commands[begin..] else { return None };
         let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
-        Ok(match (command.program.as_str(), words.as_slice()) {
+        match (command.program.as_str(), words.as_slice()) {
             ("pwd", _) => command.cwd.clone().map(Word::literal),
             ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
+            ("cat", []) => command.input.clone().filter(Word::is_known),
             ("mktemp", _) => Some(Word::literal("/tmp/mktemp")),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) => Some(Word::literal(format!("/usr/bin/{name}"))),
+            // Nothing that a rule would know.
+            (program, _) if wrappers::is_hook(program, &command.args) && self.is_installed(command) => {
+                Some(Word::literal(":"))
+            }
             _ => None,
-        })
+        }
+    }
+
+    /// Whether a program is found by its name, or lies where programs are installed.
+    fn is_installed(&self, command: &Command) -> bool {
+        let class = self.places.class(&command.program_word, command.cwd.as_deref());
+        !command.program_word.text.contains('/') || matches!(class, Class::System | Class::Home)
     }
 }
 

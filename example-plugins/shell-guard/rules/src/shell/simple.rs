@@ -1,8 +1,9 @@
 //! A simple command: its words, what is set for it, where its input and output lead.
 
 use super::read::{Reader, Unreadable};
+use super::unwrap::reads_commands;
 use super::word::{Word, joined};
-use super::{Command, Redirect, RedirectKind};
+use super::{Command, Redirect, RedirectKind, program_name};
 use brush_parser::ast;
 use std::ops::Range;
 
@@ -36,14 +37,31 @@ impl Reader<'_> {
         command.place = place.filter(|_| self.exact).unwrap_or_else(|| self.place.clone());
         if words.is_empty() {
             for (name, value) in environment {
-                self.set(&name, value);
+                self.assign(&name, value)?;
             }
             self.note(command)?;
             return Ok(None);
         }
         command.environment =
             environment.into_iter().map(|(name, value)| (name, value.unwrap_or_else(Word::unknown))).collect();
-        let printed = printed(&words, command.input.as_ref());
+        for (name, value) in &command.environment {
+            self.commands_in(name, value)?;
+        }
+        let program = words.first().map_or("", |word| program_name(&word.text));
+        if command.input.is_none()
+            && let Some(input) = self.stdin.as_ref().filter(|_| reads_commands(program))
+        {
+            command.input = Some(input.clone());
+            let length = input.text.len();
+            self.spend(length)?;
+        }
+        let is_shadowed = self.defines(program);
+        let printed = printed(&words, command.input.as_ref()).filter(|_| !is_shadowed);
+        if let Some(text) = &printed {
+            for redirect in command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read) {
+                self.write(&redirect.target, &text.text, redirect.kind == RedirectKind::Append)?;
+            }
+        }
         let outer = std::mem::replace(&mut self.place, command.place.clone());
         let result = self.run(words, command);
         self.place = outer;
@@ -60,8 +78,12 @@ impl Reader<'_> {
             ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
                 self.part_word(word, parts)?;
             }
-            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                self.subshell(|reader| reader.list(&subshell.list))?;
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Read, subshell) => {
+                let file = self.substitute(&subshell.list)?;
+                parts.words.push(file);
+            }
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Write, subshell) => {
+                self.written_to(&subshell.list)?;
                 parts.words.push(Word::literal("/dev/fd/63"));
             }
         }
@@ -97,8 +119,18 @@ impl Reader<'_> {
                 match target {
                     ast::IoFileRedirectTarget::Filename(word) => (kind, word),
                     ast::IoFileRedirectTarget::Duplicate(word) if !is_descriptor(&word.value) => (kind, word),
+                    ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) if kind == RedirectKind::Read => {
+                        let output = self.output_of_list(&subshell.list)?;
+                        command.input = Some(output.unwrap_or_else(Word::unknown));
+                        return Ok(());
+                    }
                     ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
-                        return self.subshell(|reader| reader.list(&subshell.list));
+                        return self.written_to(&subshell.list);
+                    }
+                    // What a descriptor leads to is not known.
+                    _ if kind == RedirectKind::Read => {
+                        command.input = Some(Word::unknown());
+                        return Ok(());
                     }
                     _ => return Ok(()),
                 }
@@ -123,12 +155,23 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The commands of `>(…)`, which read what is not known.
+    fn written_to(&mut self, list: &ast::CompoundList) -> Result<(), Unreadable> {
+        let before = self.stdin.replace(Word::unknown());
+        let result = self.subshell(|reader| reader.list(list));
+        self.stdin = before;
+        result
+    }
+
     fn assignment(&mut self, assignment: &ast::Assignment) -> Result<(String, Option<Word>), Unreadable> {
         let value = match &assignment.value {
-            ast::AssignmentValue::Scalar(word) => Some(self.word(&word.value, None)?),
+            ast::AssignmentValue::Scalar(word) => Some(self.value(&word.value)?),
             ast::AssignmentValue::Array(elements) => {
                 let mut all = Vec::new();
-                for (_, element) in elements {
+                for (key, element) in elements {
+                    if let Some(key) = key {
+                        self.within_word(&key.value)?;
+                    }
                     self.words(&element.value, None, &mut all)?;
                 }
                 Some(Word::literal(joined(&all)))
@@ -141,7 +184,10 @@ impl Reader<'_> {
                 let both = before.zip(value).map(|(before, value)| Word { text: before.text + &value.text, ..value });
                 (name.clone(), both)
             }
-            ast::AssignmentName::ArrayElementName(name, _) => (name.clone(), None),
+            ast::AssignmentName::ArrayElementName(name, index) => {
+                self.within_word(index)?;
+                (name.clone(), None)
+            }
         })
     }
 }
@@ -149,7 +195,7 @@ impl Reader<'_> {
 /// What `echo` and `printf` print, and `cat` of what it is given.
 fn printed(words: &[Word], input: Option<&Word>) -> Option<Word> {
     let (program, args) = words.split_first()?;
-    match super::program_name(&program.text) {
+    match program_name(&program.text) {
         name @ ("echo" | "printf") => printed_by(name, args),
         "cat" if args.is_empty() => input.cloned(),
         _ => None,

@@ -15,51 +15,98 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
     }
     reader.spend(text.len())?;
     let pipelines = split(text);
-    if pipelines.iter().map(Vec::len).sum::<usize>() > COMMANDS {
+    if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|words| !words.is_empty()).count() > COMMANDS {
         return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
     }
-    for stages in pipelines {
+    for (number, pipeline) in pipelines.iter().enumerate() {
+        let stages = &pipeline.stages;
         reader.spend(stages.len() * stages.len())?;
         let names: Vec<String> = stages.iter().map(|words| words.first().map(name).unwrap_or_default()).collect();
         for (at, words) in stages.iter().enumerate() {
             let Some((program, args)) = words.split_first() else { continue };
-            let mut command = Command {
-                windows: true,
-                upstream: names[..at].to_vec(),
-                downstream: names[at + 1..].to_vec(),
-                ..Command::default()
-            };
-            match name(program).as_str() {
-                "cmd" | "powershell" | "pwsh" | "bash" | "sh" | "wsl" => {
-                    let unwrapped = if name(program) == "wsl" { args.to_vec() } else { words.clone() };
-                    reader.run(unwrapped, command)?;
-                }
-                // What is invoked is a text.
-                "iex" | "invoke-expression" if at == 0 && !args.is_empty() => {
-                    let text = joined(args);
-                    reader.script.runs_unknown |= text.contains([UNKNOWN, '$']);
-                    reader.nested_windows(&text)?;
-                }
-                "&" | "." | "call" | "start" | "start-process" if !args.is_empty() => {
-                    command.program = name(&args[0]);
-                    command.program_word = args[0].clone();
-                    command.args = args[1..].to_vec();
-                    reader.note(command)?;
-                }
-                "cd" | "chdir" | "set-location" | "sl" | "pushd" => {
-                    let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() > 2);
-                    reader.scope.cwd = to.and_then(|word| reader.places.directory(word, reader.scope.cwd.as_deref()));
-                }
-                program_name => {
-                    command.program = program_name.to_owned();
-                    command.program_word = program.clone();
-                    command.args = args.to_vec();
-                    reader.note(command)?;
+            let mut upstream = names[..at].to_vec();
+            // What stands between brackets among its words is read by it, too.
+            for inner in pipelines.iter().skip(number + 1).take_while(|inner| inner.depth > pipeline.depth) {
+                reader.spend(1)?;
+                if inner.stage == Some((number, at)) {
+                    upstream.extend(inner.stages.iter().filter_map(|words| words.first().map(name)));
                 }
             }
+            let command =
+                Command { windows: true, upstream, downstream: names[at + 1..].to_vec(), ..Command::default() };
+            let piped = at.checked_sub(1).map(|before| &stages[before]);
+            stage(reader, program, args, piped, command)?;
         }
     }
     Ok(())
+}
+
+/// Reads one command, which is given what `piped` finds.
+fn stage(
+    reader: &mut Reader<'_>,
+    program: &Word,
+    args: &[Word],
+    piped: Option<&Vec<Word>>,
+    mut command: Command,
+) -> Result<(), Unreadable> {
+    match name(program).as_str() {
+        "wsl" | "cmd" | "powershell" | "pwsh" | "bash" | "sh" => {
+            let words = [program].into_iter().chain(args).cloned().collect();
+            reader.run(words, command)
+        }
+        // What is invoked is a text.
+        "iex" | "invoke-expression" => {
+            let text = joined(args);
+            reader.script.runs_unknown |= text.contains([UNKNOWN, '$']) || args.is_empty();
+            noted(reader, program, args, command)?;
+            reader.nested_windows(&text)
+        }
+        "&" | "." | "call" | "start" | "start-process" | "saps" if !args.is_empty() => {
+            noted(reader, &args[0], &args[1..], command)
+        }
+        "cd" | "chdir" | "set-location" | "sl" | "pushd" => {
+            let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() > 2);
+            reader.scope.cwd = to.and_then(|word| reader.places.directory(word, reader.scope.cwd.as_deref()));
+            Ok(())
+        }
+        "remove-item" | "ri" | "rm" | "del" | "erase" | "rd" | "rmdir" => {
+            let mut args = args.to_vec();
+            if let Some(piped) = piped.filter(|_| !args.iter().any(|word| !word.text.starts_with('-'))) {
+                args.extend(found(piped));
+            }
+            command.input = None;
+            noted(reader, program, &args, command)
+        }
+        _ => noted(reader, program, args, command),
+    }
+}
+
+fn noted(reader: &mut Reader<'_>, program: &Word, args: &[Word], command: Command) -> Result<(), Unreadable> {
+    reader.note(Command { program: name(program), program_word: program.clone(), args: args.to_vec(), ..command })
+}
+
+/// What `Get-ChildItem` hands on: all in its folders, or something where it says which.
+fn found(words: &[Word]) -> Vec<Word> {
+    let Some((program, args)) = words.split_first() else { return vec![Word::unknown()] };
+    if !matches!(name(program).as_str(), "get-childitem" | "gci" | "dir" | "ls" | "get-item" | "gi") {
+        return vec![Word::unknown()];
+    }
+    let says_which = ["-fi", "-inc"];
+    let is_chosen = args.iter().any(|word| {
+        let option = word.text.to_ascii_lowercase();
+        says_which.iter().any(|begin| option.starts_with(begin))
+    });
+    let mut folders: Vec<Word> = args.iter().filter(|word| !word.text.starts_with(['-', '/'])).cloned().collect();
+    if folders.is_empty() || (is_chosen && folders.len() == 1) {
+        folders = vec![Word::literal(".")];
+    }
+    let (end, glob) = if is_chosen { ("found", false) } else { ("*", true) };
+    let below = |folder: Word| Word {
+        text: format!("{}/{end}", folder.text.trim_end_matches(['/', '\\'])),
+        glob: folder.glob || glob,
+        ..folder
+    };
+    folders.into_iter().map(below).collect()
 }
 
 /// Whether the first word of `text` is a shell of Windows.
@@ -103,47 +150,114 @@ fn decoded(text: &str) -> Option<String> {
     char::decode_utf16(units).collect::<Result<String, _>>().ok()
 }
 
+/// Commands that hand on what they find.
+#[derive(Default)]
+struct Pipeline {
+    stages: Vec<Vec<Word>>,
+    /// The pipeline and the stage among whose words it stands, in brackets.
+    stage: Option<(usize, usize)>,
+    depth: usize,
+}
+
+/// A text as it is taken apart.
+struct Splitting {
+    pipelines: Vec<Pipeline>,
+    /// The pipeline that words are added to.
+    current: usize,
+    /// Those that go on where a bracket closes.
+    outer: Vec<usize>,
+    word: Option<Word>,
+}
+
+impl Splitting {
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        let stages = &mut self.pipelines[self.current].stages;
+        if stages.is_empty() {
+            stages.push(Vec::new());
+        }
+        if let Some(words) = stages.last_mut() {
+            words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)]));
+        }
+    }
+
+    fn begin(&mut self, stage: Option<(usize, usize)>) {
+        self.current = self.pipelines.len();
+        self.pipelines.push(Pipeline { stages: vec![Vec::new()], stage, depth: self.outer.len() });
+    }
+
+    /// What stands in brackets is a pipeline of its own, and a word that is not known to the command that it is in.
+    fn open(&mut self) {
+        self.end_word();
+        let at = self.current;
+        let stage = self.pipelines[at].stages.len().saturating_sub(1);
+        let words = self.pipelines[at].stages.last_mut();
+        if let Some(words) = words.filter(|words| !words.is_empty()) {
+            words.push(Word::unknown());
+        }
+        self.outer.push(at);
+        self.begin(Some((at, stage)));
+    }
+
+    fn close(&mut self) {
+        self.end_word();
+        match self.outer.pop() {
+            Some(outer) => self.current = outer,
+            None => self.begin(None),
+        }
+    }
+}
+
 /// The pipelines of a text, each the words of its commands.
-fn split(text: &str) -> Vec<Vec<Vec<Word>>> {
-    let mut pipelines = vec![vec![Vec::new()]];
-    let mut word: Option<Word> = None;
+fn split(text: &str) -> Vec<Pipeline> {
+    let mut splitting = Splitting { pipelines: Vec::new(), current: 0, outer: Vec::new(), word: None };
+    splitting.begin(None);
     let mut quote = None;
     let mut chars = text.chars().peekable();
-    let end_word = |word: &mut Option<Word>, pipelines: &mut Vec<Vec<Vec<Word>>>| {
-        if let (Some(word), Some(words)) = (word.take(), pipelines.last_mut().and_then(|stages| stages.last_mut())) {
-            words.push(expanded(word));
-        }
-    };
     while let Some(c) = chars.next() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
-            (Some(_), c) => word.get_or_insert_default().text.push(c),
+            (Some(_), c) => splitting.word.get_or_insert_default().text.push(c),
             (None, '"' | '\'') => {
-                word.get_or_insert_default();
+                splitting.word.get_or_insert_default();
                 quote = Some(c);
             }
             (None, '^' | '`') => {
                 if let Some(next) = chars.next() {
-                    word.get_or_insert_default().text.push(next);
+                    splitting.word.get_or_insert_default().text.push(next);
                 }
             }
             (None, '|') if chars.peek() != Some(&'|') => {
-                end_word(&mut word, &mut pipelines);
-                if let Some(stages) = pipelines.last_mut() {
-                    stages.push(Vec::new());
-                }
+                splitting.end_word();
+                let at = splitting.current;
+                splitting.pipelines[at].stages.push(Vec::new());
             }
-            (None, ';' | '&' | '|' | '\n' | '{' | '}' | '(' | ')') => {
-                end_word(&mut word, &mut pipelines);
-                pipelines.push(vec![Vec::new()]);
+            (None, '(' | '{') => splitting.open(),
+            (None, ')' | '}') => splitting.close(),
+            (None, ';' | '&' | '|' | '\n') => {
+                splitting.end_word();
+                let stage = splitting.pipelines[splitting.current].stage;
+                splitting.begin(stage);
             }
-            (None, c) if c.is_whitespace() => end_word(&mut word, &mut pipelines),
-            (None, c) => word.get_or_insert_default().text.push(c),
+            (None, c) if c.is_whitespace() => splitting.end_word(),
+            (None, c) => splitting.word.get_or_insert_default().text.push(c),
         }
     }
-    end_word(&mut word, &mut pipelines);
-    pipelines.retain(|stages| stages.iter().any(|words| !words.is_empty()));
-    pipelines
+    splitting.end_word();
+    splitting.pipelines
+}
+
+/// What one word holds of several: `/s/q`, `-Path:C:\\`.
+fn parted(text: &str) -> Option<Vec<Word>> {
+    if let Some((option, value)) = text.split_once(':')
+        && ["-path", "-literalpath", "-lp"].iter().any(|name| name.eq_ignore_ascii_case(option))
+    {
+        return Some(vec![Word::literal(option), expanded(Word::literal(value))]);
+    }
+    let letters: Vec<&str> = text.strip_prefix('/')?.split('/').collect();
+    let is_switch = |part: &&str| part.len() == 1 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+    (letters.len() > 1 && letters.iter().all(is_switch))
+        .then(|| letters.iter().map(|letter| Word::literal(format!("/{letter}"))).collect())
 }
 
 /// With the variables filled in that name a home; others are unknown.
@@ -163,6 +277,8 @@ fn expanded(mut word: Word) -> Word {
         ("$env:systemdrive", "C:"),
         ("%systemroot%", "C:\\Windows"),
         ("$env:systemroot", "C:\\Windows"),
+        ("%temp%", "/tmp/session"),
+        ("$env:temp", "/tmp/session"),
     ] {
         if lower.starts_with(variable) {
             word.text = format!("{path}{}", &word.text[variable.len()..]);

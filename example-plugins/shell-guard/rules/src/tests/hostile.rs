@@ -57,6 +57,37 @@ fn what_is_deep_is_read_as_deep_as_it_says_and_asked_about_beyond() {
 }
 
 #[test]
+fn what_multiplies_itself_is_given_up_soon() {
+    let many = |text: &str, count: usize| text.repeat(count);
+    let bombs = [
+        "echo 'sh x; sh x; sh x' > x; sh x".to_owned(),
+        format!("alias a='b; b' b='c; c' c='a; a'; {}", many("a; ", 900)),
+        format!("parallel echo {} ::: {}", many("{} ", 1400), many("x ", 1400)),
+        format!("xargs -I% echo {} <<< '{}'", many("%%%%%%%% ", 1400), many("x ", 10_000)),
+        format!("find {} {}", many("a ", 1400), many("-delete ", 1400)),
+        format!("find . {}", many("-exec rm {} ", 900)),
+        format!("powershell -c '{} x'", many("a (", 3000)),
+        format!("powershell -c '{} x'", many("a | (b | (", 900)),
+        format!("echo x | {} sh", many("sudo -x -y ", 8)),
+        format!("ssh {} host 'rm -rf build {}'", many("-x -y ", 12), many("x ", 1200)),
+        format!("{} x=$x$x; {}", many("while a; do x=1; ", 12), many("x=2; done; ", 12)),
+        format!("{}1{}", many("${a[", 22), many("]}", 22)),
+        format!("{}x{}", many("echo $(( ", 7), many(" ))", 7)),
+        format!("IFS=a; x={}; {}", many("ab", 2000), many("echo $x; ", 400)),
+        format!("{} <<E\n{}\nE", many("{ sh; cat; } | ", 20), many("sh\n", 4000)),
+        format!("git {} x", many("-c alias.x='!git -c alias.y=!x y' ", 100)),
+        format!("cat <<E > x\n{}\nE\n{}", many("echo x\n", 2000), many("sh x; ", 300)),
+    ];
+    for bomb in bombs {
+        for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
+            let work = crate::judge_for_fuzzing(&bomb, dialect).work;
+            // What is last begun is finished.
+            assert!(work <= 2 * crate::MOST_WORK, "{work} units for {bomb:.60}");
+        }
+    }
+}
+
+#[test]
 fn a_long_document_is_no_reason_to_ask() {
     configure(json!({"stacks": []})).unwrap();
     let body = "def f(x):\n    return \"it's (fine) `here` $(too)\"\n".repeat(1000);

@@ -1,0 +1,70 @@
+//! What a shell is given to run: a text, its input, or a file that the same command has written.
+
+use super::Command;
+use super::read::{Reader, Unreadable};
+use super::word::{UNKNOWN, Word};
+
+impl Reader<'_> {
+    pub(super) fn shell(&mut self, name: &str, args: &[Word], inner: Command) -> Result<(), Unreadable> {
+        let (mut at, mut is_text, mut reads_input) = (0, false, false);
+        while let Some(word) = args.get(at).map(|word| word.text.as_str()).filter(|word| word.starts_with(['-', '+'])) {
+            if let Some(text) = word.strip_prefix("--command=").or_else(|| word.strip_prefix("--commands=")) {
+                return self.text(name, text);
+            }
+            let is_cluster = !word.starts_with("--");
+            is_text |= (is_cluster && word.contains('c')) || matches!(word, "--command" | "--commands");
+            reads_input |= is_cluster && word.contains('s');
+            let takes_value = (is_cluster && word.contains(['o', 'O'])) || matches!(word, "--rcfile" | "--init-file");
+            at += if takes_value { 2 } else { 1 };
+        }
+        match args.get(at) {
+            Some(script) if is_text => {
+                let before = self.scope.clone();
+                // The words after the script are its arguments, from `$0` on.
+                self.scope.zeroth = args.get(at + 1).cloned();
+                self.set_positional(args.get(at + 2..).unwrap_or_default());
+                let stdin = std::mem::replace(&mut self.stdin, inner.input);
+                let result = self.text(name, &script.text.clone());
+                self.stdin = stdin;
+                self.scope = before;
+                return result;
+            }
+            Some(script) if script.text.starts_with(UNKNOWN) && script.splits => self.script.runs_unknown = true,
+            Some(_) if !reads_input => return self.file(name, &args[at..], inner.input),
+            _ => {}
+        }
+        match inner.input {
+            Some(input) => self.text(name, &input.text),
+            None => Ok(()),
+        }
+    }
+
+    /// What a script in a file does is not seen, unless another command writes it: `bash <(…)`, `echo … > x; sh x`.
+    pub(super) fn file(&mut self, name: &str, words: &[Word], input: Option<Word>) -> Result<(), Unreadable> {
+        let Some((file, args)) = words.split_first() else { return Ok(()) };
+        let text = match file.text.as_str() {
+            "/dev/stdin" | "/dev/fd/0" | "-" => input,
+            text if text.starts_with("/dev/fd/") || text.starts_with("/proc/self/fd/") => self.substitution_at(text),
+            _ => match self.written_in(file) {
+                Some(text) => return self.script(name, &text, args),
+                None => return Ok(()),
+            },
+        };
+        match text {
+            Some(text) => self.text(name, &text.text),
+            None => {
+                self.script.runs_unknown = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads a script with its arguments. One that runs itself is as deep as it says.
+    pub(super) fn script(&mut self, name: &str, text: &str, args: &[Word]) -> Result<(), Unreadable> {
+        let before = self.scope.clone();
+        self.set_positional(args);
+        let result = self.text(name, text);
+        self.scope = before;
+        result
+    }
+}

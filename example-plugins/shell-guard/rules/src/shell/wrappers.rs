@@ -1,0 +1,277 @@
+//! What is known of programs that run other commands: the tables of `wrappers.toml`, and how to read words by them.
+
+use super::word::{UNKNOWN, Word};
+
+/// How a program runs the command that its words hold. Each list is of options, but for `after` and `behind`.
+#[derive(Debug)]
+pub(super) struct Wrapper {
+    /// Its subcommands, where only these run something.
+    after: &'static [&'static str],
+    /// Those before a subcommand that take a value.
+    before: &'static [&'static str],
+    /// Those that take a value.
+    values: &'static [&'static str],
+    /// Those that take two.
+    pairs: &'static [&'static str],
+    /// Those whose value is the text of a command.
+    pub(super) texts: &'static [&'static str],
+    /// Those whose value is the folder that the command runs in.
+    pub(super) folders: &'static [&'static str],
+    /// Those whose value is the program; its arguments follow.
+    pub(super) entry: &'static [&'static str],
+    /// With one of these first it runs nothing.
+    pub(super) asks: &'static [&'static str],
+    /// Words behind which the command stands, wherever they are.
+    pub(super) behind: &'static [&'static str],
+    /// Its own operands, before the command.
+    operands: usize,
+    pub(super) runs: Runs,
+    /// Whether `NAME=value` may stand before the command.
+    pub(super) assigns: bool,
+    /// Whether its input is the text of a command where its words are none.
+    pub(super) reads: bool,
+    pub(super) location: Location,
+}
+
+/// What the words after a wrapper's options and operands are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// A command.
+    Words,
+    /// The text of a command, together.
+    Text,
+    /// Each the text of a command.
+    Texts,
+    /// The first of them the text of a command.
+    First,
+    /// Keys that are pressed.
+    Keys,
+    Nothing,
+}
+
+/// Where a command runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Location {
+    #[default]
+    Here,
+    /// On another machine: its roots and homes are as dear, and nobody knows where the workspace is.
+    Machine,
+    /// In a container: what its folders hold is not known either, but for its root.
+    Container,
+}
+
+const NOTHING: Wrapper = Wrapper {
+    after: &[],
+    before: &[],
+    values: &[],
+    pairs: &[],
+    texts: &[],
+    folders: &[],
+    entry: &[],
+    asks: &[],
+    behind: &[],
+    operands: 0,
+    runs: Runs::Words,
+    assigns: false,
+    reads: false,
+    location: Location::Here,
+};
+
+include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
+
+/// `xargs`, whose options are no other program's.
+pub(super) static XARGS: Wrapper = Wrapper {
+    values: &[
+        "-I",
+        "-n",
+        "-P",
+        "-d",
+        "-E",
+        "-L",
+        "-s",
+        "-a",
+        "-j",
+        "--max-args",
+        "--max-procs",
+        "--delimiter",
+        "--jobs",
+    ],
+    ..NOTHING
+};
+
+/// What `name` runs by these words, and the words after its subcommand.
+pub(super) fn of<'a>(name: &str, args: &'a [Word]) -> Option<(&'static Wrapper, &'a [Word])> {
+    let at = NAMES.binary_search_by_key(&name, |(name, _)| name).ok()?;
+    let wrappers = NAMES[at].1.iter().map(|at| &WRAPPERS[usize::from(*at)]);
+    wrappers.into_iter().find_map(|wrapper| Some((wrapper, wrapper.after_subcommand(args)?)))
+}
+
+/// The options of the shell's own word `time`.
+pub(super) fn time() -> &'static Wrapper {
+    of("time", &[]).map_or(&XARGS, |(wrapper, _)| wrapper)
+}
+
+/// Whether the words are those of a program that prints what a shell is to evaluate.
+pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
+    args.iter().all(Word::is_known)
+        && HOOKS.iter().any(|hook| {
+            let mut words = hook.split(' ');
+            words.next() == Some(program)
+                && words.enumerate().all(|(at, word)| args.get(at).is_some_and(|arg| arg.text == word))
+        })
+}
+
+/// Whether the value of a variable is run as a command.
+pub(super) fn is_command(variable: &str) -> bool {
+    VARIABLES.contains(&variable)
+}
+
+/// Whether the value of a setting of git is run as a command.
+pub(super) fn is_setting(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SETTINGS.iter().any(|setting| match setting.split_once('*') {
+        Some((begin, end)) => name.len() > begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
+        None => *setting == name,
+    })
+}
+
+impl Wrapper {
+    fn after_subcommand<'a>(&self, args: &'a [Word]) -> Option<&'a [Word]> {
+        if self.after.is_empty() {
+            return Some(args);
+        }
+        self.after.iter().find_map(|path| {
+            let mut rest = args;
+            for part in path.split(' ') {
+                let global = Wrapper { values: self.before, ..NOTHING };
+                let (first, behind) = global.skip(rest, 0).split_first()?;
+                rest = (first.text == part).then_some(behind)?;
+            }
+            Some(rest)
+        })
+    }
+
+    /// How many words behind an option are its own.
+    fn taken_by(&self, option: &str) -> usize {
+        let lists = [self.values, self.texts, self.folders, self.entry];
+        if self.pairs.contains(&option) { 2 } else { usize::from(lists.iter().any(|list| list.contains(&option))) }
+    }
+
+    /// The words after its own options and so many operands.
+    fn skip<'a>(&self, args: &'a [Word], operands: usize) -> &'a [Word] {
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            let text = word.text.as_str();
+            if text == "--" {
+                at += 1;
+                break;
+            }
+            if !text.starts_with('-') || text == "-" {
+                break;
+            }
+            at += 1 + self.taken_by(text);
+        }
+        args.get(at + operands..).unwrap_or_default()
+    }
+
+    /// The words after its own options and operands.
+    pub(super) fn words<'a>(&self, args: &'a [Word]) -> &'a [Word] {
+        undashed(self.skip(args, self.operands))
+    }
+
+    /// The same by each way to read them. Whether an option that is not known, or that stands with others behind one dash,
+    /// takes the next word is not known either; and an operand may be the value of an option, so that the program comes
+    /// sooner.
+    pub(super) fn readings<'a>(&self, args: &'a [Word]) -> Vec<&'a [Word]> {
+        /// Most words that are looked at as values.
+        const MOST: usize = 8;
+        let usual = self.words(args);
+        let mut found: Vec<&[Word]> = Vec::new();
+        let mut from = 0;
+        for _ in 0..MOST {
+            let Some(rest) = args.get(from..) else { break };
+            let behind = self.skip(rest, 0);
+            for operands in 0..=self.operands {
+                let words = undashed(behind.get(operands..).unwrap_or_default());
+                // What is not known is an operand, as usual, and no program.
+                let begins = words.first().is_some_and(|word| !word.text.starts_with(['-', UNKNOWN]));
+                if (begins || words.len() == usual.len())
+                    && !words.is_empty()
+                    && !found.iter().any(|other| other.len() == words.len())
+                {
+                    let at = found.iter().position(|other| other.len() < words.len()).unwrap_or(found.len());
+                    found.insert(at, words);
+                }
+            }
+            let at = args.len() - behind.len();
+            let may_be_a_value = at.checked_sub(1).and_then(|before| args.get(before)).is_some_and(|word| {
+                let text = word.text.as_str();
+                let attached =
+                    self.values.iter().any(|option| option.len() == 2 && text.len() > 2 && text.starts_with(option));
+                text.starts_with('-') && text != "--" && !text.contains('=') && !attached
+            });
+            if !may_be_a_value {
+                break;
+            }
+            from = at + 1;
+        }
+        // The usual reading comes first: it is the one that may be changed.
+        if let Some(usual) = found.iter().position(|words| words.len() == usual.len()) {
+            let usual = found.remove(usual);
+            found.insert(0, usual);
+        }
+        found
+    }
+
+    /// The values of such options, behind them or in the same word.
+    pub(super) fn values_of(&self, args: &[Word], options: &[&str]) -> Vec<Word> {
+        let mut found = Vec::new();
+        if options.is_empty() {
+            return found;
+        }
+        let (mut at, mut operands) = (0, 0);
+        while let Some(word) = args.get(at) {
+            let text = word.text.as_str();
+            at += 1;
+            // What follows is the program's own.
+            if text == "--" {
+                break;
+            }
+            if !text.starts_with('-') || text == "-" {
+                operands += 1;
+                if self.runs == Runs::Words && operands > self.operands {
+                    break;
+                }
+                continue;
+            }
+            match options.iter().find_map(|option| attached(text, option)) {
+                Some("") => found.extend(args.get(at).cloned()),
+                Some(rest) => found.push(Word::literal(rest)),
+                None => {}
+            }
+            at += self.taken_by(text);
+        }
+        found
+    }
+}
+
+/// Without a `--` before the command: `kubectl exec pod -- ls`.
+fn undashed(words: &[Word]) -> &[Word] {
+    match words {
+        [dashes, words @ ..] if dashes.text == "--" => words,
+        words => words,
+    }
+}
+
+/// What stands behind an option in its word: `-xVALUE`, `-abxVALUE`, `--long=VALUE`; nothing where it is another's.
+fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
+    if text == option {
+        return Some("");
+    }
+    if option.starts_with("--") {
+        return text.strip_prefix(option)?.strip_prefix('=');
+    }
+    let cluster = text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'))?;
+    let (flags, rest) = cluster.split_once(option.chars().nth(1)?)?;
+    flags.chars().all(|flag| flag.is_ascii_alphabetic()).then_some(rest)
+}

@@ -1,0 +1,37 @@
+//! A file that is not there yet cannot be overwritten, where that can be seen.
+
+use super::registry;
+use crate::judge::{Input, Outcome, judge};
+use hookhost_guest::prelude::ShellDialect;
+
+/// What becomes of `command` where `new.py` is the only source file that is not there.
+fn is_denied(command: &str) -> bool {
+    let input = Input {
+        command,
+        dialect: ShellDialect::Posix,
+        cwd: "/work/project/src",
+        workspace: "/work/project",
+        has_stack: &|_| false,
+        is_missing: &|path| path == "src/new.py",
+        env: &|_| None,
+    };
+    matches!(judge(registry(), &input).outcome, Outcome::Deny { .. })
+}
+
+#[test]
+fn a_redirection_into_a_new_file_overwrites_nothing() {
+    for command in ["echo x > new.py", "echo x >> ./new.py", "> /work/project/src/new.py", "cd .. && ls > src/new.py"] {
+        assert!(!is_denied(command), "{command}");
+    }
+    for command in [
+        "echo x > old.py",
+        "echo x > ../new.py",
+        "echo x > new.py 2> old.py",
+        "echo x > new.py; > old.py",
+        "echo x > \"$X/new.py\"",
+        "ssh host 'echo x > new.py'",
+        "truncate -s 0 new.py",
+    ] {
+        assert!(is_denied(command), "{command}");
+    }
+}
