@@ -31,38 +31,49 @@ pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
     pub(crate) places: &'a Places,
-    /// The bytes that stand in the text, in lower case: what has others cannot stand in it.
-    bytes: Bytes,
-    /// What is known of matchers that look at the whole text: each looks once, however many commands there are.
-    whole: RefCell<Vec<(usize, bool)>>,
+    /// What has other pairs of bytes than the text cannot stand in it.
+    pairs: Pairs,
+    /// What is known of matchers that look at the whole text, by their number: each looks once, however many commands there
+    /// are.
+    whole: RefCell<Vec<Option<bool>>>,
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn new(text: &'a str, script: &'a Script, places: &'a Places) -> Self {
-        Self { text, script, places, bytes: Bytes::of(text), whole: RefCell::default() }
+        Self { text, script, places, pairs: Pairs::of(text), whole: RefCell::default() }
     }
 
     /// Whether `part` stands in the text, in any case.
     fn contains(&self, part: &str) -> bool {
-        self.bytes.have_all_of(part) && contains(self.text, part)
+        self.pairs.may_have_all_of(part) && contains(self.text, part)
     }
 }
 
-/// A set of bytes, those of ASCII in lower case.
-struct Bytes([u64; 4]);
+/// The pairs of neighbouring bytes of a text, ASCII in lower case: a set that may hold more than was put into it.
+struct Pairs([u64; 16]);
 
-impl Bytes {
+impl Pairs {
     fn of(text: &str) -> Self {
-        let mut bytes = [0; 4];
-        for byte in text.bytes().map(|byte| byte.to_ascii_lowercase()) {
-            bytes[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        let mut pairs = Self([0; 16]);
+        for pair in text.as_bytes().windows(2) {
+            let (word, bit) = Self::place(pair);
+            pairs.0[word] |= bit;
         }
-        Self(bytes)
+        pairs
     }
 
-    fn have_all_of(&self, part: &str) -> bool {
-        let has = |byte: u8| self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1;
-        part.bytes().all(|byte| has(byte.to_ascii_lowercase()))
+    fn may_have_all_of(&self, part: &str) -> bool {
+        part.as_bytes().windows(2).all(|pair| {
+            let (word, bit) = Self::place(pair);
+            self.0[word] & bit != 0
+        })
+    }
+
+    /// Where a pair stands in the set: which word, and which bit of it.
+    fn place(pair: &[u8]) -> (usize, u64) {
+        let [first, second] = [pair[0], pair[1]].map(|byte| usize::from(byte.to_ascii_lowercase()));
+        let hash = first * 37 + second;
+        (hash / 64 % 16, 1 << (hash % 64))
     }
 }
 
@@ -146,13 +157,17 @@ impl Matcher {
         if contains.is_empty() && lacks.is_empty() && text.is_none() && no_text.is_none() {
             return true;
         }
-        let known = subject.whole.borrow().iter().find(|(number, _)| *number == self.number).map(|(_, fits)| *fits);
+        let known = subject.whole.borrow().get(self.number).copied().flatten();
         known.unwrap_or_else(|| {
             let fits = (contains.is_empty() || contains.iter().any(|part| subject.contains(part)))
                 && !lacks.iter().any(|part| subject.contains(part))
                 && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
                 && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text));
-            subject.whole.borrow_mut().push((self.number, fits));
+            let mut whole = subject.whole.borrow_mut();
+            if whole.len() <= self.number {
+                whole.resize(self.number + 1, None);
+            }
+            whole[self.number] = Some(fits);
             fits
         })
     }
@@ -165,6 +180,9 @@ impl Matcher {
         }
         let about_files = self.writes.is_some() || !self.writes_paths.is_empty() || self.reads.is_some();
         if command.redirects.is_empty() && about_files {
+            return false;
+        }
+        if command.environment.is_empty() && self.environment.is_some() {
             return false;
         }
         let construct = match wanted.construct {

@@ -85,11 +85,13 @@ pub(crate) struct Hit<'a> {
 pub(crate) struct Registry {
     rules: Vec<Compiled>,
     programs: Programs,
-    /// Rules by the programs that they name.
-    by_program: BTreeMap<String, Vec<usize>>,
-    /// Rules that may be about any program.
-    general: Vec<usize>,
-    of_text: Vec<usize>,
+    /// Rules with a pattern.
+    patterns: Vec<usize>,
+    /// Matchers by the programs that they name: each by its rule, and its place in the rule.
+    by_program: BTreeMap<String, Vec<(usize, usize)>>,
+    /// Those that may be about any program, and those about the text as a whole.
+    general: Vec<(usize, usize)>,
+    of_text: Vec<(usize, usize)>,
     /// What is loaded, a line each.
     listing: Vec<String>,
 }
@@ -150,6 +152,7 @@ impl Registry {
         Self {
             rules,
             programs: Programs::new(&embedded)?,
+            patterns: Vec::new(),
             by_program: BTreeMap::new(),
             general: Vec::new(),
             of_text: Vec::new(),
@@ -163,23 +166,23 @@ impl Registry {
         let matchers = self.rules.iter_mut().flat_map(|rule| &mut rule.matchers);
         matchers.enumerate().for_each(|(number, matcher)| matcher.number = number);
         for (at, rule) in self.rules.iter().enumerate() {
-            if rule.pattern.is_some() || rule.matchers.iter().any(Matcher::is_of_text) {
-                self.of_text.push(at);
+            if rule.pattern.is_some() {
+                self.patterns.push(at);
             }
-            for matcher in rule.matchers.iter().filter(|matcher| !matcher.is_of_text()) {
+            for (which, matcher) in rule.matchers.iter().enumerate() {
+                let place = (at, which);
                 let names = matcher.programs();
-                if names.is_empty() || names.iter().any(|name| name.ends_with('*')) {
-                    self.general.push(at);
-                }
-                for name in names {
-                    let rules = self.by_program.entry(name.to_ascii_lowercase()).or_default();
-                    if rules.last() != Some(&at) {
-                        rules.push(at);
+                if matcher.is_of_text() {
+                    self.of_text.push(place);
+                } else if names.is_empty() || names.iter().any(|name| name.ends_with('*')) {
+                    self.general.push(place);
+                } else {
+                    for name in names {
+                        self.by_program.entry(name.to_ascii_lowercase()).or_default().push(place);
                     }
                 }
             }
         }
-        self.general.dedup();
         self
     }
 
@@ -224,21 +227,22 @@ impl Registry {
     /// Every rule that matches, in order.
     pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
         let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for at in &self.of_text {
-            let rule = &self.rules[*at];
-            let by_pattern = subject.text.len() <= LENGTH
-                && rule.pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text));
-            if by_pattern || rule.matchers.iter().any(|matcher| matcher.is_of_text() && matcher.fits_text(subject)) {
+        for at in self.patterns.iter().filter(|_| subject.text.len() <= LENGTH) {
+            if self.rules[*at].pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text)) {
+                found.entry(*at).or_default();
+            }
+        }
+        for (at, which) in &self.of_text {
+            if self.rules[*at].matchers[*which].fits_text(subject) {
                 found.entry(*at).or_default();
             }
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
             let named = self.by_program.get(lower(&command.program).as_ref());
             let mut arguments = None;
-            for at in named.into_iter().flatten().chain(&self.general) {
+            for (at, which) in named.into_iter().flatten().chain(&self.general) {
                 let arguments = arguments.get_or_insert_with(|| self.arguments(command));
-                let fits = |matcher: &&Matcher| !matcher.is_of_text() && matcher.fits(command, arguments, subject);
-                if self.rules[*at].matchers.iter().any(|matcher| fits(&matcher)) {
+                if self.rules[*at].matchers[*which].fits(command, arguments, subject) {
                     let commands = found.entry(*at).or_default();
                     if commands.last() != Some(&number) {
                         commands.push(number);
