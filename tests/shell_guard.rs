@@ -132,6 +132,45 @@ async fn what_multiplies_itself_is_asked_about_and_not_gone_through() {
     }
 }
 
+/// The parser recurses, and a stack that is larger than it needs is copied for each event.
+#[tokio::test]
+async fn what_is_nested_as_deep_as_is_read_fits_the_stack() {
+    let session = session(entry("shell-guard", json!({ "stacks": ["rust"] })), None).await;
+    let nests = [
+        ("$(", ")"),
+        ("\"$(", ")\""),
+        ("<(", ")"),
+        ("( ", " )"),
+        ("{ ", "; }"),
+        ("! ", ""),
+        ("time ", ""),
+        ("sudo ", ""),
+        ("eval ", ""),
+        ("if true; then ", "; fi"),
+        ("if ( ", "); then ls; fi"),
+        ("for x in a; do ", "; done"),
+        ("while a; do ", "; done"),
+        ("case x in x) ", ";; esac"),
+        ("f() { ", "; }; "),
+        ("f() { $(", ") ; }"),
+        ("x=$(", ")"),
+        ("echo ${x:-", "}"),
+        ("echo $((1+", "))"),
+        ("echo \"${a[$(", ")]}\""),
+        ("echo {a,", "}"),
+        ("find . -exec ", " \\;"),
+        ("cat <<E\n$(", ")\nE\n"),
+    ];
+    for (open, close) in nests {
+        // Each kind of nest has a depth of its own beyond which it is not read.
+        for depth in [1, 2, 4, 6, 7, 8, 9, 12, 16, 20, 22, 23, 24, 25] {
+            let command = format!("{}ls{}", open.repeat(depth), close.repeat(depth));
+            let (_, call) = judged(&session, &command).await;
+            assert_eq!(call.failure, None, "{command}");
+        }
+    }
+}
+
 /// A model that answers as it was told to, and keeps what it is asked.
 #[derive(Default)]
 struct Scripted {
