@@ -65,10 +65,7 @@ impl PluginModels {
     }
 
     async fn ask(&self, name: &str, asked: ModelRequest) -> Result<String, String> {
-        let known = match self.models.get(name) {
-            Some(Ok(known)) => known,
-            _ => return Err(self.problem(name).unwrap_or_default()),
-        };
+        let Some(Ok(known)) = self.models.get(name) else { return Err(self.problem(name).unwrap_or_default()) };
         if asked.max_output_tokens == 0 {
             return Err("an answer of no tokens was asked for: `max-output-tokens` is 0".into());
         }

@@ -8,7 +8,14 @@
 mod subject;
 
 use hookhost::GateOutcome;
-use subject::{Bare, call, session, shell_session};
+use subject::{Bare, built, call, entry, session, session_of};
+
+/// A session of `shell-guard`, a plugin of a megabyte that works for its answer.
+async fn shell_session() -> hookhost::Session {
+    let mut entry = entry(&built("shell_guard.wasm"));
+    entry.config.insert("stacks".into(), serde_json::json!([]));
+    session_of(entry, None).await
+}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();

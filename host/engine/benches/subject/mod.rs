@@ -18,14 +18,16 @@ pub(crate) fn component() -> PathBuf {
     built(COMPONENT)
 }
 
-fn built(component: &str) -> PathBuf {
+/// A component that `cargo xtask plugins` has built.
+pub(crate) fn built(component: &str) -> PathBuf {
     let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
     let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(component);
     assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
     path
 }
 
-fn entry(component: &Path) -> Entry {
+/// An entry of it.
+pub(crate) fn entry(component: &Path) -> Entry {
     let mut entry = Entry::new("subject", component, Digest::of_file(component).unwrap());
     // Far off: under valgrind everything takes fifty times as long.
     (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(10), Duration::from_secs(10));
@@ -37,15 +39,8 @@ pub(crate) async fn session(log: Option<&Path>) -> hookhost::Session {
     session_of(entry(&component()), log).await
 }
 
-/// The same of `shell-guard`, a plugin of a megabyte that works for its answer.
-#[allow(dead_code, reason = "not of every benchmark")]
-pub(crate) async fn shell_session() -> hookhost::Session {
-    let mut entry = entry(&built("shell_guard.wasm"));
-    entry.config.insert("stacks".into(), serde_json::json!([]));
-    session_of(entry, None).await
-}
-
-async fn session_of(entry: Entry, log: Option<&Path>) -> hookhost::Session {
+/// A session of the plugin of this entry.
+pub(crate) async fn session_of(entry: Entry, log: Option<&Path>) -> hookhost::Session {
     // Few, so that valgrind has room for what they reserve.
     let settings = Settings { concurrent_calls: NonZeroU32::MIN.saturating_add(3), ..Settings::default() };
     let config = Config::from_entries(vec![entry], settings).unwrap();
