@@ -3,7 +3,7 @@
 use super::read::{Reader, Unreadable};
 use super::unwrap::reads_commands;
 use super::word::{Word, joined};
-use super::{Command, Redirect, RedirectKind, program_name};
+use super::{Command, LENGTH, Redirect, RedirectKind, program_name};
 use brush_parser::ast;
 use std::ops::Range;
 
@@ -213,13 +213,22 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
         let (format, values) = args.split_first()?;
         let mut values = values.iter();
         let mut text = String::new();
-        for (at, part) in format.text.split("%s").enumerate() {
-            if at > 0 {
-                text.push_str(values.next().map_or("%s", |value| &value.text));
-            }
-            text.push_str(part);
-        }
         // Beyond the format's own, values are printed by it again.
+        loop {
+            for (at, part) in format.text.split("%s").enumerate() {
+                if at > 0 {
+                    text.push_str(values.next().map_or("", |value| &value.text));
+                }
+                text.push_str(part);
+            }
+            if values.as_slice().is_empty() || !format.text.contains("%s") {
+                break;
+            }
+            // A long format for each of many values is more than is read.
+            if text.len() > LENGTH {
+                return None;
+            }
+        }
         match values.as_slice() {
             [] => text,
             rest => format!("{text} {}", joined(rest)),
