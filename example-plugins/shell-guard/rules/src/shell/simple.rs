@@ -1,9 +1,10 @@
 //! A simple command: its words, what is set for it, where its input and output lead.
 
+use super::expand::LONGEST_VALUE;
 use super::read::{Reader, Unreadable};
 use super::unwrap::reads_commands;
 use super::word::{Word, joined};
-use super::{Command, LENGTH, Redirect, RedirectKind, program_name};
+use super::{Command, Redirect, RedirectKind, program_name};
 use brush_parser::ast;
 use std::ops::Range;
 
@@ -224,8 +225,8 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
             if values.as_slice().is_empty() || !format.text.contains("%s") {
                 break;
             }
-            // A long format for each of many values is more than is read.
-            if text.len() > LENGTH {
+            // A long format for each of many values would grow with both.
+            if text.len() > LONGEST_VALUE {
                 return None;
             }
         }
