@@ -4,18 +4,15 @@ use super::read::{Reader, Unreadable};
 use super::word::Word;
 use super::{Command, RedirectKind};
 
-/// The most files that are remembered.
-const FILES: usize = 16;
-
 impl Reader<'_> {
     /// Notes which file a command fetches, and whether it runs one that was fetched before.
     pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
         if !self.fetched.is_empty() {
+            self.spend(self.fetched.len())?;
             let runs = |word: &Word| self.path_of(word).is_some_and(|path| self.fetched.contains(&path));
             let is_run = command.program_word.text.contains('/') && runs(&command.program_word);
             let script = command.args.iter().find(|word| !word.text.starts_with('-'));
             self.script.runs_fetched |= is_run || (runs_files(&command.program) && script.is_some_and(runs));
-            self.spend(self.fetched.len())?;
         }
         let written: Vec<Word> = match command.program.as_str() {
             "curl" => outputs(&command.args, 'o', "--output", Some(('O', "--remote-name"))),
@@ -25,9 +22,9 @@ impl Reader<'_> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
         let all: Vec<Word> = written.into_iter().chain(redirected.map(|redirect| redirect.target.clone())).collect();
         for word in all {
-            if self.fetched.len() < FILES {
-                self.fetched.extend(self.path_of(&word));
-            }
+            let path = self.path_of(&word);
+            self.spend(path.as_ref().map_or(0, String::len))?;
+            self.fetched.extend(path);
         }
         Ok(())
     }
