@@ -32,8 +32,9 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
                     upstream.extend(inner.stages.iter().filter_map(|words| words.first().map(name)));
                 }
             }
-            let command =
-                Command { windows: true, upstream, downstream: names[at + 1..].to_vec(), ..Command::default() };
+            let place = reader.place.clone();
+            let downstream = names[at + 1..].to_vec();
+            let command = Command { windows: true, place, upstream, downstream, ..Command::default() };
             let piped = at.checked_sub(1).map(|before| &stages[before]);
             stage(reader, program, args, piped, command)?;
         }
