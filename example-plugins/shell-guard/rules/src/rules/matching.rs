@@ -131,8 +131,11 @@ impl Matcher {
 
     /// Whether it is about the text as a whole, and not about one command of it.
     pub(crate) fn is_of_text(&self) -> bool {
-        use Construct::{ControlCharacters, ForkBomb, RunsUnknown, Unreadable};
-        let whole = matches!(self.wanted.construct, Some(ControlCharacters | ForkBomb | RunsUnknown | Unreadable));
+        use Construct::{ControlCharacters, ForkBomb, RunsFetched, RunsUnknown, Unreadable};
+        let whole = matches!(
+            self.wanted.construct,
+            Some(ControlCharacters | ForkBomb | RunsFetched | RunsUnknown | Unreadable)
+        );
         whole || (self.wanted.program.is_empty() && self.wanted.construct.is_none() && !is_of_any_command(&self.wanted))
     }
 
@@ -145,6 +148,7 @@ impl Matcher {
         let construct = match self.wanted.construct {
             Some(Construct::Unreadable) => subject.script.unreadable.is_some(),
             Some(Construct::RunsUnknown) => subject.script.runs_unknown,
+            Some(Construct::RunsFetched) => subject.script.runs_fetched,
             Some(Construct::ForkBomb) => subject.script.fork_bomb,
             Some(Construct::ControlCharacters) => subject.text.chars().any(is_control),
             _ => true,

@@ -138,7 +138,7 @@ pub(crate) struct Match {
     pub text: Option<String>,
     /// A regular expression that the whole text does not fit.
     pub no_text: Option<String>,
-    /// What is no matter of words: `unreadable`, `runs-unknown`, `fork-bomb`, `control-characters`, `look-alike`,
+    /// What is no matter of words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
     /// `unknown-program`.
     pub construct: Option<Construct>,
 }
@@ -151,6 +151,8 @@ pub(crate) enum Construct {
     Unreadable,
     /// Text that only the shell will know is run as a command.
     RunsUnknown,
+    /// A file is run that the same text has fetched.
+    RunsFetched,
     /// A function that starts itself again and again.
     ForkBomb,
     /// Characters that a terminal hides or obeys.

@@ -13,7 +13,7 @@ const BRACES: usize = 32;
 /// The longest word that is taken apart, in bytes.
 const LONGEST: usize = 8 * 1024;
 /// The longest value that is filled in, in bytes; beyond, it is unknown.
-const LONGEST_VALUE: usize = 4096;
+pub(super) const LONGEST_VALUE: usize = 4096;
 
 /// Words in the making.
 #[derive(Default)]

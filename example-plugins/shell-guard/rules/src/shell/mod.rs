@@ -3,6 +3,7 @@
 mod arithmetic;
 mod bounds;
 mod expand;
+mod fetched;
 mod find;
 mod git;
 mod path;

@@ -39,6 +39,8 @@ pub(crate) struct Script {
     pub(crate) unreadable: Option<String>,
     /// Whether text that only the shell will know is run as a command: `eval "$X"`.
     pub(crate) runs_unknown: bool,
+    /// Whether a file is run that the same text has fetched.
+    pub(crate) runs_fetched: bool,
     /// A function that starts itself again and again.
     pub(crate) fork_bomb: bool,
     /// Whether it is one command and nothing else.
@@ -68,9 +70,16 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
         stdin: None,
         substituted: Vec::new(),
         files: BTreeMap::new(),
+        fetched: Vec::new(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
+    // `rd /s C:\x`: what only Windows has is read as its shells do, whatever shell is said to run it.
+    if result.is_ok() && !is_windows && reader.script.commands.iter().any(windows::is_only_there) {
+        reader.scope =
+            Scope { cwd: reader.places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() };
+        result = windows::read(&mut reader, text);
+    }
     // `cmd /c "rd /s C:\"`: what is no text for a POSIX shell may well be one for the shell that it names.
     if result.is_err() && windows::is_named_in(text) {
         result = windows::read(&mut reader, text);
@@ -129,6 +138,8 @@ pub(super) struct Reader<'a> {
     substituted: Vec<Option<Word>>,
     /// What the text writes into files, by their paths.
     files: Variables,
+    /// The paths of files that it fetches.
+    pub(super) fetched: Vec<String>,
 }
 
 impl Reader<'_> {
@@ -472,6 +483,7 @@ impl Reader<'_> {
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
+        self.fetches(&command)?;
         self.script.commands.push(command);
         Ok(())
     }
@@ -500,6 +512,7 @@ impl Reader<'_> {
             "HOME" | "USERPROFILE" => Some(Word { text: "~".into(), home: true, ..Word::default() }),
             "PWD" => self.scope.cwd.clone().map(Word::literal),
             "TMPDIR" => Some(Word::literal("/tmp/session")),
+            "IFS" => Some(Word::literal(" \t\n")),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! A simple command: its words, what is set for it, where its input and output lead.
 
+use super::expand::LONGEST_VALUE;
 use super::read::{Reader, Unreadable};
 use super::unwrap::reads_commands;
 use super::word::{Word, joined};
@@ -213,13 +214,22 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
         let (format, values) = args.split_first()?;
         let mut values = values.iter();
         let mut text = String::new();
-        for (at, part) in format.text.split("%s").enumerate() {
-            if at > 0 {
-                text.push_str(values.next().map_or("%s", |value| &value.text));
-            }
-            text.push_str(part);
-        }
         // Beyond the format's own, values are printed by it again.
+        loop {
+            for (at, part) in format.text.split("%s").enumerate() {
+                if at > 0 {
+                    text.push_str(values.next().map_or("", |value| &value.text));
+                }
+                text.push_str(part);
+            }
+            if values.as_slice().is_empty() || !format.text.contains("%s") {
+                break;
+            }
+            // A long format for each of many values would grow with both.
+            if text.len() > LONGEST_VALUE {
+                return None;
+            }
+        }
         match values.as_slice() {
             [] => text,
             rest => format!("{text} {}", joined(rest)),

@@ -32,8 +32,9 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
                     upstream.extend(inner.stages.iter().filter_map(|words| words.first().map(name)));
                 }
             }
-            let command =
-                Command { windows: true, upstream, downstream: names[at + 1..].to_vec(), ..Command::default() };
+            let place = reader.place.clone();
+            let downstream = names[at + 1..].to_vec();
+            let command = Command { windows: true, place, upstream, downstream, ..Command::default() };
             let piped = at.checked_sub(1).map(|before| &stages[before]);
             stage(reader, program, args, piped, command)?;
         }
@@ -113,6 +114,39 @@ fn found(words: &[Word]) -> Vec<Word> {
 pub(super) fn is_named_in(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     matches!(program_name(first).to_ascii_lowercase().as_str(), "cmd" | "powershell" | "pwsh")
+}
+
+/// Whether no other system has a program of this name and these words.
+pub(super) fn is_only_there(command: &Command) -> bool {
+    const VERBS: [&str; 19] = [
+        "remove-",
+        "clear-",
+        "set-",
+        "add-",
+        "new-",
+        "stop-",
+        "disable-",
+        "enable-",
+        "format-",
+        "initialize-",
+        "reset-",
+        "invoke-",
+        "start-",
+        "restart-",
+        "register-",
+        "get-",
+        "import-",
+        "copy-",
+        "move-",
+    ];
+    let program = command.program.as_str();
+    let is_cmdlet = || {
+        let lower = program.to_ascii_lowercase();
+        program.starts_with(|c: char| c.is_ascii_uppercase()) && VERBS.iter().any(|verb| lower.starts_with(verb))
+    };
+    let has_switch =
+        || command.args.iter().any(|word| matches!(word.text.as_str(), "/s" | "/S" | "/q" | "/Q" | "/f" | "/F"));
+    !command.windows && (is_cmdlet() || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
 }
 
 fn name(word: &Word) -> String {

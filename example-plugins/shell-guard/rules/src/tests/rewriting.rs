@@ -245,3 +245,10 @@ fn a_refusal_elsewhere_in_the_command_leaves_nothing_rewritten() {
         assert!(host.findings.iter().all(|finding| finding.action != "rewrite"), "{:?}", host.findings);
     });
 }
+
+#[test]
+fn a_refusal_quotes_the_command_of_windows_that_it_is_about() {
+    configure(json!({"stacks": []})).unwrap();
+    let ToolCallVerdict::Reject(refusal) = ask("Clear-Disk -Number 1") else { panic!("it is refused") };
+    assert!(refusal.reason.starts_with("`Clear-Disk -Number 1`: "), "{}", refusal.reason);
+}
