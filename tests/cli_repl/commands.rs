@@ -106,6 +106,8 @@ fn the_model_is_shown_and_an_unknown_provider_changes_nothing() {
     session.says("/model opnai");
     session
         .looks_like("error: there is no provider `opnai`: type /model openai for that one, or /model scripted opnai");
+    session.says("/model openai-like");
+    session.looks_like("openai-like of scripted from the next prompt on");
     session.says("/model other");
     session.looks_like("other of scripted from the next prompt on");
     session.says("go");

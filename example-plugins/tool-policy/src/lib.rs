@@ -44,7 +44,8 @@
 //!
 //! # What is counted
 //!
-//! A `rate` holds in any stretch of that many seconds, wherever it begins, and counts the calls that this plugin let through.
+//! A `rate` holds in any stretch of that many seconds, wherever it begins, and counts the calls that no rule here
+//! refused: one that a person was asked about counts, whatever the answer.
 
 mod condition;
 mod cut;
@@ -126,10 +127,12 @@ impl Plugin for ToolPolicy {
             report(rule, call, "deny", reason);
             return Refusal::new(reason).code(&rule.id).into();
         }
+        // A call that one rate refuses counts for none.
+        let mut counted = Vec::new();
         for (rule, rate) in fitting().filter_map(|rule| Some((rule, rule.rate?))) {
-            match rule.wait(rate) {
-                Ok(None) => {}
-                Ok(Some(seconds)) => {
+            match rule.count(rate) {
+                Ok(Ok(calls)) => counted.push((rule, calls)),
+                Ok(Err(seconds)) => {
                     let Rate { calls, seconds: window } = rate;
                     let reason = format!(
                         "`{}` may be called {calls} times in {window} s; try again in {seconds} s",
@@ -138,10 +141,12 @@ impl Plugin for ToolPolicy {
                     report(rule, call, "deny", &reason);
                     return Refusal::new(reason).code(&rule.id).retryable().into();
                 }
-                Err(error) => {
-                    let reason = format!("calls of `{}` cannot be counted: {error:?}", rule.tool.as_str());
-                    return Refusal::new(reason).code(&rule.id).retryable().into();
-                }
+                Err(error) => return rule.cannot_be_counted(&error),
+            }
+        }
+        for (rule, calls) in counted {
+            if let Err(error) = state::set_json(Scope::Session, &rule.key(), &calls) {
+                return rule.cannot_be_counted(&error);
             }
         }
         if let Some((rule, question)) = fitting().find_map(|rule| Some((rule, rule.ask.as_ref()?))) {
@@ -198,13 +203,23 @@ impl Rule {
         self.tool.matches_with(tool, options) && self.when.iter().all(|condition| condition.fits(arguments))
     }
 
-    /// Counts a call; the seconds to wait where it is one too many.
-    fn wait(&self, rate: Rate) -> Result<Option<u64>, state::Error> {
-        let key = format!("calls:{}", self.id);
-        let mut calls: Calls = state::get_json(Scope::Session, &key)?.unwrap_or_default();
-        let wait = calls.count(rate, event::time());
-        state::set_json(Scope::Session, &key, &calls)?;
-        Ok(wait)
+    /// The calls with this one; the seconds to wait where it is one too many.
+    fn count(&self, rate: Rate) -> Result<Result<Calls, u64>, state::Error> {
+        let mut calls: Calls = state::get_json(Scope::Session, &self.key())?.unwrap_or_default();
+        Ok(match calls.count(rate, event::time()) {
+            None => Ok(calls),
+            Some(seconds) => Err(seconds),
+        })
+    }
+
+    /// Where the calls are kept.
+    fn key(&self) -> String {
+        format!("calls:{}", self.id)
+    }
+
+    fn cannot_be_counted(&self, error: &state::Error) -> ToolCallVerdict {
+        let reason = format!("calls of `{}` cannot be counted: {error:?}", self.tool.as_str());
+        Refusal::new(reason).code(&self.id).retryable().into()
     }
 }
 

@@ -60,6 +60,27 @@ fn a_refusal_outranks_a_question_whichever_stands_first() {
 }
 
 #[test]
+fn a_call_that_one_rate_refuses_counts_for_no_other() {
+    let rates = [
+        json!({"id": "hour", "tool": "web_*", "rate": {"calls": 3, "seconds": 3600}}),
+        json!({"id": "second", "tool": "web_*", "rate": {"calls": 1, "seconds": 1}}),
+    ];
+    configure(&json!(rates)).unwrap();
+    let ask = |time: u64| {
+        testing::inspect(|host| host.time = time);
+        ask("web_get", json!({}))
+    };
+    assert_eq!(ask(1_000_000), ToolCallVerdict::Allow);
+    for _ in 0..10 {
+        assert!(matches!(ask(1_000_001), ToolCallVerdict::Reject(_)));
+    }
+    // The hour has two left.
+    assert_eq!(ask(1_002_000), ToolCallVerdict::Allow);
+    assert_eq!(ask(1_004_000), ToolCallVerdict::Allow);
+    assert!(matches!(ask(1_006_000), ToolCallVerdict::Reject(_)));
+}
+
+#[test]
 fn beyond_the_rate_a_call_may_be_tried_again_later() {
     configure(&json!([{"id": "slow", "tool": "web_*", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
     testing::inspect(|host| host.time = 119_000);

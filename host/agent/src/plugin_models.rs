@@ -7,11 +7,15 @@ use futures_util::future::BoxFuture;
 use hookhost::capability::{Model, ModelRequest};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest wait before a further try. A plugin that waits is stopped by its deadline, and then learns of no reason.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// Models by the names that grants give them. It is what [`HostBuilder::model`](hookhost::HostBuilder::model) takes.
 ///
 /// A side call is one request without tools: the plugin's instructions as the system prompt, its data as the one message
-/// behind them. A failure that may pass is tried again, as long as the plugin's deadline leaves time for it.
+/// behind them. A failure that may pass is tried again, unless the server asks to wait for longer than two seconds.
 #[derive(Debug, Default)]
 pub struct PluginModels {
     models: BTreeMap<String, Result<Known, String>>,
@@ -30,7 +34,8 @@ impl PluginModels {
     /// None yet.
     #[must_use]
     pub fn new(retry: RetryPolicy) -> Self {
-        Self { models: BTreeMap::new(), retry }
+        let longest_wait = retry.longest_wait.min(LONGEST_WAIT);
+        Self { models: BTreeMap::new(), retry: RetryPolicy { longest_wait, ..retry } }
     }
 
     /// With `model` of `provider` under a name. No answer is longer than `longest_answer` tokens.
@@ -84,7 +89,9 @@ impl PluginModels {
                 Ok(text) => return Ok(text),
                 Err(error) => {
                     failures += 1;
-                    let Some(wait) = self.retry.wait(failures, &error) else { return Err(error.to_string()) };
+                    let wait = self.retry.wait(failures, &error);
+                    let is_far_off = error.retry_after().is_some_and(|after| after > self.retry.longest_wait);
+                    let Some(wait) = wait.filter(|_| !is_far_off) else { return Err(error.to_string()) };
                     tokio::time::sleep(wait).await;
                 }
             }

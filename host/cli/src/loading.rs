@@ -12,6 +12,7 @@ use hookhost::host::Changes;
 use hookhost::plugin::{Advice, LoadError};
 use hookhost::{Error, Host, HostBuilder, Plugin};
 use hookhost_agent::plugin_models::PluginModels;
+use hookhost_agent::provider::Keys;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,21 +77,19 @@ pub(crate) async fn host(config: Config) -> Result<Host, Stop> {
 /// may ask the models of `[agent.plugin-models]`. Whoever has one ends with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Stop> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);
-    if let Some(models) = plugin_models(&config)? {
-        builder = builder.model(Arc::new(models));
-    }
+    builder = builder.model(Arc::new(plugin_models(&config)?));
     if let Some(approver) = approver {
         builder = builder.approver(approver);
     }
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// The models that plugins may ask, where one is granted any.
-pub(crate) fn plugin_models(config: &Config) -> Result<Option<PluginModels>, Stop> {
-    if !config.enabled().any(|entry| entry.grants.model.is_some()) {
-        return Ok(None);
-    }
-    Ok(Some(configuration::agent(config)?.plugin_models(&configuration::keys()?)))
+/// The models that plugins may ask. A grant of one may come while the host runs.
+pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, Stop> {
+    let section = configuration::agent(config)?;
+    // Whoever names none needs no keys, whatever is wrong with their file.
+    let keys = if section.plugin_models.is_empty() { Keys::default() } else { configuration::keys()? };
+    Ok(section.plugin_models(&keys))
 }
 
 /// Loads one plugin as its entry says, whether or not it is enabled.

@@ -20,14 +20,14 @@ pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, Stop> {
         output::print_json(&as_json(&host, &config))?;
     } else {
         output::print(&as_text(&host, &config))?;
-        without_model(&config)?;
     }
+    without_model(&config)?;
     Ok(Exit::Done)
 }
 
 /// Says which plugins are granted a model that they cannot ask.
 fn without_model(config: &Config) -> Result<(), Stop> {
-    let Some(models) = loading::plugin_models(config)? else { return Ok(()) };
+    let models = loading::plugin_models(config)?;
     for entry in config.enabled() {
         if let Some(problem) = entry.grants.model.as_ref().and_then(|model| models.problem(&model.name)) {
             let text = format!("{} is granted a model that it cannot ask: {problem}", entry.name);

@@ -16,9 +16,6 @@ use std::fmt::Write as _;
 /// How many sessions are listed.
 const LISTED: usize = 10;
 
-/// How like a provider's name, from 0 to 1, a word must be to be taken for that name mistyped.
-const LIKE: f64 = 0.9;
-
 impl Talk<'_> {
     /// Does what was typed; whether that is to leave. What is wrong is said, and the conversation goes on.
     pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, Stop> {
@@ -103,7 +100,7 @@ impl Talk<'_> {
         let (provider, model) = match names {
             [] => return Ok(one_line(&self.model_in_words()) + "\n"),
             [name] if providers.clone().any(|known| known == name) => ((*name).to_owned(), None),
-            [name] if let Some(near) = providers.clone().find(|known| strsim::jaro_winkler(name, known) > LIKE) => {
+            [name] if let Some(near) = providers.clone().find(|known| is_mistyped(name, known)) => {
                 let (name, own) = (one_line(name), one_line(&self.model.0));
                 wrong(&format!(
                     "there is no provider `{name}`: type /model {near} for that one, or /model {own} {name} for a model of this name"
@@ -143,6 +140,12 @@ impl Talk<'_> {
             }
         }
     }
+}
+
+/// Whether a word is a provider's name with a letter or two wrong. What goes on behind the name is a model: `deepseek-chat`.
+fn is_mistyped(word: &str, name: &str) -> bool {
+    let wrong = strsim::osa_distance(word, name);
+    !word.starts_with(name) && wrong <= 2 && wrong * 3 <= name.len()
 }
 
 fn takes(name: &str) -> &'static str {
