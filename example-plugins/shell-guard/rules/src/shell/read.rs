@@ -8,7 +8,7 @@ use super::{Class, Command, bounds};
 use super::{arithmetic, windows};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -71,6 +71,8 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
         substituted: Vec::new(),
         files: BTreeMap::new(),
         fetched: Vec::new(),
+        expression: None,
+        references: BTreeSet::new(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
@@ -140,6 +142,10 @@ pub(super) struct Reader<'a> {
     files: Variables,
     /// The paths of files that it fetches.
     pub(super) fetched: Vec<String>,
+    /// How deep the commands lie that are the parts of an expression.
+    expression: Option<usize>,
+    /// Variables that have two names.
+    references: BTreeSet<String>,
 }
 
 impl Reader<'_> {
@@ -232,6 +238,12 @@ impl Reader<'_> {
         let before = self.scope.clone();
         self.spend(COMMAND + before.work())?;
         act(self)?;
+        Ok(self.unsettle(&before, false))
+    }
+
+    /// Forgets what is set in another way than `before`, but for variables that are new where these are kept. Whether it was
+    /// known.
+    fn unsettle(&mut self, before: &Scope, keeps_new: bool) -> bool {
         let mut unsettles = false;
         if self.scope.cwd != before.cwd {
             self.scope.cwd = None;
@@ -243,12 +255,12 @@ impl Reader<'_> {
         }
         for (name, value) in &mut self.scope.variables {
             let known = before.variables.get(name);
-            if known != Some(value) {
+            if known != Some(value) && (known.is_some() || !keeps_new) {
                 *value = None;
                 unsettles |= known.is_some_and(Option::is_some);
             }
         }
-        Ok(unsettles)
+        unsettles
     }
 
     /// The same, again and again: what one round sets, the next begins with.
@@ -269,13 +281,20 @@ impl Reader<'_> {
 
     fn and_or(&mut self, list: &ast::AndOrList) -> Result<(), Unreadable> {
         self.pipeline(&list.first)?;
+        if list.additional.is_empty() {
+            return Ok(());
+        }
+        let before = self.scope.clone();
+        self.spend(before.work())?;
         for next in &list.additional {
             match next {
+                // What is set holds for what is only run then.
                 ast::AndOr::And(pipeline) => self.pipeline(pipeline)?,
-                // `cd x || exit`: what follows ran only if the first failed.
-                ast::AndOr::Or(pipeline) => self.subshell(|reader| reader.pipeline(pipeline))?,
+                ast::AndOr::Or(pipeline) => drop(self.perhaps(|reader| reader.pipeline(pipeline))?),
             }
         }
+        // `X=y; false && X=z`: nobody knows how far it came.
+        self.unsettle(&before, true);
         Ok(())
     }
 
@@ -296,6 +315,7 @@ impl Reader<'_> {
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
+            self.keeps(stages[stages.len() - 1], &upstream)?;
         }
         stages.push(self.script.commands.len());
         for at in 0..stages.len() - 1 {
@@ -388,19 +408,14 @@ impl Reader<'_> {
 
     /// What stands between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
-        let begin = self.script.commands.len();
         let is_arithmetic = arithmetic::is_expression(text);
+        let outer = self.expression.replace(self.depth + 1);
         let result = self.subshell(|reader| reader.nested(text));
+        self.expression = outer;
         // `1 << $(x)` is a here-document to whoever takes it for a command.
         if result.is_err() || text.contains("<<") {
             self.within_word(text)?;
         }
-        // A variable is a number here, and no program.
-        let mut at = 0;
-        self.script.commands.retain(|command| {
-            at += 1;
-            at <= begin || !command.program.is_empty()
-        });
         if is_arithmetic { Ok(()) } else { result }
     }
 
@@ -480,6 +495,10 @@ impl Reader<'_> {
         }
         let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT);
         self.spend(COMMAND + input + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
+        // A variable is a number there, and no program.
+        if command.program.is_empty() && self.expression == Some(self.depth) {
+            return Ok(());
+        }
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
@@ -500,7 +519,16 @@ impl Reader<'_> {
     }
 
     pub(super) fn set(&mut self, name: &str, value: Option<Word>) {
+        let value = value.filter(|_| !self.references.contains(name));
         self.scope.variables.insert(name.to_owned(), value);
+    }
+
+    /// Gives a variable another name, so that what is set by one is not known by the other.
+    pub(super) fn refer(&mut self, name: &str, target: &str) {
+        for name in [name, target] {
+            self.references.insert(name.to_owned());
+            self.set(name, None);
+        }
     }
 
     /// The value of a variable, where the text or the shell itself gives it one.

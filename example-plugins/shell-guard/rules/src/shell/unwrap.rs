@@ -24,6 +24,8 @@ enum Special {
     Declare,
     /// Sets variables to what is not known.
     Read,
+    /// The same with `-v`.
+    Print,
     /// Sets the arguments, `set --`, and drops the first of them.
     Set,
     Shift,
@@ -45,6 +47,7 @@ fn special(program: &str) -> Option<Special> {
         "cd" | "pushd" => Special::Directory,
         "export" | "declare" | "local" | "readonly" | "typeset" => Special::Declare,
         "read" | "mapfile" | "readarray" | "getopts" | "unset" => Special::Read,
+        "printf" => Special::Print,
         "set" => Special::Set,
         "shift" => Special::Shift,
         "alias" => Special::Alias,
@@ -127,6 +130,18 @@ impl Reader<'_> {
                     Some(word) if word.text == "-" => None,
                     Some(word) => self.places.directory(word, self.scope.cwd.as_deref()),
                 };
+                Ok(())
+            }
+            Some(Special::Print) => {
+                if let Some(variable) = args.first().and_then(|word| word.text.strip_prefix("-v")) {
+                    let variable =
+                        if variable.is_empty() { args.get(1).map(|word| &*word.text) } else { Some(variable) };
+                    self.set(variable.unwrap_or_default(), None);
+                }
+                Ok(())
+            }
+            Some(Special::Declare) if args.iter().any(|word| is_reference(&word.text)) => {
+                args.iter().filter_map(|word| word.text.split_once('=')).for_each(|(name, of)| self.refer(name, of));
                 Ok(())
             }
             Some(Special::Declare) => args.iter().try_for_each(|word| match word.text.split_once('=') {
@@ -346,6 +361,11 @@ impl Reader<'_> {
         self.aliases.insert(name.to_owned(), before.flatten());
         result
     }
+}
+
+/// Whether an option of `declare` gives a variable another name.
+fn is_reference(option: &str) -> bool {
+    option.strip_prefix('-').is_some_and(|letters| letters.contains('n') && !letters.contains('='))
 }
 
 /// Whether a program's name is a pattern of file names; `[` alone is a program.
