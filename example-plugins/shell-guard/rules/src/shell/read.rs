@@ -213,7 +213,7 @@ impl Reader<'_> {
         result
     }
 
-    fn deeper<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+    pub(super) fn deeper<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
         if self.depth >= DEEPEST {
             return Err(Unreadable(format!("commands lie in each other more than {DEEPEST} levels deep")));
         }

@@ -175,11 +175,14 @@ impl Reader<'_> {
                 None => Ok(()),
             }),
             Some(Special::Cmd) => {
-                let at = args
-                    .iter()
-                    .position(|word| matches!(word.text.to_ascii_lowercase().as_str(), "/c" | "/k" | "//c" | "//k"));
-                let Some(at) = at else { return Ok(()) };
-                self.windows_text(&name, &joined(&args[at + 1..]))
+                // `/c`, `//c`, `/s/c`, `/crd`: what stands behind the letter is text.
+                let text =
+                    args.iter().enumerate().filter(|(_, word)| word.text.starts_with('/')).find_map(|(at, word)| {
+                        let lower = word.text.to_ascii_lowercase();
+                        let begin = lower.find("/c").or_else(|| lower.find("/k"))? + 2;
+                        Some(format!("{} {}", &word.text[begin..], joined(&args[at + 1..])))
+                    });
+                text.map_or(Ok(()), |text| self.windows_text(&name, text.trim_start()))
             }
             Some(Special::Powershell) => match windows::powershell_text(args)? {
                 Some(text) => self.windows_text(&name, &text),
