@@ -29,7 +29,7 @@ impl Reader<'_> {
             _ if written.is_empty() => return Ok(()),
             _ => Vec::new(),
         });
-        self.keep(written, command)
+        self.keep(&written, command)
     }
 
     /// Notes the files into which commands put what others fetch, those from `begin` on: `curl … | tee x`.
@@ -41,13 +41,13 @@ impl Reader<'_> {
             let command = self.script.commands[at].clone();
             self.spend(command.args.len())?;
             let operands = command.args.iter().filter(|word| command.program == "tee" && !word.text.starts_with('-'));
-            self.keep(operands.cloned().collect(), &command)?;
+            self.keep(&operands.cloned().collect::<Vec<_>>(), &command)?;
         }
         Ok(())
     }
 
     /// Notes these files and those that the output of the command leads to.
-    fn keep(&mut self, written: Vec<Word>, command: &Command) -> Result<(), Unreadable> {
+    fn keep(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
         for word in written.iter().chain(redirected.map(|redirect| &redirect.target)) {
             let path = self.path_of(word, command);

@@ -70,14 +70,11 @@ fn stage(
             behind(reader, program, args, switches(args), piped, command)
         }
         "if" => {
-            let branch = args.iter().position(|word| word.text.eq_ignore_ascii_case("else")).unwrap_or(args.len());
+            let branch = position(args, "else");
             behind(reader, program, &args[..branch], condition(args), piped, command.clone())?;
             behind(reader, program, &args[branch..], 1, piped, command)
         }
-        "for" => {
-            let begin = args.iter().position(|word| word.text.eq_ignore_ascii_case("do"));
-            behind(reader, program, args, begin.map_or(args.len(), |at| at + 1), piped, command)
-        }
+        "for" => behind(reader, program, args, position(args, "do") + 1, piped, command),
         _ if !program.is_known() && args.first().is_some_and(|word| word.text == "=") => {
             behind(reader, program, args, 1, piped, command)
         }
@@ -129,19 +126,22 @@ fn switches(args: &[Word]) -> usize {
     at
 }
 
+/// Where a word stands, or the end.
+fn position(args: &[Word], word: &str) -> usize {
+    args.iter().position(|arg| arg.text.eq_ignore_ascii_case(word)).unwrap_or(args.len())
+}
+
 /// How many words are the condition of an `if`.
 fn condition(args: &[Word]) -> usize {
-    let is = |at: usize, words: &[&str]| {
-        args.get(at).is_some_and(|arg| words.iter().any(|word| word.eq_ignore_ascii_case(&arg.text)))
+    let is = |at: usize, words: &str| {
+        args.get(at).is_some_and(|arg| words.split(' ').any(|word| word.eq_ignore_ascii_case(&arg.text)))
     };
     let mut at = 0;
-    while is(at, &["/i", "not"]) {
+    while is(at, "/i not") {
         at += 1;
     }
-    let compares = args.get(at).is_some_and(|word| word.text.trim_end_matches('=').contains("=="));
-    let has_operator = is(at + 1, &["==", "equ", "neq", "lss", "leq", "gtr", "geq"]);
-    let takes_value = is(at, &["exist", "defined", "errorlevel"]);
-    at + if has_operator { 3 } else { 1 + usize::from(takes_value && !compares) }
+    let has_operator = is(at + 1, "== equ neq lss leq gtr geq");
+    at + if has_operator { 3 } else { 1 + usize::from(is(at, "exist defined errorlevel")) }
 }
 
 fn removes(program: &str) -> bool {
