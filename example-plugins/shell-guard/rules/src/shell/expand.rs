@@ -139,14 +139,7 @@ impl Reader<'_> {
             return Ok(vec![WordPieceWithSource { piece, start_index: 0, end_index: raw.len() }]);
         }
         if raw.len() > LONGEST {
-            return Ok(match raw.contains(['$', '`']) {
-                true => return Err(Unreadable(format!("a word of it is longer than {LONGEST} bytes"))),
-                false => vec![WordPieceWithSource {
-                    piece: WordPiece::SingleQuotedText(raw.to_owned()),
-                    start_index: 0,
-                    end_index: raw.len(),
-                }],
-            });
+            return Err(Unreadable(format!("a word of it is longer than {LONGEST} bytes")));
         }
         self.spend(PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
@@ -321,38 +314,85 @@ fn is_plain(raw: &str) -> bool {
     !raw.bytes().any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{'))
 }
 
-/// A word as braces make many of it, each still with its quotes.
+/// A word as braces make many of it, each still with its quotes. Where they are not all made, one is unknown.
 fn braces(raw: &str) -> Vec<String> {
-    let maybe =
-        raw.contains('{') && (raw.contains(',') || raw.contains("..")) && !raw.contains("${") && raw.len() < 1024;
+    let Some(open) = opening_brace(raw) else { return vec![raw.to_owned()] };
     let options = brush_parser::ParserOptions::default();
-    let pieces = if maybe { brush_parser::word::parse_brace_expansions(raw, &options).ok().flatten() } else { None };
-    let Some(pieces) = pieces else { return vec![raw.to_owned()] };
-    product(&pieces)
+    let is_usual = !raw.contains("${") && raw.len() < 1024;
+    let pieces = if is_usual { brush_parser::word::parse_brace_expansions(raw, &options).ok() } else { None };
+    let (mut words, is_whole) = match &pieces {
+        Some(Some(pieces)) => product(pieces),
+        other => (vec![raw.to_owned()], other.is_some()),
+    };
+    if !is_whole {
+        words.push(format!("{}$_", &raw[..open]));
+    }
+    words
 }
 
-fn product(pieces: &[BraceExpressionOrText]) -> Vec<String> {
-    let mut words = vec![String::new()];
+/// Where the first brace stands that may make many words: not quoted, no part of an expansion, and with a choice behind it.
+fn opening_brace(raw: &str) -> Option<usize> {
+    let (mut quote, mut before, mut is_escaped) = (None, ' ', false);
+    let mut inner = 0_usize;
+    let mut open = None;
+    for (at, c) in raw.char_indices() {
+        let last = std::mem::replace(&mut before, c);
+        if std::mem::take(&mut is_escaped) {
+            continue;
+        }
+        match c {
+            '\\' if quote != Some('\'') => is_escaped = true,
+            '\'' | '"' if quote.is_none() => quote = Some(c),
+            _ if quote == Some(c) => quote = None,
+            _ if quote.is_some() => {}
+            '{' | '(' if inner > 0 || last == '$' => inner += 1,
+            '}' | ')' if inner > 0 => inner -= 1,
+            _ if inner > 0 => {}
+            '{' => open = open.or(Some(at)),
+            ',' if open.is_some() => return open,
+            '.' if open.is_some() && last == '.' => return open,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The words that the parts make, and whether these are all.
+fn product(pieces: &[BraceExpressionOrText]) -> (Vec<String>, bool) {
+    let (mut words, mut is_whole) = (vec![String::new()], true);
     for piece in pieces {
-        let choices = match piece {
-            BraceExpressionOrText::Text(text) => vec![text.clone()],
-            BraceExpressionOrText::Expr(members) => members.iter().flat_map(member).take(BRACES).collect(),
-        };
+        let mut choices = Vec::new();
+        match piece {
+            BraceExpressionOrText::Text(text) => choices.push(text.clone()),
+            BraceExpressionOrText::Expr(members) => {
+                for member in members {
+                    match member {
+                        BraceExpressionMember::NumberSequence { start, end, .. } => {
+                            choices.extend([start.to_string(), end.to_string()]);
+                        }
+                        BraceExpressionMember::CharSequence { start, end, .. } => {
+                            choices.extend([start.to_string(), end.to_string()]);
+                        }
+                        BraceExpressionMember::Child(pieces) => {
+                            let (inner, whole) = product(pieces);
+                            choices.extend(inner);
+                            is_whole &= whole;
+                        }
+                    }
+                    if choices.len() > BRACES {
+                        break;
+                    }
+                }
+            }
+        }
+        is_whole &= words.len() * choices.len() <= BRACES;
         words = words
             .iter()
             .flat_map(|word| choices.iter().map(move |choice| format!("{word}{choice}")))
             .take(BRACES)
             .collect();
     }
-    words
-}
-
-fn member(member: &BraceExpressionMember) -> Vec<String> {
-    match member {
-        BraceExpressionMember::NumberSequence { start, end, .. } => vec![start.to_string(), end.to_string()],
-        BraceExpressionMember::CharSequence { start, end, .. } => vec![start.to_string(), end.to_string()],
-        BraceExpressionMember::Child(pieces) => product(pieces),
-    }
+    (words, is_whole)
 }
 
 /// What stands in the quotes of a word that is quoted as a whole and holds nothing special. The parser takes long for it.

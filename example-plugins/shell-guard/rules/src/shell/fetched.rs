@@ -5,36 +5,87 @@ use super::word::Word;
 use super::{Command, RedirectKind};
 
 impl Reader<'_> {
-    /// Notes which file a command fetches, and whether it runs one that was fetched before.
+    /// Notes which file a command fetches or moves, and whether it runs one that was fetched before.
     pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
+        let mut written: Vec<Word> = Vec::new();
         if !self.fetched.is_empty() {
-            self.spend(self.fetched.len())?;
-            let runs = |word: &Word| self.path_of(word).is_some_and(|path| self.fetched.contains(&path));
-            let is_run = command.program_word.text.contains('/') && runs(&command.program_word);
-            let script = command.args.iter().find(|word| !word.text.starts_with('-'));
-            self.script.runs_fetched |= is_run || (runs_files(&command.program) && script.is_some_and(runs));
+            self.spend(self.fetched.len() * (1 + command.args.len() + command.redirects.len()))?;
+            let is_fetched = |word: &Word| self.path_of(word, command).is_some_and(|path| self.fetched.contains(&path));
+            let is_run = command.program_word.text.contains('/') && is_fetched(&command.program_word);
+            let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+            let is_script = runs_files(&command.program)
+                && scripts(&command.args).chain(read.map(|redirect| &redirect.target)).any(is_fetched);
+            if let ("mv" | "cp", [from @ .., to]) = (command.program.as_str(), command.args.as_slice()) {
+                for word in from.iter().filter(|word| is_fetched(word)) {
+                    let name = word.text.rsplit('/').next().unwrap_or_default();
+                    written.extend([to.clone(), Word { text: format!("{}/{name}", to.text), ..to.clone() }]);
+                }
+            }
+            self.script.runs_fetched |= is_run || is_script;
         }
-        let written: Vec<Word> = match command.program.as_str() {
+        written.extend(match command.program.as_str() {
             "curl" => outputs(&command.args, 'o', "--output", Some(('O', "--remote-name"))),
             "wget" => outputs(&command.args, 'O', "--output-document", None),
-            _ => return Ok(()),
-        };
+            _ if written.is_empty() => return Ok(()),
+            _ => Vec::new(),
+        });
+        self.keep(&written, command)
+    }
+
+    /// Notes the files into which commands put what others fetch, those from `begin` on: `curl … | tee x`.
+    pub(super) fn keeps(&mut self, begin: usize, upstream: &[String]) -> Result<(), Unreadable> {
+        if !upstream.iter().any(|program| matches!(program.as_str(), "curl" | "wget")) {
+            return Ok(());
+        }
+        for at in begin..self.script.commands.len() {
+            let command = self.script.commands[at].clone();
+            self.spend(command.args.len())?;
+            let operands = command.args.iter().filter(|word| command.program == "tee" && !word.text.starts_with('-'));
+            self.keep(&operands.cloned().collect::<Vec<_>>(), &command)?;
+        }
+        Ok(())
+    }
+
+    /// Notes these files and those that the output of the command leads to.
+    fn keep(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
-        let all: Vec<Word> = written.into_iter().chain(redirected.map(|redirect| redirect.target.clone())).collect();
-        for word in all {
-            let path = self.path_of(&word);
+        for word in written.iter().chain(redirected.map(|redirect| &redirect.target)) {
+            let path = self.path_of(word, command);
             self.spend(path.as_ref().map_or(0, String::len))?;
             self.fetched.extend(path);
         }
         Ok(())
     }
 
-    fn path_of(&self, word: &Word) -> Option<String> {
-        self.places.directory(word, self.scope.cwd.as_deref())
+    fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
+        self.places.directory(word, command.cwd.as_deref())
     }
 }
 
-/// Whether a program runs the file that its first operand names.
+/// The words that may name the script: the first operand, and the value of each option before it.
+fn scripts(args: &[Word]) -> impl Iterator<Item = &Word> {
+    let mut is_value = false;
+    let mut is_done = false;
+    args.iter().filter(move |word| {
+        if is_done {
+            return false;
+        }
+        let text = word.text.as_str();
+        if text.starts_with(['-', '+']) && text.len() > 1 {
+            let long = ["--rcfile", "--init-file", "--require", "--import"];
+            is_value = if text.starts_with("--") {
+                long.contains(&text)
+            } else {
+                text.ends_with(['o', 'O', 'r', 'W', 'X', 'I'])
+            };
+            return false;
+        }
+        is_done = !std::mem::take(&mut is_value);
+        true
+    })
+}
+
+/// Whether a program runs a file that its words name, or that it reads.
 fn runs_files(program: &str) -> bool {
     if program == "." {
         return true;

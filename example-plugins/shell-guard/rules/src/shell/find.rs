@@ -51,8 +51,7 @@ impl Expression {
             "-empty" => self.group.chosen |= !negated,
             "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename" | "-regex" | "-iregex" | "-inum"
             | "-samefile" | "-xtype" => {
-                let fits_all = |text: &str| text.chars().all(|c| matches!(c, '*' | '?' | '.' | '/'));
-                self.group.chosen |= !negated && next.is_some_and(|word| word.is_known() && !fits_all(&word.text));
+                self.group.chosen |= !negated && next.is_some_and(|word| chooses(&word.text));
                 return true;
             }
             _ => {}
@@ -103,18 +102,45 @@ impl Reader<'_> {
     }
 
     fn fd(&mut self, name: &str, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
-        let is_action = |word: &Word| matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
-        let Some(at) = args.iter().position(is_action) else { return Ok(()) };
-        let by_ending = args[..at].iter().any(|word| word.text.starts_with("-e") || word.text.starts_with("--ext"));
-        let mut operands = args[..at].iter().filter(|word| !word.text.starts_with('-'));
-        let pattern = operands.next();
-        let says_which = by_ending || pattern.is_some_and(|word| !matches!(word.text.as_str(), "" | "." | ".*" | "*"));
-        let mut roots: Vec<Word> = operands.cloned().collect();
+        let mut words: Vec<Word> = Vec::new();
+        let mut roots: Vec<Word> = Vec::new();
+        let (mut pattern, mut says_which, mut is_action, mut at) = (None, false, false, 0);
+        while let Some(word) = args.get(at).filter(|_| !is_action) {
+            at += 1;
+            let Some(option) = word.text.strip_prefix('-').filter(|option| !option.is_empty()) else {
+                if pattern.is_some() {
+                    roots.push(word.clone());
+                } else {
+                    pattern = Some(word);
+                }
+                continue;
+            };
+            let (name, mut value) = option_of_fd(option);
+            is_action = matches!(name, "x" | "X" | "exec" | "exec-batch");
+            if is_action {
+                words.extend(value.map(Word::literal));
+            } else if takes_value(name) {
+                if value.is_none() {
+                    value = args.get(at).map(|word| word.text.as_str());
+                    at += 1;
+                }
+                let value = value.unwrap_or_default();
+                match name {
+                    "e" | "extension" => says_which |= !value.is_empty(),
+                    "C" | "base-directory" | "search-path" => roots.push(Word::literal(value)),
+                    _ => {}
+                }
+            }
+        }
+        if !is_action {
+            return Ok(());
+        }
+        says_which |= pattern.is_some_and(|word| chooses(&word.text));
         if roots.is_empty() {
             roots.push(Word::literal("."));
         }
         let found = found(&roots, says_which);
-        let mut words = args[at + 1..].to_vec();
+        words.extend_from_slice(args.get(at..).unwrap_or_default());
         words.retain(|word| word.text != ";");
         if !words.iter().any(|word| word.text.contains("{}")) {
             words.push(Word::literal("{}"));
@@ -141,6 +167,47 @@ impl Reader<'_> {
         }
         self.wrapped(name, &filled, Command { exact: false, ..inner.clone() })
     }
+}
+
+/// The last option of a word, without its dashes, and its value where that stands in the same word.
+fn option_of_fd(word: &str) -> (&str, Option<&str>) {
+    if let Some(long) = word.strip_prefix('-') {
+        return long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+    }
+    let last = word.char_indices().find(|(_, c)| "xXdEteScjoC".contains(*c)).or_else(|| word.char_indices().last());
+    let (at, end) = last.map_or((0, 0), |(at, c)| (at, at + c.len_utf8()));
+    (&word[at..end], Some(&word[end..]).filter(|value| !value.is_empty()))
+}
+
+/// Whether an option of `fd` does.
+fn takes_value(option: &str) -> bool {
+    const LONG: &str = " and base-directory batch-size changed-before changed-within color exact-depth exclude extension format \
+        ignore-file max-depth max-results min-depth owner path-separator search-path size threads type ";
+    LONG.split(' ').any(|long| long == option) || (option.len() == 1 && "dEteScjoC".contains(option))
+}
+
+/// Whether a pattern says which files are meant, and does not fit most of them: a choice of few letters does.
+fn chooses(pattern: &str) -> bool {
+    let is_open = |c: char| matches!(c, '*' | '?' | '.' | '/' | '+' | '^' | '$' | '\\' | '(' | ')' | '|');
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let behind = &rest[c.len_utf8()..];
+        // `[]x]` and `[!]x]` hold the bracket.
+        let first = behind.len() - behind.trim_start_matches(['!', '^']).len() + 1;
+        let close = behind.get(first..).and_then(|text| text.find(']')).map(|at| at + first);
+        match close.filter(|_| c == '[') {
+            Some(close) => {
+                let letters = &behind[..close];
+                if letters.len() <= 4 && letters.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                    return !pattern.contains(UNKNOWN);
+                }
+                rest = &behind[close + 1..];
+            }
+            None if is_open(c) => rest = behind,
+            None => return !pattern.contains(UNKNOWN),
+        }
+    }
+    false
 }
 
 /// What may be found: something in each folder, or else all of it.

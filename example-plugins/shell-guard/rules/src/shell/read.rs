@@ -71,6 +71,8 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
         substituted: Vec::new(),
         files: BTreeMap::new(),
         fetched: Vec::new(),
+        expression: None,
+        references: BTreeMap::new(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
@@ -140,6 +142,10 @@ pub(super) struct Reader<'a> {
     files: Variables,
     /// The paths of files that it fetches.
     pub(super) fetched: Vec<String>,
+    /// How deep the commands lie that are the parts of an expression.
+    expression: Option<usize>,
+    /// Variables that have two names.
+    references: Variables,
 }
 
 impl Reader<'_> {
@@ -207,18 +213,23 @@ impl Reader<'_> {
         result
     }
 
-    fn deeper<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
-        if self.depth >= DEEPEST {
-            return Err(Unreadable(format!("commands lie in each other more than {DEEPEST} levels deep")));
-        }
-        self.depth += 1;
+    pub(super) fn deeper<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        self.enter()?;
         let result = act(self);
         self.depth -= 1;
         result
     }
 
+    fn enter(&mut self) -> Result<(), Unreadable> {
+        if self.depth >= DEEPEST {
+            return Err(Unreadable(format!("commands lie in each other more than {DEEPEST} levels deep")));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
     /// What `act` sets is gone afterwards.
-    pub(super) fn subshell<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn subshell<T>(&mut self, act: &mut dyn FnMut(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
         // Whoever notes a command next gives up where it is too much.
         self.script.work += scope.work();
@@ -228,10 +239,16 @@ impl Reader<'_> {
     }
 
     /// What `act` sets may hold afterwards or not. Whether it sets what was known before.
-    fn perhaps(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Unreadable>) -> Result<bool, Unreadable> {
+    fn perhaps(&mut self, act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>) -> Result<bool, Unreadable> {
         let before = self.scope.clone();
         self.spend(COMMAND + before.work())?;
         act(self)?;
+        Ok(self.unsettle(&before, false))
+    }
+
+    /// Forgets what is set in another way than `before`, but for variables that are new where these are kept. Whether it was
+    /// known.
+    fn unsettle(&mut self, before: &Scope, keeps_new: bool) -> bool {
         let mut unsettles = false;
         if self.scope.cwd != before.cwd {
             self.scope.cwd = None;
@@ -243,23 +260,23 @@ impl Reader<'_> {
         }
         for (name, value) in &mut self.scope.variables {
             let known = before.variables.get(name);
-            if known != Some(value) {
+            if known != Some(value) && (known.is_some() || !keeps_new) {
                 *value = None;
                 unsettles |= known.is_some_and(Option::is_some);
             }
         }
-        Ok(unsettles)
+        unsettles
     }
 
     /// The same, again and again: what one round sets, the next begins with.
-    fn repeatedly(&mut self, act: impl Fn(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
-        if self.perhaps(&act)? { self.perhaps(&act).map(drop) } else { Ok(()) }
+    fn repeatedly(&mut self, act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
+        if self.perhaps(act)? { self.perhaps(act).map(drop) } else { Ok(()) }
     }
 
     pub(super) fn list(&mut self, list: &ast::CompoundList) -> Result<(), Unreadable> {
         for ast::CompoundListItem(and_or, separator) in &list.0 {
             if matches!(separator, ast::SeparatorOperator::Async) {
-                self.subshell(|reader| reader.and_or(and_or))?;
+                self.subshell(&mut |reader| reader.and_or(and_or))?;
             } else {
                 self.and_or(and_or)?;
             }
@@ -269,13 +286,20 @@ impl Reader<'_> {
 
     fn and_or(&mut self, list: &ast::AndOrList) -> Result<(), Unreadable> {
         self.pipeline(&list.first)?;
+        if list.additional.is_empty() {
+            return Ok(());
+        }
+        let before = self.scope.clone();
+        self.spend(before.work())?;
         for next in &list.additional {
             match next {
+                // What is set holds for what is only run then.
                 ast::AndOr::And(pipeline) => self.pipeline(pipeline)?,
-                // `cd x || exit`: what follows ran only if the first failed.
-                ast::AndOr::Or(pipeline) => self.subshell(|reader| reader.pipeline(pipeline))?,
+                ast::AndOr::Or(pipeline) => drop(self.perhaps(&mut |reader| reader.pipeline(pipeline))?),
             }
         }
+        // `X=y; false && X=z`: nobody knows how far it came.
+        self.unsettle(&before, true);
         Ok(())
     }
 
@@ -290,12 +314,14 @@ impl Reader<'_> {
         for stage in &pipeline.seq {
             stages.push(self.script.commands.len());
             // What a stage prints that is not known is read all the same.
-            output = self.subshell(|reader| reader.command(stage, output.take()))?.or_else(|| Some(Word::unknown()));
+            output =
+                self.subshell(&mut |reader| reader.command(stage, output.take()))?.or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
             self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORD)?;
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
+            self.keeps(stages[stages.len() - 1], &upstream)?;
         }
         stages.push(self.script.commands.len());
         for at in 0..stages.len() - 1 {
@@ -348,26 +374,26 @@ impl Reader<'_> {
                 for expression in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.within_word(&expression.value)?;
                 }
-                self.repeatedly(|reader| reader.list(&clause.body.list))
+                self.repeatedly(&mut |reader| reader.list(&clause.body.list))
             }
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
-            ast::CompoundCommand::Subshell(subshell) => self.subshell(|reader| reader.list(&subshell.list)),
+            ast::CompoundCommand::Subshell(subshell) => self.subshell(&mut |reader| reader.list(&subshell.list)),
             ast::CompoundCommand::ForClause(clause) => self.each(clause),
             ast::CompoundCommand::CaseClause(clause) => {
                 self.word(&clause.value.value, None)?;
                 for case in &clause.cases {
                     case.patterns.iter().try_for_each(|pattern| self.word(&pattern.value, None).map(drop))?;
                     if let Some(list) = &case.cmd {
-                        self.perhaps(|reader| reader.list(list))?;
+                        self.perhaps(&mut |reader| reader.list(list))?;
                     }
                 }
                 Ok(())
             }
             ast::CompoundCommand::IfClause(clause) => {
                 self.list(&clause.condition)?;
-                self.perhaps(|reader| reader.list(&clause.then))?;
+                self.perhaps(&mut |reader| reader.list(&clause.then))?;
                 for branch in clause.elses.iter().flatten() {
-                    self.perhaps(|reader| {
+                    self.perhaps(&mut |reader| {
                         branch.condition.iter().try_for_each(|condition| reader.list(condition))?;
                         reader.list(&branch.body)
                     })?;
@@ -375,32 +401,27 @@ impl Reader<'_> {
                 Ok(())
             }
             ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
-                self.repeatedly(|reader| {
+                self.repeatedly(&mut |reader| {
                     reader.list(&clause.0)?;
                     reader.list(&clause.1.list)
                 })
             }
             ast::CompoundCommand::Coprocess(coprocess) => {
-                self.subshell(|reader| reader.command(&coprocess.body, None)).map(drop)
+                self.subshell(&mut |reader| reader.command(&coprocess.body, None)).map(drop)
             }
         }
     }
 
     /// What stands between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
-        let begin = self.script.commands.len();
         let is_arithmetic = arithmetic::is_expression(text);
-        let result = self.subshell(|reader| reader.nested(text));
+        let outer = self.expression.replace(self.depth + 1);
+        let result = self.subshell(&mut |reader| reader.nested(text));
+        self.expression = outer;
         // `1 << $(x)` is a here-document to whoever takes it for a command.
         if result.is_err() || text.contains("<<") {
             self.within_word(text)?;
         }
-        // A variable is a number here, and no program.
-        let mut at = 0;
-        self.script.commands.retain(|command| {
-            at += 1;
-            at <= begin || !command.program.is_empty()
-        });
         if is_arithmetic { Ok(()) } else { result }
     }
 
@@ -413,7 +434,7 @@ impl Reader<'_> {
             values = vec![Word::unknown()];
         }
         for value in values {
-            self.repeatedly(|reader| {
+            self.repeatedly(&mut |reader| {
                 reader.set(&clause.variable_name, Some(value.clone()));
                 reader.list(&clause.body.list)
             })?;
@@ -480,6 +501,10 @@ impl Reader<'_> {
         }
         let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT);
         self.spend(COMMAND + input + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
+        // A variable is a number there, and no program.
+        if command.program.is_empty() && self.expression == Some(self.depth) {
+            return Ok(());
+        }
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
@@ -500,7 +525,16 @@ impl Reader<'_> {
     }
 
     pub(super) fn set(&mut self, name: &str, value: Option<Word>) {
+        let value = value.filter(|_| !self.references.contains_key(name));
         self.scope.variables.insert(name.to_owned(), value);
+    }
+
+    /// Gives a variable another name, so that what is set by one is not known by the other.
+    pub(super) fn refer(&mut self, name: &str, target: &str) {
+        for name in [name, target] {
+            self.references.insert(name.to_owned(), None);
+            self.set(name, None);
+        }
     }
 
     /// The value of a variable, where the text or the shell itself gives it one.
@@ -571,7 +605,7 @@ impl Reader<'_> {
     /// Reads the commands of `$(…)`; what they print, where that is known.
     pub(super) fn output_of(&mut self, text: &str) -> Result<Option<Word>, Unreadable> {
         let begin = self.script.commands.len();
-        self.subshell(|reader| reader.nested(text))?;
+        self.subshell(&mut |reader| reader.nested(text))?;
         Ok(self.output_since(begin))
     }
 
@@ -584,7 +618,7 @@ impl Reader<'_> {
 
     pub(super) fn output_of_list(&mut self, list: &ast::CompoundList) -> Result<Option<Word>, Unreadable> {
         let begin = self.script.commands.len();
-        self.subshell(|reader| reader.list(list))?;
+        self.subshell(&mut |reader| reader.list(list))?;
         Ok(self.output_since(begin))
     }
 

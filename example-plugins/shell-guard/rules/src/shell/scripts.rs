@@ -3,6 +3,7 @@
 use super::Command;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
+use super::wrappers;
 
 impl Reader<'_> {
     pub(super) fn shell(&mut self, name: &str, args: &[Word], inner: Command) -> Result<(), Unreadable> {
@@ -10,6 +11,15 @@ impl Reader<'_> {
         while let Some(word) = args.get(at).map(|word| word.text.as_str()).filter(|word| word.starts_with(['-', '+'])) {
             if let Some(text) = word.strip_prefix("--command=").or_else(|| word.strip_prefix("--commands=")) {
                 return self.text(name, text);
+            }
+            // What `fish` runs before all else.
+            if let Some(begin) = ["-C", "--init-command"].iter().find_map(|option| wrappers::attached(word, option))
+                && name == "fish"
+            {
+                let next = if begin.is_empty() { args.get(at + 1).map(|word| word.text.as_str()) } else { None };
+                self.text(name, next.unwrap_or(begin))?;
+                at += if next.is_some() { 2 } else { 1 };
+                continue;
             }
             let is_cluster = !word.starts_with("--");
             is_text |= (is_cluster && word.contains('c')) || matches!(word, "--command" | "--commands");

@@ -159,7 +159,7 @@ impl Reader<'_> {
     /// The commands of `>(…)`, which read what is not known.
     fn written_to(&mut self, list: &ast::CompoundList) -> Result<(), Unreadable> {
         let before = self.stdin.replace(Word::unknown());
-        let result = self.subshell(|reader| reader.list(list));
+        let result = self.subshell(&mut |reader| reader.list(list));
         self.stdin = before;
         result
     }

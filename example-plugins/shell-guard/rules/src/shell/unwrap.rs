@@ -24,6 +24,8 @@ enum Special {
     Declare,
     /// Sets variables to what is not known.
     Read,
+    /// The same with `-v`.
+    Print,
     /// Sets the arguments, `set --`, and drops the first of them.
     Set,
     Shift,
@@ -45,6 +47,7 @@ fn special(program: &str) -> Option<Special> {
         "cd" | "pushd" => Special::Directory,
         "export" | "declare" | "local" | "readonly" | "typeset" => Special::Declare,
         "read" | "mapfile" | "readarray" | "getopts" | "unset" => Special::Read,
+        "printf" => Special::Print,
         "set" => Special::Set,
         "shift" => Special::Shift,
         "alias" => Special::Alias,
@@ -129,6 +132,18 @@ impl Reader<'_> {
                 };
                 Ok(())
             }
+            Some(Special::Print) => {
+                if let Some(variable) = args.first().and_then(|word| word.text.strip_prefix("-v")) {
+                    let variable =
+                        if variable.is_empty() { args.get(1).map(|word| &*word.text) } else { Some(variable) };
+                    self.set(variable.unwrap_or_default(), None);
+                }
+                Ok(())
+            }
+            Some(Special::Declare) if args.iter().any(|word| is_reference(&word.text)) => {
+                args.iter().filter_map(|word| word.text.split_once('=')).for_each(|(name, of)| self.refer(name, of));
+                Ok(())
+            }
             Some(Special::Declare) => args.iter().try_for_each(|word| match word.text.split_once('=') {
                 Some((name, value)) => {
                     let value = Word { home: value.starts_with('~'), ..Word::literal(value) };
@@ -160,11 +175,14 @@ impl Reader<'_> {
                 None => Ok(()),
             }),
             Some(Special::Cmd) => {
-                let at = args
-                    .iter()
-                    .position(|word| matches!(word.text.to_ascii_lowercase().as_str(), "/c" | "/k" | "//c" | "//k"));
-                let Some(at) = at else { return Ok(()) };
-                self.windows_text(&name, &joined(&args[at + 1..]))
+                // `/c`, `//c`, `/s/c`, `/crd`: what stands behind the letter is text.
+                let text =
+                    args.iter().enumerate().filter(|(_, word)| word.text.starts_with('/')).find_map(|(at, word)| {
+                        let lower = word.text.to_ascii_lowercase();
+                        let begin = lower.find("/c").or_else(|| lower.find("/k"))? + 2;
+                        Some(format!("{} {}", &word.text[begin..], joined(&args[at + 1..])))
+                    });
+                text.map_or(Ok(()), |text| self.windows_text(&name, text.trim_start()))
             }
             Some(Special::Powershell) => match windows::powershell_text(args)? {
                 Some(text) => self.windows_text(&name, &text),
@@ -346,6 +364,11 @@ impl Reader<'_> {
         self.aliases.insert(name.to_owned(), before.flatten());
         result
     }
+}
+
+/// Whether an option of `declare` gives a variable another name.
+fn is_reference(option: &str) -> bool {
+    option.strip_prefix('-').is_some_and(|letters| letters.contains('n') && !letters.contains('='))
 }
 
 /// Whether a program's name is a pattern of file names; `[` alone is a program.

@@ -50,6 +50,10 @@ fn stage(
     piped: Option<&Vec<Word>>,
     mut command: Command,
 ) -> Result<(), Unreadable> {
+    // `@rd`: what is not shown is run all the same.
+    if let Some(shown) = program.text.strip_prefix('@').filter(|shown| !shown.is_empty()) {
+        return stage(reader, &expanded(Word::literal(shown)), args, piped, command);
+    }
     match name(program).as_str() {
         "wsl" | "cmd" | "powershell" | "pwsh" | "bash" | "sh" => {
             let words = [program].into_iter().chain(args).cloned().collect();
@@ -62,15 +66,24 @@ fn stage(
             noted(reader, program, args, command)?;
             reader.nested_windows(&text)
         }
-        "&" | "." | "call" | "start" | "start-process" | "saps" if !args.is_empty() => {
-            noted(reader, &args[0], &args[1..], command)
+        "&" | "." | "call" | "start" | "start-process" | "saps" | "do" | "else" => {
+            behind(reader, program, args, switches(args), piped, command)
+        }
+        "if" => {
+            let branch = position(args, "else");
+            behind(reader, program, &args[..branch], condition(args), piped, command.clone())?;
+            behind(reader, program, &args[branch..], 1, piped, command)
+        }
+        "for" => behind(reader, program, args, position(args, "do") + 1, piped, command),
+        _ if !program.is_known() && args.first().is_some_and(|word| word.text == "=") => {
+            behind(reader, program, args, 1, piped, command)
         }
         "cd" | "chdir" | "set-location" | "sl" | "pushd" => {
             let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() > 2);
             reader.scope.cwd = to.and_then(|word| reader.places.directory(word, reader.scope.cwd.as_deref()));
             Ok(())
         }
-        "remove-item" | "ri" | "rm" | "del" | "erase" | "rd" | "rmdir" => {
+        verb if removes(verb) => {
             let mut args = args.to_vec();
             if let Some(piped) = piped.filter(|_| !args.iter().any(|word| !word.text.starts_with('-'))) {
                 args.extend(found(piped));
@@ -78,8 +91,61 @@ fn stage(
             command.input = None;
             noted(reader, program, &args, command)
         }
-        _ => noted(reader, program, args, command),
+        _ => {
+            // `%x% rd`: whether that is run depends on what stands before it.
+            reader.script.runs_unknown |= !program.is_known() && args.iter().any(|word| removes(&name(word)));
+            noted(reader, program, args, command)
+        }
     }
+}
+
+/// Reads the command that begins so many words behind `program`.
+fn behind(
+    reader: &mut Reader<'_>,
+    program: &Word,
+    args: &[Word],
+    begin: usize,
+    piped: Option<&Vec<Word>>,
+    command: Command,
+) -> Result<(), Unreadable> {
+    match args.get(begin..).and_then(<[Word]>::split_first) {
+        Some((inner, args)) => reader.deeper(|reader| stage(reader, inner, args, piped, command)),
+        None => noted(reader, program, args, command),
+    }
+}
+
+/// How many words are switches of `start` and its kin, their values, or a title.
+fn switches(args: &[Word]) -> usize {
+    let mut at = 0;
+    while let Some(word) =
+        args.get(at).filter(|word| word.text.is_empty() || word.text.starts_with(['/', '-']) || word.text.contains(' '))
+    {
+        let takes_value = ["/d", "-verb", "-windowstyle", "-workingdirectory"];
+        at += if takes_value.iter().any(|switch| switch.eq_ignore_ascii_case(&word.text)) { 2 } else { 1 };
+    }
+    at
+}
+
+/// Where a word stands, or the end.
+fn position(args: &[Word], word: &str) -> usize {
+    args.iter().position(|arg| arg.text.eq_ignore_ascii_case(word)).unwrap_or(args.len())
+}
+
+/// How many words are the condition of an `if`.
+fn condition(args: &[Word]) -> usize {
+    let is = |at: usize, words: &str| {
+        args.get(at).is_some_and(|arg| words.split(' ').any(|word| word.eq_ignore_ascii_case(&arg.text)))
+    };
+    let mut at = 0;
+    while is(at, "/i not") {
+        at += 1;
+    }
+    let has_operator = is(at + 1, "== equ neq lss leq gtr geq");
+    at + if has_operator { 3 } else { 1 + usize::from(is(at, "exist defined errorlevel")) }
+}
+
+fn removes(program: &str) -> bool {
+    matches!(program, "remove-item" | "ri" | "rm" | "del" | "erase" | "rd" | "rmdir")
 }
 
 fn noted(reader: &mut Reader<'_>, program: &Word, args: &[Word], command: Command) -> Result<(), Unreadable> {
@@ -146,7 +212,9 @@ pub(super) fn is_only_there(command: &Command) -> bool {
     };
     let has_switch =
         || command.args.iter().any(|word| matches!(word.text.as_str(), "/s" | "/S" | "/q" | "/Q" | "/f" | "/F"));
-    !command.windows && (is_cmdlet() || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
+    let is_shell = || program.eq_ignore_ascii_case("%comspec%");
+    !command.windows
+        && (is_cmdlet() || is_shell() || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
 }
 
 fn name(word: &Word) -> String {
@@ -288,6 +356,11 @@ fn parted(text: &str) -> Option<Vec<Word>> {
     {
         return Some(vec![Word::literal(option), expanded(Word::literal(value))]);
     }
+    if let Some((_, value)) =
+        text.split_once('=').filter(|(name, value)| name.starts_with(['$', UNKNOWN]) && !value.is_empty())
+    {
+        return Some(vec![Word::unknown(), Word::literal("="), expanded(Word::literal(value))]);
+    }
     let letters: Vec<&str> = text.strip_prefix('/')?.split('/').collect();
     let is_switch = |part: &&str| part.len() == 1 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
     (letters.len() > 1 && letters.iter().all(is_switch))
@@ -311,6 +384,8 @@ fn expanded(mut word: Word) -> Word {
         ("$env:systemdrive", "C:"),
         ("%systemroot%", "C:\\Windows"),
         ("$env:systemroot", "C:\\Windows"),
+        ("%comspec%", "cmd"),
+        ("$env:comspec", "cmd"),
         ("%temp%", "/tmp/session"),
         ("$env:temp", "/tmp/session"),
     ] {

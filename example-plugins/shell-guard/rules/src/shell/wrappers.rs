@@ -90,6 +90,7 @@ pub(super) static XARGS: Wrapper = Wrapper {
         "-L",
         "-s",
         "-a",
+        "--arg-file",
         "-j",
         "--max-args",
         "--max-procs",
@@ -264,7 +265,7 @@ fn undashed(words: &[Word]) -> &[Word] {
 }
 
 /// What stands behind an option in its word: `-xVALUE`, `-abxVALUE`, `--long=VALUE`; nothing where it is another's.
-fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
+pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
     if text == option {
         return Some("");
     }

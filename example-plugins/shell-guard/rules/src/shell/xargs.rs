@@ -7,7 +7,12 @@ use super::wrappers;
 
 impl Reader<'_> {
     pub(super) fn xargs(&mut self, name: &str, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
-        let input = inner.input.clone().filter(Word::is_known);
+        // What a file holds comes in the place of the input.
+        let input = match wrappers::XARGS.values_of(args, &["-a", "--arg-file"]).pop() {
+            Some(file) => self.substitution_at(&file.text),
+            None => inner.input.clone(),
+        };
+        let input = input.filter(Word::is_known);
         let text = input.as_ref().map_or_else(|| UNKNOWN.to_string(), |input| input.text.clone());
         let placeholder = placeholder(args);
         let by_nul = args.iter().take_while(|word| word.text.starts_with('-')).any(|word| word.text.starts_with("-0"));
@@ -77,7 +82,7 @@ fn placeholder(args: &[Word]) -> Option<String> {
         match word {
             "-I" => return words.next().map(str::to_owned),
             "-i" | "--replace" => return Some(usual()),
-            "-n" | "-P" | "-d" | "-E" | "-L" | "-s" | "-a" => drop(words.next()),
+            "-n" | "-P" | "-d" | "-E" | "-L" | "-s" | "-a" | "--arg-file" => drop(words.next()),
             _ => match word.strip_prefix("-I").or_else(|| word.strip_prefix("--replace=")) {
                 Some(text) => return Some(text.to_owned()),
                 None if word.starts_with("-i") => return Some(word[2..].to_owned()),
