@@ -7,6 +7,29 @@ use std::path::Path;
 #[path = "build/wrappers.rs"]
 mod wrappers;
 
+/// The files of `catalogues/`: what is known of programs, and then each catalogue, in the order in which rules of equal priority
+/// are asked.
+const FILES: [&str; 18] = [
+    "programs",
+    "floor",
+    "universal",
+    "rust",
+    "python",
+    "typescript",
+    "swift",
+    "sql",
+    "harn",
+    "shell",
+    "git",
+    "docker",
+    "kubernetes",
+    "cloud",
+    "databases",
+    "packages",
+    "secrets",
+    "machine",
+];
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
@@ -18,16 +41,12 @@ fn main() {
     }
 }
 
-/// Writes the catalogues as one packed text, a line of JSON each. The examples are for tests and docs, and left out of the
+/// Writes all files as one packed text, a line each: its name and, behind a tab, its JSON. The examples are for tests and docs, and left out of the
 /// component.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut lines = String::new();
-    let mut paths =
-        fs::read_dir("catalogues")?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
-    // The same text on each machine.
-    paths.sort();
-    for path in paths {
-        let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+    for name in FILES {
+        let path = Path::new("catalogues").join(name).with_extension("toml");
         let text = fs::read_to_string(&path)?;
         let mut catalogue: serde_json::Value =
             toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -53,10 +72,12 @@ fn ascii(json: &str) -> String {
         .collect()
 }
 
-/// What `src/rules/embedded.rs` unpacks: the longest part that was there before is named by its length and its distance.
+/// What `src/rules/embedded.rs` unpacks: the longest part of a line that was there before is named by its length and its distance.
 fn packed(text: &[u8]) -> Vec<u8> {
     const FEWEST: usize = 4;
     const MOST: usize = FEWEST + 0x7F;
+    /// How far back, in bytes, what is repeated begins at most.
+    const FARTHEST: usize = 16 * 1024;
     /// The most places, the latest first, at which a longer part is looked for.
     const PLACES: usize = 200;
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
@@ -65,15 +86,17 @@ fn packed(text: &[u8]) -> Vec<u8> {
     while at < text.len() {
         let rest = &text[at..];
         let found = rest.get(..FEWEST).and_then(|key| places.get(key)).into_iter().flatten().rev().take(PLACES);
-        let length = |place: &usize| text[*place..].iter().zip(rest).take(MOST).take_while(|(a, b)| a == b).count();
-        let near = found.filter(|place| at - **place <= usize::from(u16::MAX));
+        let length = |place: &usize| {
+            text[*place..].iter().zip(rest).take(MOST).take_while(|(a, b)| a == b && **b != b'\n').count()
+        };
+        let near = found.filter(|place| at - **place <= FARTHEST);
         let step = match near.map(|place| (length(place), at - place)).max_by_key(|(length, _)| *length) {
-            Some((length, distance)) => {
+            Some((length, distance)) if length >= FEWEST => {
                 out.push(0x80 | u8::try_from(length - FEWEST).unwrap_or(0));
                 out.extend(u16::try_from(distance).unwrap_or(0).to_le_bytes());
                 length
             }
-            None => {
+            _ => {
                 out.push(text[at]);
                 1
             }

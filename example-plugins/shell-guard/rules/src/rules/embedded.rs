@@ -2,89 +2,109 @@
 //! and the component is to stay small.
 
 use super::Catalogue;
+use super::programs::Programs;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Each catalogue, in the order in which rules of equal priority are asked.
-const CATALOGUES: [&str; 17] = [
-    "floor",
-    "universal",
-    "rust",
-    "python",
-    "typescript",
-    "swift",
-    "sql",
-    "harn",
-    "shell",
-    "git",
-    "docker",
-    "kubernetes",
-    "cloud",
-    "databases",
-    "packages",
-    "secrets",
-    "machine",
-];
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.packed"));
 
-/// All files, unpacked: a line each, its name and behind a tab its JSON.
-pub(crate) struct Embedded(String);
+/// All catalogues, in the order in which `build.rs` lists them. They are read one by one: what a
+/// guest needs to be configured stays in the memory that each event starts with.
+pub(crate) struct Embedded {
+    unpacked: Unpacked<'static>,
+}
 
 impl Embedded {
-    pub(crate) fn unpacked() -> Self {
-        Self(unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.packed"))))
+    /// What is known of programs, and the catalogues.
+    pub(crate) fn read() -> Result<(Programs, Self), String> {
+        let mut embedded = Self { unpacked: Unpacked::of(PACKED) };
+        let programs = embedded.file().unwrap_or_else(|| Err("catalogues/programs.toml is not there".into()))?;
+        Ok((Programs::new(programs), embedded))
     }
 
-    /// What a file holds. By way of a value, as the config comes: so the code that reads a rule is there once, and not twice.
-    pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, String> {
-        let json = self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t')).unwrap_or_default();
+    /// What the next file holds. By way of a value, as the config comes: so the code that reads a rule is there once, and not
+    /// twice.
+    fn file<T: DeserializeOwned>(&mut self) -> Option<Result<T, String>> {
+        let line = self.unpacked.line()?;
+        let (name, json) = line.split_once('\t').unwrap_or_default();
         let value = serde_json::from_str::<Value>(json).and_then(T::deserialize);
-        value.map_err(|error| format!("catalogues/{name}.toml: {error}"))
+        Some(value.map_err(|error| format!("catalogues/{name}.toml: {error}")))
     }
+}
 
-    /// All catalogues, in order.
-    pub(crate) fn catalogues(&self) -> Result<Vec<Catalogue>, String> {
-        CATALOGUES.iter().map(|name| self.read(name)).collect()
+impl Iterator for Embedded {
+    type Item = Result<Catalogue, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.file()
     }
 }
 
 /// What `build.rs` packed: a byte of ASCII stands for itself; one above says how many bytes are repeated, and the next two from
 /// how far back.
-fn unpacked(packed: &[u8]) -> String {
-    /// The fewest bytes that are repeated.
+struct Unpacked<'a> {
+    packed: std::slice::Iter<'a, u8>,
+    /// What was unpacked last, as far as it may be repeated.
+    text: Vec<u8>,
+}
+
+impl<'a> Unpacked<'a> {
+    /// The fewest bytes that are repeated, and how far back they begin at most, as in `build.rs`.
     const FEWEST: usize = 4;
-    let mut text: Vec<u8> = Vec::new();
-    let mut bytes = packed.iter();
-    while let Some(byte) = bytes.next() {
-        if byte.is_ascii() {
-            text.push(*byte);
-            continue;
-        }
-        let (Some(low), Some(high)) = (bytes.next(), bytes.next()) else { break };
-        let from = text.len().saturating_sub(usize::from(u16::from_le_bytes([*low, *high])));
-        for at in from..from + usize::from(byte & 0x7F) + FEWEST {
-            text.extend(text.get(at).copied());
-        }
+    const FARTHEST: usize = 16 * 1024;
+
+    fn of(packed: &'a [u8]) -> Self {
+        Self { packed: packed.iter(), text: Vec::new() }
     }
-    String::from_utf8(text).unwrap_or_default()
+
+    /// The next line.
+    fn line(&mut self) -> Option<String> {
+        let far = self.text.len().saturating_sub(Self::FARTHEST);
+        self.text.drain(..far);
+        let begin = self.text.len();
+        while self.text.last() != Some(&b'\n') || self.text.len() == begin {
+            let byte = self.packed.next()?;
+            if byte.is_ascii() {
+                self.text.push(*byte);
+                continue;
+            }
+            let (low, high) = (self.packed.next()?, self.packed.next()?);
+            let from = self.text.len().saturating_sub(usize::from(u16::from_le_bytes([*low, *high])));
+            for at in from..from + usize::from(byte & 0x7F) + Self::FEWEST {
+                self.text.extend(self.text.get(at).copied());
+            }
+        }
+        let line = self.text[begin..].strip_suffix(b"\n").unwrap_or_default();
+        String::from_utf8(line.to_vec()).ok()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CATALOGUES, Embedded};
+    use super::{PACKED, Unpacked};
+    use std::collections::BTreeMap;
 
     #[test]
     fn each_file_of_the_folder_is_there_and_unharmed() {
-        let embedded = Embedded::unpacked();
-        let mut count = 0;
+        let mut unpacked = Unpacked::of(PACKED);
+        let mut embedded = BTreeMap::new();
+        while let Some(line) = unpacked.line() {
+            let (name, json) = line.split_once('\t').unwrap();
+            embedded.insert(name.to_owned(), serde_json::from_str::<serde_json::Value>(json).unwrap());
+        }
         for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/catalogues")).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_stem().unwrap().to_str().unwrap();
-            assert!(name == "programs" || CATALOGUES.contains(&name), "{name} is not asked");
             let written: toml::Table = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            let read: serde_json::Value = embedded.read(name).unwrap();
-            assert_eq!(read, serde_json::to_value(written).unwrap(), "{name}");
-            count += 1;
+            assert_eq!(embedded.remove(name), Some(serde_json::to_value(written).unwrap()), "{name}");
         }
-        assert_eq!(count, CATALOGUES.len() + 1);
+        assert!(embedded.is_empty(), "{embedded:?}");
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_line() {
+        assert_eq!(Unpacked::of(b"ab").line(), None);
+        assert_eq!(Unpacked::of(b"abcd\x80\x04").line(), None);
+        assert_eq!(Unpacked::of(b"abcd\x80\x04\0\n").line().unwrap(), "abcdabcd");
     }
 }

@@ -2,28 +2,58 @@
 
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
+use super::words::{Pattern, Words};
 use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
-use regex_lite::Regex;
 use std::cell::RefCell;
 
-/// A [`Match`] with its patterns compiled and its names looked up.
+/// A [`Match`], compiled.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     /// Of all matchers, this one.
     pub(super) number: usize,
-    wanted: Match,
-    subcommands: Vec<Vec<String>>,
-    operand: Option<Regex>,
-    target: Option<Regex>,
-    word: Option<Regex>,
-    no_word: Option<Regex>,
-    paths: Vec<Class>,
-    reads: Option<Regex>,
-    writes: Option<Regex>,
-    writes_paths: Vec<Class>,
-    environment: Option<Regex>,
-    text: Option<Regex>,
-    no_text: Option<Regex>,
+    programs: Words,
+    /// One of these, its words with a blank between them.
+    subcommands: Words,
+    construct: Option<Construct>,
+    /// Whether it is about what the program does, which with `--help` is nothing: and not about the shell's redirections, about
+    /// what only the shell will know, or about a text that the program reads.
+    acts: bool,
+    /// Whether it is about where the command reads from or writes to.
+    redirects: bool,
+    whole: Option<Box<Whole>>,
+    /// All of these, the cheapest first.
+    conditions: Box<[Condition]>,
+}
+
+/// What is asked of the whole text.
+#[derive(Debug)]
+struct Whole {
+    contains: Words,
+    lacks: Words,
+    text: Option<Pattern>,
+    no_text: Option<Pattern>,
+}
+
+/// What is asked of one command, in the words of [`Match`].
+#[derive(Debug)]
+enum Condition {
+    Flag(Box<str>),
+    AnyFlag(Words),
+    NoFlag(Words),
+    MinOperands(usize),
+    MaxOperands(usize),
+    Paths(Box<[Class]>),
+    Operand(Box<Pattern>),
+    Target(Box<Pattern>),
+    Word(Box<Pattern>),
+    NoWord(Box<Pattern>),
+    ReadsFrom(Words),
+    Feeds(Words),
+    WrappedBy(Words),
+    NoDocument,
+    Environment(Box<Pattern>),
+    Reads(Box<Pattern>),
+    Writes(Option<Box<Pattern>>, Box<[Class]>),
 }
 
 /// A text, and what is in it.
@@ -79,73 +109,59 @@ impl Pairs {
 
 impl Matcher {
     pub(crate) fn new(wanted: Match) -> Result<Self, String> {
-        let pattern = |pattern: &Option<String>| match pattern {
-            Some(pattern) => {
-                Regex::new(pattern).map(Some).map_err(|error| format!("`{pattern}` is no pattern: {error}"))
-            }
-            None => Ok(None),
-        };
-        let classes = |names: &[String]| {
-            let class = |name: &String| Class::named(name).ok_or_else(|| format!("`{name}` is no kind of path"));
-            names.iter().map(class).collect::<Result<Vec<_>, _>>()
-        };
-        if wanted.program.is_empty()
-            && wanted.text.is_none()
-            && !is_of_any_command(&wanted)
-            && wanted.construct.is_none()
-        {
+        if !is_of_some(&wanted) {
             return Err(
                 "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes` or `text`: else it \
                         would fit every command"
                     .into(),
             );
         }
-        let words = |subcommand: &String| subcommand.split(' ').map(str::to_owned).collect();
+        let acts = wanted.construct.is_none()
+            && wanted.reads_from.is_empty()
+            && wanted.writes_paths.is_empty()
+            && wanted.writes.is_none();
+        let Match { contains, lacks, text, no_text, .. } = &wanted;
+        let has_whole = !contains.is_empty() || !lacks.is_empty() || text.is_some() || no_text.is_some();
         Ok(Self {
             number: 0,
-            subcommands: wanted.subcommand.iter().map(words).collect(),
-            operand: pattern(&wanted.operand)?,
-            target: pattern(&wanted.target)?,
-            word: pattern(&wanted.word)?,
-            no_word: pattern(&wanted.no_word)?,
-            paths: classes(&wanted.paths)?,
-            reads: pattern(&wanted.reads)?,
-            writes: pattern(&wanted.writes)?,
-            writes_paths: classes(&wanted.writes_paths)?,
-            environment: pattern(&wanted.environment)?,
-            text: pattern(&wanted.text)?,
-            no_text: pattern(&wanted.no_text)?,
-            wanted,
+            programs: Words::new(&wanted.program)?,
+            subcommands: Words::new(&wanted.subcommand)?,
+            construct: wanted.construct,
+            acts,
+            redirects: wanted.reads.is_some() || wanted.writes.is_some() || !wanted.writes_paths.is_empty(),
+            whole: if has_whole { Some(Box::new(Whole::new(&wanted)?)) } else { None },
+            conditions: conditions(wanted)?,
         })
     }
 
     /// The programs that it is about; none for what may be about any.
-    pub(crate) fn programs(&self) -> &[String] {
-        &self.wanted.program
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &str> + Clone {
+        self.programs.iter()
     }
 
     /// Whether it leaves alone what writes a file whole.
     pub(crate) fn spares_whole_files(&self) -> bool {
-        self.wanted.no_document
+        self.conditions.iter().any(|condition| matches!(condition, Condition::NoDocument))
     }
 
     /// Whether it is about the text as a whole, and not about one command of it.
     pub(crate) fn is_of_text(&self) -> bool {
         use Construct::{ControlCharacters, ForkBomb, RunsFetched, RunsUnknown, Unreadable};
-        let whole = matches!(
-            self.wanted.construct,
-            Some(ControlCharacters | ForkBomb | RunsFetched | RunsUnknown | Unreadable)
-        );
-        whole || (self.wanted.program.is_empty() && self.wanted.construct.is_none() && !is_of_any_command(&self.wanted))
+        match self.construct {
+            Some(construct) => {
+                matches!(construct, ControlCharacters | ForkBomb | RunsFetched | RunsUnknown | Unreadable)
+            }
+            None => self.programs.is_empty() && !self.conditions.iter().any(Condition::is_of_any_command),
+        }
     }
 
     /// Asks about the whole text.
     pub(crate) fn fits_text(&self, subject: &Subject<'_>) -> bool {
         // What is too long to be read is not searched either: it is unreadable, and asked about.
         if subject.text.len() > LENGTH {
-            return self.wanted.construct == Some(Construct::Unreadable);
+            return self.construct == Some(Construct::Unreadable);
         }
-        let construct = match self.wanted.construct {
+        let construct = match self.construct {
             Some(Construct::Unreadable) => subject.script.unreadable.is_some(),
             Some(Construct::RunsUnknown) => subject.script.runs_unknown,
             Some(Construct::RunsFetched) => subject.script.runs_fetched,
@@ -157,16 +173,10 @@ impl Matcher {
     }
 
     fn fits_whole(&self, subject: &Subject<'_>) -> bool {
-        let Match { contains, lacks, text, no_text, .. } = &self.wanted;
-        if contains.is_empty() && lacks.is_empty() && text.is_none() && no_text.is_none() {
-            return true;
-        }
+        let Some(wanted) = &self.whole else { return true };
         let known = subject.whole.borrow().get(self.number).copied().flatten();
         known.unwrap_or_else(|| {
-            let fits = (contains.is_empty() || contains.iter().any(|part| subject.contains(part)))
-                && !lacks.iter().any(|part| subject.contains(part))
-                && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
-                && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text));
+            let fits = wanted.fits(subject);
             let mut whole = subject.whole.borrow_mut();
             if whole.len() <= self.number {
                 whole.resize(self.number + 1, None);
@@ -176,111 +186,175 @@ impl Matcher {
         })
     }
 
-    /// Asks about one command, cheapest things first.
+    /// Asks about one command.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
-        let wanted = &self.wanted;
-        if !wanted.program.is_empty() && !wanted.program.iter().any(|name| is_program(name, command)) {
+        if !self.programs.is_empty() && !self.programs.iter().any(|name| is_program(name, command)) {
             return false;
         }
-        let about_files = self.writes.is_some() || !self.writes_paths.is_empty() || self.reads.is_some();
-        if command.redirects.is_empty() && about_files {
+        if self.redirects && command.redirects.is_empty() {
             return false;
         }
-        if command.environment.is_empty() && self.environment.is_some() {
-            return false;
-        }
-        let construct = match wanted.construct {
+        let construct = match self.construct {
             Some(Construct::LookAlike) => !command.program.is_ascii(),
             Some(Construct::UnknownProgram) => command.program.is_empty() && !command.program_word.is_known(),
             _ => true,
         };
-        if !construct {
+        let Some(first) = self.first_operand(arguments).filter(|_| construct) else { return false };
+        let operands = &arguments.operands[first..];
+        if operands.is_empty() && self.acts && arguments.asks_for_help() {
             return false;
         }
-        let named = |path: &Vec<String>| {
-            path.len() <= arguments.operands.len()
-                && path.iter().zip(&arguments.operands).all(|(name, word)| *name == word.text)
-        };
-        let operands = match self.subcommands.iter().find(|path| named(path)) {
-            Some(path) => &arguments.operands[path.len()..],
-            None if self.subcommands.is_empty() => &arguments.operands[..],
-            None => return false,
-        };
-        if operands.is_empty() && arguments.asks_for_help() && self.acts() {
-            return false;
+        let part = Part { command, arguments, first, places: subject.places };
+        self.fits_whole(subject) && self.conditions.iter().all(|condition| condition.holds(&part))
+    }
+
+    /// Where the operands begin that are not the subcommand's; nowhere where it is none of those that are wanted.
+    fn first_operand(&self, arguments: &Arguments<'_>) -> Option<usize> {
+        if self.subcommands.is_empty() {
+            return Some(0);
         }
-        let any =
-            |names: &[String], others: &[String]| names.is_empty() || names.iter().any(|name| others.contains(name));
-        self.fits_whole(subject)
-            && wanted.flags.iter().all(|flag| arguments.has(flag))
-            && (wanted.any_flags.is_empty() || wanted.any_flags.iter().any(|flag| arguments.has(flag)))
-            && !wanted.no_flags.iter().any(|flag| arguments.has(flag))
-            && operands.len() >= wanted.min_operands
-            && wanted.max_operands.is_none_or(|most| operands.len() <= most)
-            && self.fits_paths(arguments, arguments.operands.len() - operands.len(), command, subject.places)
-            && self.operand.as_ref().is_none_or(|pattern| operands.iter().any(|word| pattern.is_match(&word.text)))
-            && self
-                .target
-                .as_ref()
-                .is_none_or(|pattern| operands.last().is_some_and(|word| pattern.is_match(&word.text)))
-            && self.word.as_ref().is_none_or(|pattern| command.args.iter().any(|word| pattern.is_match(&word.text)))
-            && !self
-                .no_word
-                .as_ref()
-                .is_some_and(|pattern| command.args.iter().any(|word| pattern.is_match(&word.text)))
-            && any(&wanted.reads_from, &command.upstream)
-            && any(&wanted.feeds, &command.downstream)
-            && any(&wanted.wrapped_by, &command.wrappers)
-            && !(wanted.no_document && command.input.as_ref().is_some_and(Word::is_known))
-            && self.fits_environment(command)
-            && self.fits_reads(command)
-            && self.fits_writes(command, subject.places)
-    }
-
-    /// Whether it is about what the program does, which with `--help` is nothing: and not about the shell's redirections, about
-    /// what only the shell will know, or about a text that the program reads.
-    fn acts(&self) -> bool {
-        let Match { construct, reads_from, writes_paths, .. } = &self.wanted;
-        construct.is_none() && reads_from.is_empty() && writes_paths.is_empty() && self.writes.is_none()
-    }
-
-    fn fits_environment(&self, command: &Command) -> bool {
-        let fits = |pattern: &Regex| {
-            command.environment.iter().any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
-        };
-        self.environment.as_ref().is_none_or(fits)
-    }
-
-    /// Of the operands from `first` on.
-    fn fits_paths(&self, arguments: &Arguments<'_>, first: usize, command: &Command, places: &Places) -> bool {
-        if self.paths.is_empty() {
-            return true;
-        }
-        let classes = arguments.classes(|word| command.class(word, places));
-        classes.iter().skip(first).any(|class| self.paths.contains(class))
-    }
-
-    fn fits_reads(&self, command: &Command) -> bool {
-        let mut sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
-        self.reads.as_ref().is_none_or(|pattern| sources.any(|redirect| pattern.is_match(&redirect.target.text)))
-    }
-
-    fn fits_writes(&self, command: &Command, places: &Places) -> bool {
-        if self.writes.is_none() && self.writes_paths.is_empty() {
-            return true;
-        }
-        command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).any(|redirect| {
-            let target = &redirect.target;
-            self.writes.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
-                && (self.writes_paths.is_empty() || self.writes_paths.contains(&command.class(target, places)))
+        self.subcommands.iter().find_map(|path| {
+            let mut operands = arguments.operands.iter();
+            let mut names = path.split(' ');
+            let is_named = names.all(|name| operands.next().is_some_and(|word| word.text == name));
+            is_named.then(|| arguments.operands.len() - operands.len())
         })
     }
 }
 
-/// Whether it says something of a command that need not be of a certain program.
-fn is_of_any_command(wanted: &Match) -> bool {
-    let Match { word, environment, reads, writes, .. } = wanted;
-    [word, environment, reads, writes].iter().any(|pattern| pattern.is_some())
+impl Whole {
+    fn new(wanted: &Match) -> Result<Self, String> {
+        let pattern = |source: &Option<String>| source.clone().map(Pattern::new).transpose();
+        Ok(Self {
+            contains: Words::new(&wanted.contains)?,
+            lacks: Words::new(&wanted.lacks)?,
+            text: pattern(&wanted.text)?,
+            no_text: pattern(&wanted.no_text)?,
+        })
+    }
+
+    fn fits(&self, subject: &Subject<'_>) -> bool {
+        (self.contains.is_empty() || self.contains.iter().any(|part| subject.contains(part)))
+            && !self.lacks.iter().any(|part| subject.contains(part))
+            && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
+            && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text))
+    }
+}
+
+fn conditions(wanted: Match) -> Result<Box<[Condition]>, String> {
+    type Of<T> = fn(T) -> Condition;
+    let mut conditions = Vec::new();
+    conditions.extend(wanted.flags.into_iter().map(|flag| Condition::Flag(flag.into())));
+    let lists: [(_, Of<Words>); 5] = [
+        (wanted.any_flags, Condition::AnyFlag),
+        (wanted.no_flags, Condition::NoFlag),
+        (wanted.reads_from, Condition::ReadsFrom),
+        (wanted.feeds, Condition::Feeds),
+        (wanted.wrapped_by, Condition::WrappedBy),
+    ];
+    for (words, condition) in lists.into_iter().filter(|(words, _)| !words.is_empty()) {
+        conditions.push(condition(Words::new(&words)?));
+    }
+    if wanted.min_operands > 0 {
+        conditions.push(Condition::MinOperands(wanted.min_operands));
+    }
+    conditions.extend(wanted.max_operands.map(Condition::MaxOperands));
+    if wanted.no_document {
+        conditions.push(Condition::NoDocument);
+    }
+    let paths = classes(&wanted.paths)?;
+    if !paths.is_empty() {
+        conditions.push(Condition::Paths(paths));
+    }
+    let patterns: [(_, Of<Box<Pattern>>); 6] = [
+        (wanted.operand, Condition::Operand),
+        (wanted.target, Condition::Target),
+        (wanted.word, Condition::Word),
+        (wanted.no_word, Condition::NoWord),
+        (wanted.environment, Condition::Environment),
+        (wanted.reads, Condition::Reads),
+    ];
+    for (source, condition) in patterns {
+        conditions.extend(source.map(|source| pattern(source).map(condition)).transpose()?);
+    }
+    if wanted.writes.is_some() || !wanted.writes_paths.is_empty() {
+        let target = wanted.writes.map(pattern).transpose()?;
+        conditions.push(Condition::Writes(target, classes(&wanted.writes_paths)?));
+    }
+    Ok(conditions.into())
+}
+
+fn pattern(source: String) -> Result<Box<Pattern>, String> {
+    Pattern::new(source).map(Box::new)
+}
+
+fn classes(names: &[String]) -> Result<Box<[Class]>, String> {
+    names.iter().map(|name| Class::named(name).ok_or_else(|| format!("`{name}` is no kind of path"))).collect()
+}
+
+/// A command, as conditions see it.
+struct Part<'a> {
+    command: &'a Command,
+    arguments: &'a Arguments<'a>,
+    /// The operands before are the subcommand's.
+    first: usize,
+    places: &'a Places,
+}
+
+impl Condition {
+    fn holds(&self, part: &Part<'_>) -> bool {
+        let Part { command, arguments, first, places } = *part;
+        let operands = &arguments.operands[first..];
+        let names_one_of =
+            |names: &Words, others: &[String]| names.iter().any(|name| others.iter().any(|other| other == name));
+        match self {
+            Self::Flag(flag) => arguments.has(flag),
+            Self::AnyFlag(flags) => flags.iter().any(|flag| arguments.has(flag)),
+            Self::NoFlag(flags) => !flags.iter().any(|flag| arguments.has(flag)),
+            Self::MinOperands(least) => operands.len() >= *least,
+            Self::MaxOperands(most) => operands.len() <= *most,
+            Self::Paths(paths) => {
+                let classes = arguments.classes(|word| command.class(word, places));
+                classes.iter().skip(first).any(|class| paths.contains(class))
+            }
+            Self::Operand(pattern) => operands.iter().any(|word| pattern.is_match(&word.text)),
+            Self::Target(pattern) => operands.last().is_some_and(|word| pattern.is_match(&word.text)),
+            Self::Word(pattern) => command.args.iter().any(|word| pattern.is_match(&word.text)),
+            Self::NoWord(pattern) => !command.args.iter().any(|word| pattern.is_match(&word.text)),
+            Self::ReadsFrom(programs) => names_one_of(programs, &command.upstream),
+            Self::Feeds(programs) => names_one_of(programs, &command.downstream),
+            Self::WrappedBy(programs) => names_one_of(programs, &command.wrappers),
+            Self::NoDocument => !command.input.as_ref().is_some_and(Word::is_known),
+            Self::Environment(pattern) => {
+                let mut variables = command.environment.iter();
+                variables.any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
+            }
+            Self::Reads(pattern) => {
+                let mut sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+                sources.any(|redirect| pattern.is_match(&redirect.target.text))
+            }
+            Self::Writes(pattern, paths) => {
+                let mut targets = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
+                targets.any(|redirect| {
+                    let target = &redirect.target;
+                    pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
+                        && (paths.is_empty() || paths.contains(&command.class(target, places)))
+                })
+            }
+        }
+    }
+
+    /// Whether it says something of a command that need not be of a certain program.
+    fn is_of_any_command(&self) -> bool {
+        matches!(self, Self::Word(_) | Self::Environment(_) | Self::Reads(_) | Self::Writes(Some(_), _))
+    }
+}
+
+/// Whether it wants something that not every command has.
+fn is_of_some(wanted: &Match) -> bool {
+    let Match { program, construct, text, word, environment, reads, writes, .. } = wanted;
+    let patterns = [text, word, environment, reads, writes];
+    !program.is_empty() || construct.is_some() || patterns.iter().any(|pattern| pattern.is_some())
 }
 
 /// Whether `part` stands in `text`, in any case.

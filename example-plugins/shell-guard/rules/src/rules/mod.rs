@@ -5,6 +5,7 @@ mod matching;
 mod programs;
 mod registry;
 pub(crate) mod schema;
+mod words;
 
 pub(crate) use embedded::Embedded;
 pub(crate) use matching::Subject;

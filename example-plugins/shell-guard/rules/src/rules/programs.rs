@@ -1,6 +1,6 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
-use super::Embedded;
+use super::words::Words;
 use crate::shell::{Class, Word};
 use serde::Deserialize;
 use std::cell::OnceCell;
@@ -20,13 +20,13 @@ pub(crate) enum Style {
 }
 
 /// A program, or several that take the same.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(crate) struct Program {
     names: Vec<String>,
     style: Style,
     /// Options that take a value, before a subcommand and, unless `separate`, after it.
-    values: Vec<String>,
+    values: Words,
     /// Whether the options before a subcommand mean nothing after it.
     separate: bool,
     /// Whether long options may be cut short.
@@ -34,30 +34,34 @@ pub(crate) struct Program {
     /// Whether a first word `+nightly` chooses a toolchain.
     toolchain: bool,
     /// Options of subcommands that take a value.
-    subcommands: BTreeMap<String, Vec<String>>,
+    subcommands: BTreeMap<Box<str>, Words>,
 }
 
 #[derive(Deserialize)]
-struct File {
+pub(super) struct File {
     program: Vec<Program>,
 }
 
 /// All programs of which something is known.
 #[derive(Debug)]
-pub(crate) struct Programs(BTreeMap<String, Program>);
+pub(crate) struct Programs {
+    known: Vec<Program>,
+    /// Which of them has a name.
+    by_name: BTreeMap<Box<str>, usize>,
+}
 
 impl Programs {
-    pub(crate) fn new(embedded: &Embedded) -> Result<Self, String> {
-        let file: File = embedded.read("programs")?;
-        let named = file.program.into_iter().flat_map(|program| {
-            let names = program.names.clone();
-            names.into_iter().map(move |name| (name, program.clone()))
-        });
-        Ok(Self(named.collect()))
+    pub(super) fn new(file: File) -> Self {
+        let mut known = file.program;
+        let mut by_name = BTreeMap::new();
+        for (at, program) in known.iter_mut().enumerate() {
+            by_name.extend(std::mem::take(&mut program.names).into_iter().map(|name| (name.into(), at)));
+        }
+        Self { known, by_name }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Program> {
-        self.0.get(name)
+        self.by_name.get(name).and_then(|at| self.known.get(*at))
     }
 }
 
@@ -88,8 +92,7 @@ impl<'a> Arguments<'a> {
     pub(crate) fn new(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         let style = program.map_or(Style::Gnu, |program| program.style);
         let windows = windows || style == Style::Slash;
-        let mut values: Vec<&str> =
-            program.map(|program| program.values.iter().map(String::as_str).collect()).unwrap_or_default();
+        let mut values: Vec<&str> = program.map(|program| program.values.iter().collect()).unwrap_or_default();
         let abbreviations = windows || program.is_some_and(|program| program.abbreviations);
         let mut parsed = Self { abbreviations, ignore_case: windows, ..Self::default() };
         let mut words = args.iter().enumerate();
@@ -103,7 +106,7 @@ impl<'a> Arguments<'a> {
                     if program.separate {
                         values.clear();
                     }
-                    values.extend(program.subcommands.get(text).into_iter().flatten().map(String::as_str));
+                    values.extend(program.subcommands.get(text).into_iter().flat_map(Words::iter));
                 }
                 parsed.operands.push(word);
                 continue;

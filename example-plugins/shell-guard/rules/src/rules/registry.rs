@@ -2,10 +2,10 @@
 
 use super::matching::{Matcher, Subject};
 use super::programs::{Arguments, Programs};
+use super::words::Pattern;
 use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
 use crate::shell::{LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
-use regex_lite::Regex;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,7 @@ pub(crate) struct Compiled {
     /// Whether the config brought it, and it was not there before.
     given: bool,
     stack: Option<String>,
-    pattern: Option<Regex>,
+    pattern: Option<Pattern>,
     matchers: Vec<Matcher>,
 }
 
@@ -98,60 +98,27 @@ pub(crate) struct Registry {
 
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
-        let embedded = Embedded::unpacked();
-        let mut catalogues = embedded.catalogues()?;
-        let mut given = BTreeSet::new();
-        for catalogue in settings.catalogues {
-            if !given.insert(catalogue.id.clone()) {
-                return Err(format!("two catalogues have the id `{}`: give one of them another", catalogue.id));
-            }
-            match catalogues.iter_mut().find(|other| other.id == catalogue.id) {
-                Some(other) => *other = catalogue,
-                None => catalogues.push(catalogue),
-            }
+        let Settings { mode, modes, remove, custom_rules, catalogues: mut given } = settings;
+        if let Some((at, _)) =
+            given.iter().enumerate().find(|(at, one)| given[..*at].iter().any(|two| two.id == one.id))
+        {
+            return Err(format!("two catalogues have the id `{}`: give one of them another", given[at].id));
         }
-        let is_known = |id: &String| {
-            catalogues.iter().any(|catalogue| catalogue.id == *id || catalogue.rules.iter().any(|rule| rule.id == *id))
-        };
-        let named: Vec<&String> = settings.remove.iter().chain(settings.modes.keys()).collect();
-        let is_custom = |id: &String| settings.custom_rules.iter().any(|rule| rule.id == *id);
-        if let Some(id) = named.into_iter().find(|id| !is_known(id) && !is_custom(id)) {
-            let ids: Vec<&str> = catalogues.iter().map(|catalogue| catalogue.id.as_str()).collect();
-            return Err(format!("there is no rule or catalogue `{id}`; the catalogues are {}", ids.join(", ")));
-        }
-        let custom = Catalogue {
-            id: CUSTOM.into(),
-            stack: None,
-            version: String::new(),
-            source: String::new(),
-            priority: 0,
-            rules: settings.custom_rules,
-        };
-        let mut rules = Vec::new();
-        let mut seen = BTreeSet::new();
-        catalogues.retain(|catalogue| !settings.remove.contains(&catalogue.id));
-        let mut listing = Vec::new();
-        for (at, catalogue) in std::iter::once(custom).chain(catalogues).enumerate() {
-            listing.push(catalogue.to_string());
-            for rule in catalogue.rules {
-                if !seen.insert(rule.id.clone()) {
-                    return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
-                }
-                if settings.remove.contains(&rule.id) {
-                    continue;
-                }
-                let mode = settings.modes.get(&rule.id).or_else(|| settings.modes.get(&catalogue.id)).copied();
-                let mut compiled =
-                    compile(rule, &catalogue.id, catalogue.stack.as_deref(), mode.unwrap_or(settings.mode))?;
-                compiled.given = at == 0 || given.contains(&catalogue.id);
-                rules.push((at > 0, -compiled.rule.priority, -catalogue.priority, compiled));
+        let (programs, embedded) = Embedded::read()?;
+        let mut loading = Loading { mode, modes, remove, ..Loading::default() };
+        loading.take_custom(custom_rules)?;
+        for catalogue in embedded {
+            let catalogue = catalogue?;
+            match given.iter().position(|other| other.id == catalogue.id) {
+                Some(at) => loading.take(given.remove(at), true)?,
+                None => loading.take(catalogue, false)?,
             }
         }
-        rules.sort_by_key(|(later, priority, catalogue, _)| (*later, *priority, *catalogue));
-        let rules: Vec<Compiled> = rules.into_iter().map(|(_, _, _, rule)| rule).collect();
+        given.into_iter().try_for_each(|catalogue| loading.take(catalogue, true))?;
+        let (rules, listing) = loading.finished()?;
         Self {
             rules,
-            programs: Programs::new(&embedded)?,
+            programs,
             patterns: Vec::new(),
             by_program: BTreeMap::new(),
             general: Vec::new(),
@@ -171,13 +138,13 @@ impl Registry {
             }
             for (which, matcher) in rule.matchers.iter().enumerate() {
                 let place = (at, which);
-                let names = matcher.programs();
+                let mut names = matcher.programs();
                 if matcher.is_of_text() {
                     self.of_text.push(place);
-                } else if names.is_empty() || names.iter().any(|name| name.ends_with('*')) {
+                } else if names.clone().next().is_none() || names.any(|name| name.ends_with('*')) {
                     self.general.push(place);
                 } else {
-                    for name in names {
+                    for name in matcher.programs() {
                         self.by_program.entry(name.to_ascii_lowercase()).or_default().push(place);
                     }
                 }
@@ -254,6 +221,67 @@ impl Registry {
     }
 }
 
+/// The rules that were taken, one catalogue after the other.
+#[derive(Default)]
+struct Loading {
+    mode: Mode,
+    modes: BTreeMap<String, Mode>,
+    remove: Vec<String>,
+    /// With what they are sorted by: those of the first catalogue are asked first.
+    rules: Vec<(bool, i64, i64, Compiled)>,
+    catalogues: Vec<String>,
+    ids: BTreeSet<String>,
+    /// Those of catalogues that are left out.
+    removed: BTreeSet<String>,
+    listing: Vec<String>,
+}
+
+impl Loading {
+    fn take_custom(&mut self, rules: Vec<Rule>) -> Result<(), String> {
+        let (version, source) = (String::new(), String::new());
+        self.take(Catalogue { id: CUSTOM.into(), stack: None, version, source, priority: 0, rules }, true)
+    }
+
+    /// Takes a catalogue, which the config has `given` or not.
+    fn take(&mut self, catalogue: Catalogue, given: bool) -> Result<(), String> {
+        let line = catalogue.to_string();
+        let Catalogue { id, stack, priority, rules, .. } = catalogue;
+        self.catalogues.push(id.clone());
+        if self.remove.contains(&id) {
+            self.removed.extend(rules.into_iter().map(|rule| rule.id));
+            return Ok(());
+        }
+        self.listing.push(line);
+        for rule in rules {
+            if !self.ids.insert(rule.id.clone()) {
+                return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
+            }
+            if self.remove.contains(&rule.id) {
+                continue;
+            }
+            let mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
+            let compiled = Compiled { given, ..compile(rule, &id, stack.as_deref(), mode)? };
+            self.rules.push((self.catalogues.len() > 1, -compiled.rule.priority, -priority, compiled));
+        }
+        Ok(())
+    }
+
+    /// The rules in order, and a line for each catalogue.
+    fn finished(mut self) -> Result<(Vec<Compiled>, Vec<String>), String> {
+        let is_known =
+            |id: &&String| self.ids.contains(*id) || self.removed.contains(*id) || self.catalogues.contains(id);
+        if let Some(id) = self.remove.iter().chain(self.modes.keys()).find(|id| !is_known(id)) {
+            self.catalogues.retain(|id| id != CUSTOM);
+            return Err(format!(
+                "there is no rule or catalogue `{id}`; the catalogues are {}",
+                self.catalogues.join(", ")
+            ));
+        }
+        self.rules.sort_by_key(|(later, priority, catalogue, _)| (*later, *priority, *catalogue));
+        Ok((self.rules.into_iter().map(|(_, _, _, rule)| rule).collect(), self.listing))
+    }
+}
+
 fn compile(mut rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Result<Compiled, String> {
     let id = rule.id.clone();
     let wrong = |why: String| format!("rule `{id}`: {why}");
@@ -268,12 +296,7 @@ fn compile(mut rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> 
             "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
         ));
     }
-    let pattern = match &rule.pattern {
-        Some(pattern) => {
-            Some(Regex::new(pattern).map_err(|error| wrong(format!("`{pattern}` is no pattern: {error}")))?)
-        }
-        None => None,
-    };
+    let pattern = rule.pattern.take().map(Pattern::new).transpose().map_err(wrong)?;
     let matches = std::mem::take(&mut rule.matches).into_iter();
     let matchers = matches.map(Matcher::new).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     let stack = stack.map(|stack| stack_name(stack).to_owned());

@@ -13,7 +13,7 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
 
 /// The catalogues that are not of the seed.
 fn ours() -> Vec<String> {
-    let ids = Embedded::unpacked().catalogues().unwrap().into_iter().map(|catalogue| catalogue.id);
+    let ids = Embedded::read().unwrap().1.map(|catalogue| catalogue.unwrap().id);
     ids.filter(|id| id.starts_with("hookhost/")).collect()
 }
 

@@ -38,7 +38,8 @@ fn document() -> String {
     );
     text +=
         &format!("\nTried on the tables in `example-plugins/shell-guard/rules/cases/`. {}\n", super::cases::figures());
-    for catalogue in Embedded::unpacked().catalogues().unwrap() {
+    for catalogue in Embedded::read().unwrap().1 {
+        let catalogue = catalogue.unwrap();
         let held = match &catalogue.stack {
             Some(stack) => format!("Holds where the stack `{stack}` is used."),
             None => "Holds everywhere.".into(),
