@@ -41,8 +41,8 @@ fn main() {
     }
 }
 
-/// Writes all files as one packed text, a line each: its name and, behind a tab, its JSON. The examples are for tests and docs, and left out of the
-/// component.
+/// Writes all files as one packed text. Of each there is a line with its name and, behind a tab, its JSON without the rules, a
+/// line with the JSON of each rule, and an empty line. The examples are for tests and docs, and left out of the component.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut lines = String::new();
     for name in FILES {
@@ -50,12 +50,16 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
         let text = fs::read_to_string(&path)?;
         let mut catalogue: serde_json::Value =
             toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-        let rules = catalogue.get_mut("rule").and_then(serde_json::Value::as_array_mut);
-        for rule in rules.into_iter().flatten().filter_map(serde_json::Value::as_object_mut).filter(|_| is_guest) {
-            rule.remove("catches");
-            rule.remove("leaves");
-        }
+        let rules = catalogue.get_mut("rule").and_then(serde_json::Value::as_array_mut).map(std::mem::take);
         lines += &format!("{name}\t{}\n", ascii(&serde_json::to_string(&catalogue)?));
+        for mut rule in rules.unwrap_or_default() {
+            if let Some(rule) = rule.as_object_mut().filter(|_| is_guest) {
+                rule.remove("catches");
+                rule.remove("leaves");
+            }
+            lines += &format!("{}\n", ascii(&serde_json::to_string(&rule)?));
+        }
+        lines += "\n";
     }
     fs::write(Path::new(&std::env::var("OUT_DIR")?).join("catalogues.packed"), packed(lines.as_bytes()))?;
     Ok(())

@@ -172,7 +172,7 @@ fn effective<'a>(
     // What is not there yet cannot be overwritten.
     hits.retain_mut(|hit| {
         let before = hit.commands.len();
-        let is_of_files = hit.rule.spares_whole_files();
+        let is_of_files = hit.rule.spares_whole_files;
         hit.commands.retain(|at| !is_of_files || !only_creates(&subject.script.commands[*at], subject.places, input));
         before == 0 || !hit.commands.is_empty()
     });

@@ -80,7 +80,7 @@ fn change(
     if rewrite.no_operands && !arguments.operands.is_empty() {
         return Err("what follows an operand is another program's");
     }
-    if rewrite.no_flags.iter().any(|flag| arguments.has(flag)) {
+    if arguments.has_one_of(rewrite.no_flags.iter().flat_map(|flag| flag.split('|'))) {
         return Err("it would do something else with the options that it has");
     }
     let end = spans.iter().map(|span| span.end).max().unwrap_or(command.place.end);

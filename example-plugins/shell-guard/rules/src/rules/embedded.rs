@@ -1,35 +1,54 @@
 //! The catalogues that are part of the plugin. The build makes JSON of `catalogues/*.toml` and packs it: rules repeat each other,
 //! and the component is to stay small.
 
-use super::Catalogue;
 use super::programs::Programs;
+use super::{Catalogue, Rule};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.packed"));
 
-/// All catalogues, in the order in which `build.rs` lists them. They are read one by one: what a
+/// All catalogues, without their rules, in the order in which `build.rs` lists them. A rule is read when it is asked for: what a
 /// guest needs to be configured stays in the memory that each event starts with.
 pub(crate) struct Embedded {
     unpacked: Unpacked<'static>,
+    /// The file whose rules are not all read.
+    open: Option<String>,
 }
 
 impl Embedded {
     /// What is known of programs, and the catalogues.
     pub(crate) fn read() -> Result<(Programs, Self), String> {
-        let mut embedded = Self { unpacked: Unpacked::of(PACKED) };
+        let mut embedded = Self { unpacked: Unpacked::of(PACKED), open: None };
         let programs = embedded.file().unwrap_or_else(|| Err("catalogues/programs.toml is not there".into()))?;
         Ok((Programs::new(programs), embedded))
     }
 
-    /// What the next file holds. By way of a value, as the config comes: so the code that reads a rule is there once, and not
-    /// twice.
+    /// The next rule of the catalogue that was read last.
+    pub(crate) fn rule(&mut self) -> Option<Result<Rule, String>> {
+        let name = self.open.take()?;
+        let line = self.unpacked.line().filter(|line| !line.is_empty())?;
+        let rule = parse(&name, &line);
+        self.open = Some(name);
+        Some(rule)
+    }
+
+    /// What the next file holds, beside its rules.
     fn file<T: DeserializeOwned>(&mut self) -> Option<Result<T, String>> {
+        while self.open.is_some() {
+            self.rule();
+        }
         let line = self.unpacked.line()?;
         let (name, json) = line.split_once('\t').unwrap_or_default();
-        let value = serde_json::from_str::<Value>(json).and_then(T::deserialize);
-        Some(value.map_err(|error| format!("catalogues/{name}.toml: {error}")))
+        self.open = Some(name.to_owned());
+        Some(parse(name, json))
     }
+}
+
+/// By way of a value, as the config comes: so the code that reads a rule is there once, and not twice.
+fn parse<T: DeserializeOwned>(name: &str, json: &str) -> Result<T, String> {
+    let value = serde_json::from_str::<Value>(json).and_then(T::deserialize);
+    value.map_err(|error| format!("catalogues/{name}.toml: {error}"))
 }
 
 impl Iterator for Embedded {
@@ -90,7 +109,13 @@ mod tests {
         let mut embedded = BTreeMap::new();
         while let Some(line) = unpacked.line() {
             let (name, json) = line.split_once('\t').unwrap();
-            embedded.insert(name.to_owned(), serde_json::from_str::<serde_json::Value>(json).unwrap());
+            let mut file: serde_json::Value = serde_json::from_str(json).unwrap();
+            let rules = std::iter::from_fn(|| unpacked.line().filter(|line| !line.is_empty()));
+            let rules: Vec<serde_json::Value> = rules.map(|line| serde_json::from_str(&line).unwrap()).collect();
+            if name != "programs" {
+                file["rule"] = rules.into();
+            }
+            embedded.insert(name.to_owned(), file);
         }
         for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/catalogues")).unwrap() {
             let path = entry.unwrap().path();

@@ -2,7 +2,7 @@
 
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
-use super::words::{Pattern, Words};
+use super::words::{Pairs, Part, Pattern, Words};
 use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
@@ -11,6 +11,8 @@ use std::cell::RefCell;
 pub(crate) struct Matcher {
     /// Of all matchers, this one.
     pub(super) number: usize,
+    /// Its rule, of all rules.
+    pub(super) rule: usize,
     programs: Words,
     /// One of these, its words with a blank between them.
     subcommands: Words,
@@ -28,8 +30,8 @@ pub(crate) struct Matcher {
 /// What is asked of the whole text.
 #[derive(Debug)]
 struct Whole {
-    contains: Words,
-    lacks: Words,
+    contains: Box<[Part]>,
+    lacks: Box<[Part]>,
     text: Option<Pattern>,
     no_text: Option<Pattern>,
 }
@@ -37,8 +39,8 @@ struct Whole {
 /// What is asked of one command, in the words of [`Match`].
 #[derive(Debug)]
 enum Condition {
-    Flag(Box<str>),
-    AnyFlag(Words),
+    /// One of these.
+    Flag(Words),
     NoFlag(Words),
     MinOperands(usize),
     MaxOperands(usize),
@@ -63,47 +65,14 @@ pub(crate) struct Subject<'a> {
     pub(crate) places: &'a Places,
     /// What has other pairs of bytes than the text cannot stand in it.
     pairs: Pairs,
-    /// What is known of matchers that look at the whole text, by their number: each looks once, however many commands there
-    /// are.
+    /// What is known of matchers that look at a command and at the whole text, by their number: each looks at the text once,
+    /// however many commands there are.
     whole: RefCell<Vec<Option<bool>>>,
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn new(text: &'a str, script: &'a Script, places: &'a Places) -> Self {
         Self { text, script, places, pairs: Pairs::of(text), whole: RefCell::default() }
-    }
-
-    /// Whether `part` stands in the text, in any case.
-    fn contains(&self, part: &str) -> bool {
-        self.pairs.may_have_all_of(part) && contains(self.text, part)
-    }
-}
-
-/// The pairs of neighbouring bytes of a text, ASCII in lower case: a set that may hold more than was put into it.
-struct Pairs([u64; 16]);
-
-impl Pairs {
-    fn of(text: &str) -> Self {
-        let mut pairs = Self([0; 16]);
-        for pair in text.as_bytes().windows(2) {
-            let (word, bit) = Self::place(pair);
-            pairs.0[word] |= bit;
-        }
-        pairs
-    }
-
-    fn may_have_all_of(&self, part: &str) -> bool {
-        part.as_bytes().windows(2).all(|pair| {
-            let (word, bit) = Self::place(pair);
-            self.0[word] & bit != 0
-        })
-    }
-
-    /// Where a pair stands in the set: which word, and which bit of it.
-    fn place(pair: &[u8]) -> (usize, u64) {
-        let [first, second] = [pair[0], pair[1]].map(|byte| usize::from(byte.to_ascii_lowercase()));
-        let hash = first * 37 + second;
-        (hash / 64 % 16, 1 << (hash % 64))
     }
 }
 
@@ -124,6 +93,7 @@ impl Matcher {
         let has_whole = !contains.is_empty() || !lacks.is_empty() || text.is_some() || no_text.is_some();
         Ok(Self {
             number: 0,
+            rule: 0,
             programs: Words::new(&wanted.program)?,
             subcommands: Words::new(&wanted.subcommand)?,
             construct: wanted.construct,
@@ -169,7 +139,7 @@ impl Matcher {
             Some(Construct::ControlCharacters) => subject.text.chars().any(is_control),
             _ => true,
         };
-        construct && self.fits_whole(subject)
+        construct && self.whole.as_ref().is_none_or(|wanted| wanted.fits(subject))
     }
 
     fn fits_whole(&self, subject: &Subject<'_>) -> bool {
@@ -186,11 +156,13 @@ impl Matcher {
         })
     }
 
-    /// Asks about one command.
+    /// Whether it may be about the command's program.
+    pub(crate) fn is_about(&self, command: &Command) -> bool {
+        self.programs.is_empty() || self.programs.iter().any(|name| is_program(name, command))
+    }
+
+    /// Asks about a command of a program that it is about.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
-        if !self.programs.is_empty() && !self.programs.iter().any(|name| is_program(name, command)) {
-            return false;
-        }
         if self.redirects && command.redirects.is_empty() {
             return false;
         }
@@ -204,8 +176,8 @@ impl Matcher {
         if operands.is_empty() && self.acts && arguments.asks_for_help() {
             return false;
         }
-        let part = Part { command, arguments, first, places: subject.places };
-        self.fits_whole(subject) && self.conditions.iter().all(|condition| condition.holds(&part))
+        let candidate = Candidate { command, arguments, first, places: subject.places };
+        self.fits_whole(subject) && self.conditions.iter().all(|condition| condition.holds(&candidate))
     }
 
     /// Where the operands begin that are not the subcommand's; nowhere where it is none of those that are wanted.
@@ -214,28 +186,34 @@ impl Matcher {
             return Some(0);
         }
         self.subcommands.iter().find_map(|path| {
-            let mut operands = arguments.operands.iter();
-            let mut names = path.split(' ');
-            let is_named = names.all(|name| operands.next().is_some_and(|word| word.text == name));
-            is_named.then(|| arguments.operands.len() - operands.len())
+            let mut rest = path;
+            for (at, word) in arguments.operands.iter().enumerate() {
+                if rest == word.text {
+                    return Some(at + 1);
+                }
+                rest = rest.strip_prefix(word.text.as_str())?.strip_prefix(' ')?;
+            }
+            None
         })
     }
 }
 
 impl Whole {
     fn new(wanted: &Match) -> Result<Self, String> {
+        let parts = |texts: &[String]| texts.iter().cloned().map(Part::new).collect();
         let pattern = |source: &Option<String>| source.clone().map(Pattern::new).transpose();
         Ok(Self {
-            contains: Words::new(&wanted.contains)?,
-            lacks: Words::new(&wanted.lacks)?,
+            contains: parts(&wanted.contains),
+            lacks: parts(&wanted.lacks),
             text: pattern(&wanted.text)?,
             no_text: pattern(&wanted.no_text)?,
         })
     }
 
     fn fits(&self, subject: &Subject<'_>) -> bool {
-        (self.contains.is_empty() || self.contains.iter().any(|part| subject.contains(part)))
-            && !self.lacks.iter().any(|part| subject.contains(part))
+        let stands = |part: &Part| part.is_in(subject.text, &subject.pairs);
+        (self.contains.is_empty() || self.contains.iter().any(stands))
+            && !self.lacks.iter().any(stands)
             && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
             && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text))
     }
@@ -244,10 +222,15 @@ impl Whole {
 fn conditions(wanted: Match) -> Result<Box<[Condition]>, String> {
     type Of<T> = fn(T) -> Condition;
     let mut conditions = Vec::new();
-    conditions.extend(wanted.flags.into_iter().map(|flag| Condition::Flag(flag.into())));
-    let lists: [(_, Of<Words>); 5] = [
-        (wanted.any_flags, Condition::AnyFlag),
-        (wanted.no_flags, Condition::NoFlag),
+    for flag in &wanted.flags {
+        conditions.push(Condition::Flag(spellings(std::slice::from_ref(flag))?));
+    }
+    for (flags, condition) in [(wanted.any_flags, Condition::Flag as Of<Words>), (wanted.no_flags, Condition::NoFlag)] {
+        if !flags.is_empty() {
+            conditions.push(condition(spellings(&flags)?));
+        }
+    }
+    let lists: [(_, Of<Words>); 3] = [
         (wanted.reads_from, Condition::ReadsFrom),
         (wanted.feeds, Condition::Feeds),
         (wanted.wrapped_by, Condition::WrappedBy),
@@ -284,6 +267,11 @@ fn conditions(wanted: Match) -> Result<Box<[Condition]>, String> {
     Ok(conditions.into())
 }
 
+/// All spellings of flags such as `"-f|--force"`.
+fn spellings(flags: &[String]) -> Result<Words, String> {
+    Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
+}
+
 fn pattern(source: String) -> Result<Box<Pattern>, String> {
     Pattern::new(source).map(Box::new)
 }
@@ -293,7 +281,7 @@ fn classes(names: &[String]) -> Result<Box<[Class]>, String> {
 }
 
 /// A command, as conditions see it.
-struct Part<'a> {
+struct Candidate<'a> {
     command: &'a Command,
     arguments: &'a Arguments<'a>,
     /// The operands before are the subcommand's.
@@ -302,15 +290,14 @@ struct Part<'a> {
 }
 
 impl Condition {
-    fn holds(&self, part: &Part<'_>) -> bool {
-        let Part { command, arguments, first, places } = *part;
+    fn holds(&self, candidate: &Candidate<'_>) -> bool {
+        let Candidate { command, arguments, first, places } = *candidate;
         let operands = &arguments.operands[first..];
         let names_one_of =
             |names: &Words, others: &[String]| names.iter().any(|name| others.iter().any(|other| other == name));
         match self {
-            Self::Flag(flag) => arguments.has(flag),
-            Self::AnyFlag(flags) => flags.iter().any(|flag| arguments.has(flag)),
-            Self::NoFlag(flags) => !flags.iter().any(|flag| arguments.has(flag)),
+            Self::Flag(spellings) => arguments.has_one_of(spellings.iter()),
+            Self::NoFlag(spellings) => !arguments.has_one_of(spellings.iter()),
             Self::MinOperands(least) => operands.len() >= *least,
             Self::MaxOperands(most) => operands.len() <= *most,
             Self::Paths(paths) => {
@@ -355,14 +342,6 @@ fn is_of_some(wanted: &Match) -> bool {
     let Match { program, construct, text, word, environment, reads, writes, .. } = wanted;
     let patterns = [text, word, environment, reads, writes];
     !program.is_empty() || construct.is_some() || patterns.iter().any(|pattern| pattern.is_some())
-}
-
-/// Whether `part` stands in `text`, in any case.
-fn contains(text: &str, part: &str) -> bool {
-    let (text, part) = (text.as_bytes(), part.as_bytes());
-    let Some(first) = part.first() else { return true };
-    let begins = |at: usize| text[at..].get(..part.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(part));
-    (0..text.len()).any(|at| text[at].eq_ignore_ascii_case(first) && begins(at))
 }
 
 /// `mkfs.*` stands for any ending.

@@ -157,15 +157,17 @@ impl<'a> Arguments<'a> {
         self.classes.get_or_init(|| self.operands.iter().map(|word| class(word)).collect())
     }
 
-    /// Whether one of `"-f|--force|--x=value"` was given.
-    pub(crate) fn has(&self, alternatives: &str) -> bool {
-        alternatives.split('|').any(|wanted| {
-            let (wanted, value) = match wanted.split_once('=') {
-                Some((wanted, value)) => (wanted, Some(value)),
-                None => (wanted, None),
-            };
-            self.flags.iter().any(|flag| self.is(flag, wanted) && value.is_none_or(|value| flag.value == Some(value)))
-        })
+    /// Whether one of these was given: `-f`, `--force`, `--x=value`.
+    pub(crate) fn has_one_of<'b>(&self, mut spellings: impl Iterator<Item = &'b str>) -> bool {
+        !self.flags.is_empty() && spellings.any(|spelling| self.has(spelling))
+    }
+
+    fn has(&self, spelling: &str) -> bool {
+        let (wanted, value) = match spelling.split_once('=') {
+            Some((wanted, value)) => (wanted, Some(value)),
+            None => (spelling, None),
+        };
+        self.flags.iter().any(|flag| self.is(flag, wanted) && value.is_none_or(|value| flag.value == Some(value)))
     }
 
     /// Whether `--help` was given, written out.

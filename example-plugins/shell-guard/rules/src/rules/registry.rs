@@ -40,7 +40,7 @@ pub(crate) struct Settings {
 /// A rule, ready to be asked.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    /// Without its matches, which are in `matchers`.
+    /// Without its pattern and its matches, which are compiled.
     pub(crate) rule: Rule,
     pub(crate) catalogue: String,
     pub(crate) mode: Mode,
@@ -48,7 +48,8 @@ pub(crate) struct Compiled {
     given: bool,
     stack: Option<String>,
     pattern: Option<Pattern>,
-    matchers: Vec<Matcher>,
+    /// Whether it is no matter to it that a file is written whole.
+    pub(crate) spares_whole_files: bool,
 }
 
 impl Compiled {
@@ -60,11 +61,6 @@ impl Compiled {
     pub(crate) fn holds_in(&self, has: &dyn Fn(&str) -> bool) -> bool {
         self.stack.as_deref().is_none_or(has)
             && (self.rule.applies_to.is_empty() || self.rule.applies_to.iter().any(|stack| has(stack_name(stack))))
-    }
-
-    /// Whether it is no matter to it that a file is written whole.
-    pub(crate) fn spares_whole_files(&self) -> bool {
-        self.matchers.iter().any(Matcher::spares_whole_files)
     }
 
     /// The stacks that it is about.
@@ -87,11 +83,13 @@ pub(crate) struct Registry {
     programs: Programs,
     /// Rules with a pattern.
     patterns: Vec<usize>,
-    /// Matchers by the programs that they name: each by its rule, and its place in the rule.
-    by_program: BTreeMap<String, Vec<(usize, usize)>>,
-    /// Those that may be about any program, and those about the text as a whole.
-    general: Vec<(usize, usize)>,
-    of_text: Vec<(usize, usize)>,
+    /// Of all rules, in their order.
+    matchers: Vec<Matcher>,
+    /// Which matchers name a program, where it is written in lower case and in full.
+    by_program: BTreeMap<Box<str>, Vec<usize>>,
+    /// Which others there are, and which are about the text as a whole.
+    general: Vec<usize>,
+    of_text: Vec<usize>,
     /// What is loaded, a line each.
     listing: Vec<String>,
 }
@@ -104,20 +102,20 @@ impl Registry {
         {
             return Err(format!("two catalogues have the id `{}`: give one of them another", given[at].id));
         }
-        let (programs, embedded) = Embedded::read()?;
+        let (programs, mut embedded) = Embedded::read()?;
         let mut loading = Loading { mode, modes, remove, ..Loading::default() };
-        loading.take_custom(custom_rules)?;
-        for catalogue in embedded {
-            let catalogue = catalogue?;
+        loading.take_given(Catalogue { id: CUSTOM.into(), rules: custom_rules, ..Catalogue::default() })?;
+        while let Some(catalogue) = embedded.next().transpose()? {
             match given.iter().position(|other| other.id == catalogue.id) {
-                Some(at) => loading.take(given.remove(at), true)?,
-                None => loading.take(catalogue, false)?,
+                Some(at) => loading.take_given(given.remove(at))?,
+                None => loading.take(catalogue, &mut std::iter::from_fn(|| embedded.rule()), false)?,
             }
         }
-        given.into_iter().try_for_each(|catalogue| loading.take(catalogue, true))?;
-        let (rules, listing) = loading.finished()?;
+        given.into_iter().try_for_each(|catalogue| loading.take_given(catalogue))?;
+        let (rules, matchers, listing) = loading.finished()?;
         Self {
             rules,
+            matchers,
             programs,
             patterns: Vec::new(),
             by_program: BTreeMap::new(),
@@ -130,24 +128,17 @@ impl Registry {
     }
 
     fn indexed(mut self) -> Self {
-        let matchers = self.rules.iter_mut().flat_map(|rule| &mut rule.matchers);
-        matchers.enumerate().for_each(|(number, matcher)| matcher.number = number);
-        for (at, rule) in self.rules.iter().enumerate() {
-            if rule.pattern.is_some() {
-                self.patterns.push(at);
-            }
-            for (which, matcher) in rule.matchers.iter().enumerate() {
-                let place = (at, which);
-                let mut names = matcher.programs();
-                if matcher.is_of_text() {
-                    self.of_text.push(place);
-                } else if names.clone().next().is_none() || names.any(|name| name.ends_with('*')) {
-                    self.general.push(place);
-                } else {
-                    for name in matcher.programs() {
-                        self.by_program.entry(name.to_ascii_lowercase()).or_default().push(place);
-                    }
+        self.patterns = (0..self.rules.len()).filter(|at| self.rules[*at].pattern.is_some()).collect();
+        for (number, matcher) in self.matchers.iter().enumerate() {
+            let is_plain = |name: &str| !name.ends_with('*') && is_lower(name);
+            if matcher.is_of_text() {
+                self.of_text.push(number);
+            } else if matcher.programs().next().is_some() && matcher.programs().all(is_plain) {
+                for name in matcher.programs() {
+                    self.by_program.entry(name.into()).or_default().push(number);
                 }
+            } else {
+                self.general.push(number);
             }
         }
         self
@@ -199,18 +190,20 @@ impl Registry {
                 found.entry(*at).or_default();
             }
         }
-        for (at, which) in &self.of_text {
-            if self.rules[*at].matchers[*which].fits_text(subject) {
-                found.entry(*at).or_default();
+        for matcher in self.of_text.iter().map(|number| &self.matchers[*number]) {
+            if matcher.fits_text(subject) {
+                found.entry(matcher.rule).or_default();
             }
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
-            let named = self.by_program.get(lower(&command.program).as_ref());
-            let mut arguments = None;
-            for (at, which) in named.into_iter().flatten().chain(&self.general) {
-                let arguments = arguments.get_or_insert_with(|| self.arguments(command));
-                if self.rules[*at].matchers[*which].fits(command, arguments, subject) {
-                    let commands = found.entry(*at).or_default();
+            let named = self.by_program.get(&*lower(&command.program));
+            let named = named.filter(|_| command.windows || is_lower(&command.program)).into_iter().flatten();
+            let named = named.map(|number| &self.matchers[*number]);
+            let general = self.general.iter().map(|number| &self.matchers[*number]);
+            let arguments = self.arguments(command);
+            for matcher in named.chain(general.filter(|matcher| matcher.is_about(command))) {
+                if matcher.fits(command, &arguments, subject) {
+                    let commands = found.entry(matcher.rule).or_default();
                     if commands.last() != Some(&number) {
                         commands.push(number);
                     }
@@ -228,7 +221,7 @@ struct Loading {
     modes: BTreeMap<String, Mode>,
     remove: Vec<String>,
     /// With what they are sorted by: those of the first catalogue are asked first.
-    rules: Vec<(bool, i64, i64, Compiled)>,
+    rules: Vec<(bool, i64, i64, Compiled, Vec<Matcher>)>,
     catalogues: Vec<String>,
     ids: BTreeSet<String>,
     /// Those of catalogues that are left out.
@@ -237,22 +230,30 @@ struct Loading {
 }
 
 impl Loading {
-    fn take_custom(&mut self, rules: Vec<Rule>) -> Result<(), String> {
-        let (version, source) = (String::new(), String::new());
-        self.take(Catalogue { id: CUSTOM.into(), stack: None, version, source, priority: 0, rules }, true)
+    /// Takes a catalogue of the config's.
+    fn take_given(&mut self, mut catalogue: Catalogue) -> Result<(), String> {
+        let mut rules = std::mem::take(&mut catalogue.rules).into_iter().map(Ok);
+        self.take(catalogue, &mut rules, true)
     }
 
-    /// Takes a catalogue, which the config has `given` or not.
-    fn take(&mut self, catalogue: Catalogue, given: bool) -> Result<(), String> {
-        let line = catalogue.to_string();
-        let Catalogue { id, stack, priority, rules, .. } = catalogue;
+    fn take(
+        &mut self,
+        catalogue: Catalogue,
+        rules: &mut dyn Iterator<Item = Result<Rule, String>>,
+        given: bool,
+    ) -> Result<(), String> {
+        let Catalogue { id, stack, version, source, priority, .. } = catalogue;
         self.catalogues.push(id.clone());
         if self.remove.contains(&id) {
-            self.removed.extend(rules.into_iter().map(|rule| rule.id));
+            for rule in rules {
+                self.removed.insert(rule?.id);
+            }
             return Ok(());
         }
-        self.listing.push(line);
+        let mut count = 0;
         for rule in rules {
+            let rule = rule?;
+            count += 1;
             if !self.ids.insert(rule.id.clone()) {
                 return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
             }
@@ -260,14 +261,16 @@ impl Loading {
                 continue;
             }
             let mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
-            let compiled = Compiled { given, ..compile(rule, &id, stack.as_deref(), mode)? };
-            self.rules.push((self.catalogues.len() > 1, -compiled.rule.priority, -priority, compiled));
+            let (compiled, matchers) = compile(rule, &id, stack.as_deref(), mode)?;
+            let compiled = Compiled { given, ..compiled };
+            self.rules.push((self.catalogues.len() > 1, -compiled.rule.priority, -priority, compiled, matchers));
         }
+        self.listing.push(format!("catalogue {id} {version} of {source}: {count} rules"));
         Ok(())
     }
 
-    /// The rules in order, and a line for each catalogue.
-    fn finished(mut self) -> Result<(Vec<Compiled>, Vec<String>), String> {
+    /// The rules in order, their matchers, and a line for each catalogue.
+    fn finished(mut self) -> Result<(Vec<Compiled>, Vec<Matcher>, Vec<String>), String> {
         let is_known =
             |id: &&String| self.ids.contains(*id) || self.removed.contains(*id) || self.catalogues.contains(id);
         if let Some(id) = self.remove.iter().chain(self.modes.keys()).find(|id| !is_known(id)) {
@@ -277,12 +280,27 @@ impl Loading {
                 self.catalogues.join(", ")
             ));
         }
-        self.rules.sort_by_key(|(later, priority, catalogue, _)| (*later, *priority, *catalogue));
-        Ok((self.rules.into_iter().map(|(_, _, _, rule)| rule).collect(), self.listing))
+        self.rules.sort_by_key(|(later, priority, catalogue, ..)| (*later, *priority, *catalogue));
+        // Made as long as they get: what is let go of stays in the guest's memory.
+        let mut rules = Vec::with_capacity(self.rules.len());
+        let mut matchers = Vec::with_capacity(self.rules.iter().map(|(.., matchers)| matchers.len()).sum());
+        for (_, _, _, rule, of_rule) in self.rules {
+            for mut matcher in of_rule {
+                (matcher.number, matcher.rule) = (matchers.len(), rules.len());
+                matchers.push(matcher);
+            }
+            rules.push(rule);
+        }
+        Ok((rules, matchers, self.listing))
     }
 }
 
-fn compile(mut rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> Result<Compiled, String> {
+fn compile(
+    mut rule: Rule,
+    catalogue: &str,
+    stack: Option<&str>,
+    mode: Mode,
+) -> Result<(Compiled, Vec<Matcher>), String> {
     let id = rule.id.clone();
     let wrong = |why: String| format!("rule `{id}`: {why}");
     if rule.id.is_empty() {
@@ -297,15 +315,24 @@ fn compile(mut rule: Rule, catalogue: &str, stack: Option<&str>, mode: Mode) -> 
         ));
     }
     let pattern = rule.pattern.take().map(Pattern::new).transpose().map_err(wrong)?;
-    let matches = std::mem::take(&mut rule.matches).into_iter();
-    let matchers = matches.map(Matcher::new).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    // Not collected: that would keep the room of the matches, which are larger.
+    let mut matchers = Vec::with_capacity(rule.matches.len());
+    for wanted in std::mem::take(&mut rule.matches) {
+        matchers.push(Matcher::new(wanted).map_err(wrong)?);
+    }
     let stack = stack.map(|stack| stack_name(stack).to_owned());
-    Ok(Compiled { given: false, catalogue: catalogue.to_owned(), mode, stack, pattern, matchers, rule })
+    let spares_whole_files = matchers.iter().any(Matcher::spares_whole_files);
+    let catalogue = catalogue.to_owned();
+    Ok((Compiled { given: false, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
 }
 
 /// In lower case, as nearly every program is anyway.
 pub(crate) fn lower(name: &str) -> Cow<'_, str> {
-    if name.bytes().any(|byte| byte.is_ascii_uppercase()) { name.to_ascii_lowercase().into() } else { name.into() }
+    if is_lower(name) { name.into() } else { name.to_ascii_lowercase().into() }
+}
+
+fn is_lower(name: &str) -> bool {
+    !name.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 /// A stack by its one name.

@@ -1,10 +1,9 @@
 //! What stands in a catalogue's file and in the plugin's config.
 
 use serde::Deserialize;
-use std::fmt;
 
 /// Rules that belong together.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
@@ -20,16 +19,9 @@ pub(crate) struct Catalogue {
     /// Sorts between rules of equal priority; higher comes first.
     #[serde(default)]
     pub priority: i64,
-    /// The rules.
+    /// The rules; those of embedded catalogues come one by one.
     #[serde(rename = "rule")]
     pub rules: Vec<Rule>,
-}
-
-impl fmt::Display for Catalogue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, version, source, rules, .. } = self;
-        write!(f, "catalogue {id} {version} of {source}: {} rules", rules.len())
-    }
 }
 
 /// One mistake, and what becomes of it.

@@ -4,18 +4,30 @@ use regex_lite::Regex;
 use serde::{Deserialize, Deserializer};
 use std::sync::OnceLock;
 
-/// A list of words in one block of memory, a line each.
+/// The most bytes of a word in a list: the last number below those that stand for no character.
+const LONGEST: usize = 0xD7FF;
+
+/// A list of words in one block of memory: each behind its length in bytes, which is written as a character.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words(Box<str>);
 
 impl Words {
     /// # Errors
-    /// If a word is empty, or of more than one line.
+    /// If a word is so long that no character stands for its length.
     pub(super) fn new(words: &[String]) -> Result<Self, String> {
-        match words.iter().find(|word| word.is_empty() || word.contains('\n')) {
-            Some(word) => Err(format!("{word:?} is not one word of a list: it is empty, or of several lines")),
-            None => Ok(Self(words.join("\n").into())),
+        let mut list = String::new();
+        for word in words {
+            let length = u32::try_from(word.len()).ok().and_then(char::from_u32);
+            let Some(length) = length.filter(|_| word.len() <= LONGEST) else {
+                return Err(format!(
+                    "a word of {} bytes is more than the {LONGEST} that a rule's may have",
+                    word.len()
+                ));
+            };
+            list.push(length);
+            list.push_str(word);
         }
+        Ok(Self(list.into()))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -23,7 +35,70 @@ impl Words {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> + Clone {
-        self.0.split_terminator('\n')
+        let mut rest = &*self.0;
+        std::iter::from_fn(move || {
+            let length = rest.chars().next()?;
+            let (word, next) = rest[length.len_utf8()..].split_at(usize::try_from(u32::from(length)).ok()?);
+            rest = next;
+            Some(word)
+        })
+    }
+}
+
+/// What stands in a text or not, in any case.
+#[derive(Debug)]
+pub(super) struct Part {
+    text: Box<str>,
+    /// Its first and its last pair of bytes; none where it is shorter.
+    ends: Option<[Pair; 2]>,
+}
+
+impl Part {
+    pub(super) fn new(text: String) -> Self {
+        let bytes = text.as_bytes();
+        let ends = bytes.first_chunk().zip(bytes.last_chunk());
+        Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: text.into() }
+    }
+
+    /// Whether it stands in `text`, which has these `pairs`.
+    pub(super) fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
+        let may_be = self.ends.is_none_or(|[first, last]| pairs.may_have(first) && pairs.may_have(last));
+        may_be && contains(text.as_bytes(), self.text.as_bytes())
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    let Some(first) = part.first() else { return true };
+    let begins = |at: usize| text[at..].get(..part.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(part));
+    (0..text.len()).any(|at| text[at].eq_ignore_ascii_case(first) && begins(at))
+}
+
+/// The pairs of neighbouring bytes of a text, ASCII in lower case: a set that may hold more than was put into it.
+pub(super) struct Pairs([u64; 16]);
+
+impl Pairs {
+    pub(super) fn of(text: &str) -> Self {
+        let mut pairs = Self([0; 16]);
+        for pair in text.as_bytes().array_windows() {
+            let Pair(place) = Pair::of(*pair);
+            pairs.0[usize::from(place / 64)] |= 1 << (place % 64);
+        }
+        pairs
+    }
+
+    fn may_have(&self, Pair(place): Pair) -> bool {
+        self.0[usize::from(place / 64)] & (1 << (place % 64)) != 0
+    }
+}
+
+/// Where a pair stands in the set: below 1 024.
+#[derive(Clone, Copy, Debug)]
+struct Pair(u16);
+
+impl Pair {
+    fn of(pair: [u8; 2]) -> Self {
+        let [first, second] = pair;
+        Self((u16::from(first.to_ascii_lowercase()) * 37 + u16::from(second.to_ascii_lowercase())) % 1024)
     }
 }
 
@@ -59,7 +134,7 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pattern, Words};
+    use super::{Pairs, Part, Pattern, Words};
 
     #[test]
     fn a_list_gives_back_its_words() {
@@ -67,9 +142,19 @@ mod tests {
         let given = |of: &[&str]| words(of).unwrap().iter().map(str::to_owned).collect::<Vec<_>>();
         assert!(words(&[]).unwrap().is_empty());
         assert_eq!(given(&[]), Vec::<String>::new());
-        assert_eq!(given(&["system prune", "x"]), ["system prune", "x"]);
-        assert_eq!(words(&["a", ""]).unwrap_err(), "\"\" is not one word of a list: it is empty, or of several lines");
-        assert!(words(&["a\nb"]).is_err());
+        let long = "é".repeat(0x6B00);
+        let all = ["system prune", "", "a\nb", &long];
+        assert_eq!(given(&all), all);
+        let error = words(&[&"x".repeat(0xD800)]).unwrap_err();
+        assert_eq!(error, "a word of 55296 bytes is more than the 55295 that a rule's may have");
+    }
+
+    #[test]
+    fn a_part_is_found_in_any_case_wherever_it_stands() {
+        let is_in = |part: &str, text: &str| Part::new(part.into()).is_in(text, &Pairs::of(text));
+        assert!(is_in("DROP table", "xx drop TABLE"));
+        assert!(is_in("=", "a=b") && is_in("", "") && is_in("ab", "AB") && is_in("é", "caf\u{e9}"));
+        assert!(!is_in("ab", "ba") && !is_in("abc", "abxbc") && !is_in("=", "") && !is_in("ab", "a"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod fetched;
 mod find;
 mod git;
 mod path;
+mod plain;
 mod read;
 mod scripts;
 mod simple;

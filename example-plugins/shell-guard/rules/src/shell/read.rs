@@ -5,7 +5,7 @@ use super::simple::printed_by;
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location};
 use super::{Class, Command, bounds};
-use super::{arithmetic, windows};
+use super::{arithmetic, plain, windows};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
 use std::collections::BTreeMap;
@@ -173,6 +173,9 @@ impl Reader<'_> {
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
         bounds::check(text).map_err(Unreadable)?;
         self.spend(PARSE + text.len())?;
+        if let Some(program) = plain::program(text) {
+            return Ok(program);
+        }
         let tokens = brush_parser::uncached_tokenize_str(text, &self.options.tokenizer_options())
             .map_err(|error| Unreadable(error.to_string()))?;
         brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))
