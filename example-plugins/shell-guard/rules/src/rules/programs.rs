@@ -92,7 +92,10 @@ impl<'a> Arguments<'a> {
     pub(crate) fn new(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         let style = program.map_or(Style::Gnu, |program| program.style);
         let windows = windows || style == Style::Slash;
-        let mut values: Vec<&str> = program.map(|program| program.values.iter().collect()).unwrap_or_default();
+        let mut values = [program.map(|program| &program.values), None];
+        let takes_value = |values: &[Option<&Words>], name: &str| {
+            values.iter().flatten().any(|names| names.iter().any(|other| other == name))
+        };
         let abbreviations = windows || program.is_some_and(|program| program.abbreviations);
         let mut parsed = Self { abbreviations, ignore_case: windows, ..Self::default() };
         let mut words = args.iter().enumerate();
@@ -104,9 +107,9 @@ impl<'a> Arguments<'a> {
             if parsed.dashes.is_some() || !is_option(text, windows) {
                 if let Some(program) = program.filter(|_| parsed.operands.is_empty()) {
                     if program.separate {
-                        values.clear();
+                        values[0] = None;
                     }
-                    values.extend(program.subcommands.get(text).into_iter().flat_map(Words::iter));
+                    values[1] = program.subcommands.get(text);
                 }
                 parsed.operands.push(word);
                 continue;
@@ -117,13 +120,13 @@ impl<'a> Arguments<'a> {
             }
             if text.starts_with("--") || style != Style::Gnu || windows {
                 let (name, mut value) = split_value(text, windows);
-                if value.is_none() && values.contains(&name) {
+                if value.is_none() && takes_value(&values, name) {
                     value = words.next().map(|(_, word)| word.text.as_str());
                 }
                 parsed.flags.push(Flag { name, letter: None, value });
                 continue;
             }
-            if values.contains(&text) {
+            if takes_value(&values, text) {
                 let value = words.next().map(|(_, word)| word.text.as_str());
                 parsed.flags.push(Flag { name: text, letter: None, value });
                 continue;
@@ -137,7 +140,7 @@ impl<'a> Arguments<'a> {
                 buffer[0] = b'-';
                 let takes_value = letter.is_ascii() && {
                     buffer[1] = u8::try_from(letter).unwrap_or(b'?');
-                    std::str::from_utf8(&buffer[..2]).is_ok_and(|name| values.contains(&name))
+                    std::str::from_utf8(&buffer[..2]).is_ok_and(|name| takes_value(&values, name))
                 };
                 let value = (takes_value && !rest.is_empty()).then_some(rest);
                 parsed.flags.push(Flag { name, letter: Some(letter), value });

@@ -37,8 +37,11 @@ impl Words {
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> + Clone {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {
-            let length = rest.chars().next()?;
-            let (word, next) = rest[length.len_utf8()..].split_at(usize::try_from(u32::from(length)).ok()?);
+            let (length, begin) = match rest.as_bytes().first()? {
+                byte if byte.is_ascii() => (usize::from(*byte), 1),
+                _ => rest.chars().next().map(|c| (c as usize, c.len_utf8()))?,
+            };
+            let (word, next) = rest[begin..].split_at(length);
             rest = next;
             Some(word)
         })
@@ -108,28 +111,65 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// A pattern, compiled when it is first asked. Most commands ask few of them, and all of them compiled would be half of the memory
-/// that each event starts with.
+/// A regular expression.
 #[derive(Debug)]
-pub(super) struct Pattern {
-    source: Box<str>,
-    compiled: OnceLock<Option<Regex>>,
+pub(super) enum Pattern {
+    /// `^word$` or `^(one|other)$`: most patterns are, and to compare is all that they need.
+    Is(Words),
+    /// `^word` or `^(one|other)`.
+    Begins(Words),
+    /// Compiled when it is first asked. Most commands ask few of these, and all of them compiled would be half of the memory that
+    /// each event starts with.
+    Other { source: Box<str>, compiled: OnceLock<Option<Regex>> },
 }
 
 impl Pattern {
     /// # Errors
     /// If it is no pattern.
     pub(super) fn new(source: String) -> Result<Self, String> {
-        match Regex::new(&source) {
-            Ok(_) => Ok(Self { source: source.into(), compiled: OnceLock::new() }),
-            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
+        if let Err(error) = Regex::new(&source) {
+            return Err(format!("`{source}` is no pattern: {error}"));
+        }
+        let anchored = source.strip_prefix('^').map(|rest| match rest.strip_suffix('$') {
+            Some(whole) => (whole, Self::Is as fn(_) -> _),
+            None => (rest, Self::Begins as fn(_) -> _),
+        });
+        match anchored.and_then(|(rest, form)| Some((literals(rest)?, form))) {
+            Some((literals, form)) => Words::new(&literals).map(form),
+            None => Ok(Self::Other { source: source.into(), compiled: OnceLock::new() }),
         }
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
-        let compiled = self.compiled.get_or_init(|| Regex::new(&self.source).ok());
-        compiled.as_ref().is_some_and(|regex| regex.is_match(text))
+        match self {
+            Self::Is(words) => words.iter().any(|word| word == text),
+            Self::Begins(words) => words.iter().any(|word| text.starts_with(word)),
+            Self::Other { source, compiled } => {
+                let compiled = compiled.get_or_init(|| Regex::new(source).ok());
+                compiled.as_ref().is_some_and(|regex| regex.is_match(text))
+            }
+        }
     }
+}
+
+/// The texts that a pattern stands for, where it is a text, or some between brackets.
+fn literals(pattern: &str) -> Option<Vec<String>> {
+    let inner = pattern.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let alternatives = inner.map_or_else(|| vec![pattern], |inner| inner.split('|').collect());
+    let literal = |source: &str| {
+        let mut text = String::new();
+        let mut chars = source.chars();
+        while let Some(c) = chars.next() {
+            let escaped = if c == '\\' { Some(chars.next()?) } else { None };
+            text.push(match (c, escaped) {
+                (_, Some('.')) => '.',
+                (c, None) if c.is_ascii_alphanumeric() || "_-/:@,=~%<>\"' ".contains(c) => c,
+                _ => return None,
+            });
+        }
+        Some(text)
+    };
+    alternatives.into_iter().map(literal).collect()
 }
 
 #[cfg(test)]
@@ -163,5 +203,33 @@ mod tests {
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
         let pattern = Pattern::new("^a+$".into()).unwrap();
         assert!(pattern.is_match("aa") && !pattern.is_match("ab"));
+    }
+
+    #[test]
+    fn a_pattern_means_what_it_means_as_a_regular_expression() {
+        let texts =
+            ["", "-", "--", "a", "ab", "ba", "a.b", "axb", "main", "main\n", "a|b", "(a)", "^a", "\0", "sh", "s"];
+        for source in [
+            "^--$",
+            "^a",
+            "^(a|main)$",
+            "^(a|ba)",
+            "^a\\.b$",
+            "^a.b$",
+            "^$",
+            "^",
+            "^(a|)$",
+            "a$",
+            "^(a|b)|ba$",
+            "^sh$|^s$",
+            "^(?i)A$",
+        ] {
+            let (pattern, regex) = (Pattern::new(source.into()).unwrap(), regex_lite::Regex::new(source).unwrap());
+            for text in texts {
+                assert_eq!(pattern.is_match(text), regex.is_match(text), "{source} of {text:?}");
+            }
+        }
+        let is_compared = |source: &str| !matches!(Pattern::new(source.into()).unwrap(), Pattern::Other { .. });
+        assert!(is_compared("^(main|master)$") && is_compared("^--") && !is_compared("main"));
     }
 }
