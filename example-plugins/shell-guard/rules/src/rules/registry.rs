@@ -77,9 +77,13 @@ pub(crate) struct Hit<'a> {
     pub(crate) commands: Vec<usize>,
 }
 
+/// Each where it was made: room that they leave when they are moved stays a part of the guest's memory.
+#[expect(clippy::vec_box, reason = "see above")]
+type Rules = Vec<Box<Compiled>>;
+
 #[derive(Debug)]
 pub(crate) struct Registry {
-    rules: Vec<Compiled>,
+    rules: Rules,
     programs: Programs,
     /// Rules with a pattern.
     patterns: Vec<usize>,
@@ -173,7 +177,7 @@ impl Registry {
     }
 
     #[cfg(test)]
-    pub(crate) fn rules(&self) -> &[Compiled] {
+    pub(crate) fn rules(&self) -> &[Box<Compiled>] {
         &self.rules
     }
 
@@ -221,7 +225,7 @@ struct Loading {
     modes: BTreeMap<String, Mode>,
     remove: Vec<String>,
     /// With what they are sorted by: those of the first catalogue are asked first.
-    rules: Vec<(bool, i64, i64, Compiled, Vec<Matcher>)>,
+    rules: Vec<(bool, i64, i64, Box<Compiled>, Vec<Matcher>)>,
     catalogues: Vec<String>,
     ids: BTreeSet<String>,
     /// Those of catalogues that are left out.
@@ -262,7 +266,7 @@ impl Loading {
             }
             let mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
             let (compiled, matchers) = compile(rule, &id, stack.as_deref(), mode)?;
-            let compiled = Compiled { given, ..compiled };
+            let compiled = Box::new(Compiled { given, ..compiled });
             self.rules.push((self.catalogues.len() > 1, -compiled.rule.priority, -priority, compiled, matchers));
         }
         self.listing.push(format!("catalogue {id} {version} of {source}: {count} rules"));
@@ -270,7 +274,7 @@ impl Loading {
     }
 
     /// The rules in order, their matchers, and a line for each catalogue.
-    fn finished(mut self) -> Result<(Vec<Compiled>, Vec<Matcher>, Vec<String>), String> {
+    fn finished(mut self) -> Result<(Rules, Vec<Matcher>, Vec<String>), String> {
         let is_known =
             |id: &&String| self.ids.contains(*id) || self.removed.contains(*id) || self.catalogues.contains(id);
         if let Some(id) = self.remove.iter().chain(self.modes.keys()).find(|id| !is_known(id)) {
