@@ -20,8 +20,9 @@ pub(crate) struct Matcher {
     /// Whether it is about what the program does, which with `--help` is nothing: and not about the shell's redirections, about
     /// what only the shell will know, or about a text that the program reads.
     acts: bool,
-    /// Whether it is about where the command reads from or writes to.
+    /// Whether it is about where the command reads from or writes to, and about what is set for it.
     redirects: bool,
+    environment: bool,
     whole: Option<Box<Whole>>,
     /// All of these, the cheapest first.
     conditions: Box<[Condition]>,
@@ -98,6 +99,7 @@ impl Matcher {
             subcommands: Words::new(&wanted.subcommand)?,
             construct: wanted.construct,
             acts,
+            environment: wanted.environment.is_some(),
             redirects: wanted.reads.is_some() || wanted.writes.is_some() || !wanted.writes_paths.is_empty(),
             whole: if has_whole { Some(Box::new(Whole::new(&wanted)?)) } else { None },
             conditions: conditions(wanted)?,
@@ -107,6 +109,12 @@ impl Matcher {
     /// The programs that it is about; none for what may be about any.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &str> + Clone {
         self.programs.iter()
+    }
+
+    /// The first word of each subcommand that it is about; none alone where it is about all.
+    pub(crate) fn first_words(&self) -> impl Iterator<Item = Option<&str>> {
+        let all = if self.subcommands.is_empty() { Some(None) } else { None };
+        self.subcommands.iter().map(|path| path.split(' ').next()).chain(all)
     }
 
     /// Whether it leaves alone what writes a file whole.
@@ -163,7 +171,8 @@ impl Matcher {
 
     /// Asks about a command of a program that it is about.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
-        if self.redirects && command.redirects.is_empty() {
+        // Soon said, and of most commands.
+        if (self.redirects && command.redirects.is_empty()) || (self.environment && command.environment.is_empty()) {
             return false;
         }
         let construct = match self.construct {

@@ -4,7 +4,7 @@ use super::matching::{Matcher, Subject};
 use super::programs::{Arguments, Programs};
 use super::words::Pattern;
 use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
-use crate::shell::{LENGTH, Places, read};
+use crate::shell::{Command, LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -89,7 +89,8 @@ pub(crate) struct Registry {
     patterns: Vec<usize>,
     /// Of all rules, in their order.
     matchers: Vec<Matcher>,
-    /// Which matchers name a program, where it is written in lower case and in full.
+    /// Which matchers name a program, where it is written in lower case and in full. Those that are about subcommands stand with
+    /// the first word of each, behind a blank.
     by_program: BTreeMap<Box<str>, Vec<usize>>,
     /// Which others there are, and which are about the text as a whole.
     general: Vec<usize>,
@@ -138,8 +139,12 @@ impl Registry {
             if matcher.is_of_text() {
                 self.of_text.push(number);
             } else if matcher.programs().next().is_some() && matcher.programs().all(is_plain) {
-                for name in matcher.programs() {
-                    self.by_program.entry(name.into()).or_default().push(number);
+                for key in matcher.programs().flat_map(|name| matcher.first_words().map(move |word| key(name, word))) {
+                    let named = self.by_program.entry(key.into()).or_default();
+                    // `compose down` and `compose rm` begin alike.
+                    if named.last() != Some(&number) {
+                        named.push(number);
+                    }
                 }
             } else {
                 self.general.push(number);
@@ -181,9 +186,19 @@ impl Registry {
         &self.rules
     }
 
-    pub(crate) fn arguments<'a>(&'a self, command: &'a crate::shell::Command) -> Arguments<'a> {
+    pub(crate) fn arguments<'a>(&'a self, command: &'a Command) -> Arguments<'a> {
         let program = self.programs.get(&command.program);
         Arguments::new(program, &command.args, command.windows)
+    }
+
+    /// The matchers that name the program of `command`, and, if anything, its subcommand.
+    fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
+        let program = lower(&command.program);
+        let first = arguments.operands.first().map(|word| key(&program, Some(&word.text)));
+        let is_named = command.windows || is_lower(&command.program);
+        let keys = [Some(&*program), first.as_deref()].map(|key| key.filter(|_| is_named));
+        let numbers = keys.map(|key| key.and_then(|key| self.by_program.get(key)));
+        numbers.into_iter().flatten().flatten().map(|number| &self.matchers[*number])
     }
 
     /// Every rule that matches, in order.
@@ -200,12 +215,10 @@ impl Registry {
             }
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
-            let named = self.by_program.get(&*lower(&command.program));
-            let named = named.filter(|_| command.windows || is_lower(&command.program)).into_iter().flatten();
-            let named = named.map(|number| &self.matchers[*number]);
-            let general = self.general.iter().map(|number| &self.matchers[*number]);
             let arguments = self.arguments(command);
-            for matcher in named.chain(general.filter(|matcher| matcher.is_about(command))) {
+            let general = self.general.iter().map(|number| &self.matchers[*number]);
+            let general = general.filter(|matcher| matcher.is_about(command));
+            for matcher in self.naming(command, &arguments).chain(general) {
                 if matcher.fits(command, &arguments, subject) {
                     let commands = found.entry(matcher.rule).or_default();
                     if commands.last() != Some(&number) {
@@ -328,6 +341,14 @@ fn compile(
     let spares_whole_files = matchers.iter().any(Matcher::spares_whole_files);
     let catalogue = catalogue.to_owned();
     Ok((Compiled { given: false, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
+}
+
+/// Where the matchers of a program stand, or of it and the first word of a subcommand.
+fn key(program: &str, word: Option<&str>) -> String {
+    match word {
+        Some(word) => [program, " ", word].concat(),
+        None => program.to_owned(),
+    }
 }
 
 /// In lower case, as nearly every program is anyway.
