@@ -23,8 +23,8 @@ const EVENTS: u32 = 1_000;
 
 pub(crate) fn rows(table: &mut Table) {
     let path = component_called("shell_guard.wasm");
-    let why = "Beside the guest's own work it is the copying of a memory of this size for each event; and the guest is compiled for size, \
-               counts its fuel, and allocates from an allocator that is made to be small.";
+    let why = "The guest is compiled for size, counts its fuel, and finds neither its code nor its memory in the first-level caches, \
+               which the copying of that memory for each event goes through.";
     let row = |what: &'static str, log: &'static str| Row { what, component: "shell-guard", log, why };
     let size = std::fs::metadata(&path).unwrap().len();
     table.plain(&row("the component, with its catalogues", "–"), format!("{size} bytes"), "≤ 1 MB", Some(size <= SIZE));
