@@ -78,7 +78,6 @@ pub(crate) struct Hit<'a> {
 }
 
 /// Each where it was made: room that they leave when they are moved stays a part of the guest's memory.
-#[expect(clippy::vec_box, reason = "see above")]
 type Rules = Vec<Box<Compiled>>;
 
 #[derive(Debug)]
@@ -231,14 +230,20 @@ impl Registry {
     }
 }
 
+/// A rule, and what it is sorted by: those of the first catalogue are asked first.
+struct Taken {
+    order: (bool, i64, i64),
+    rule: Box<Compiled>,
+    matchers: Vec<Matcher>,
+}
+
 /// The rules that were taken, one catalogue after the other.
 #[derive(Default)]
 struct Loading {
     mode: Mode,
     modes: BTreeMap<String, Mode>,
     remove: Vec<String>,
-    /// With what they are sorted by: those of the first catalogue are asked first.
-    rules: Vec<(bool, i64, i64, Box<Compiled>, Vec<Matcher>)>,
+    rules: Vec<Taken>,
     catalogues: Vec<String>,
     ids: BTreeSet<String>,
     /// Those of catalogues that are left out.
@@ -279,8 +284,9 @@ impl Loading {
             }
             let mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
             let (compiled, matchers) = compile(rule, &id, stack.as_deref(), mode)?;
-            let compiled = Box::new(Compiled { given, ..compiled });
-            self.rules.push((self.catalogues.len() > 1, -compiled.rule.priority, -priority, compiled, matchers));
+            let rule = Box::new(Compiled { given, ..compiled });
+            let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
+            self.rules.push(Taken { order, rule, matchers });
         }
         self.listing.push(format!("catalogue {id} {version} of {source}: {count} rules"));
         Ok(())
@@ -297,16 +303,16 @@ impl Loading {
                 self.catalogues.join(", ")
             ));
         }
-        self.rules.sort_by_key(|(later, priority, catalogue, ..)| (*later, *priority, *catalogue));
+        self.rules.sort_by_key(|taken| taken.order);
         // Made as long as they get: what is let go of stays in the guest's memory.
         let mut rules = Vec::with_capacity(self.rules.len());
-        let mut matchers = Vec::with_capacity(self.rules.iter().map(|(.., matchers)| matchers.len()).sum());
-        for (_, _, _, rule, of_rule) in self.rules {
-            for mut matcher in of_rule {
+        let mut matchers = Vec::with_capacity(self.rules.iter().map(|taken| taken.matchers.len()).sum());
+        for taken in self.rules {
+            for mut matcher in taken.matchers {
                 (matcher.number, matcher.rule) = (matchers.len(), rules.len());
                 matchers.push(matcher);
             }
-            rules.push(rule);
+            rules.push(taken.rule);
         }
         Ok((rules, matchers, self.listing))
     }

@@ -136,7 +136,7 @@ impl Pattern {
         });
         match anchored.and_then(|(rest, form)| Some((literals(rest)?, form))) {
             Some((literals, form)) => Words::new(&literals).map(form),
-            None => Ok(Self::Other { source: source.into(), compiled: OnceLock::new() }),
+            None => Ok(Self::Other { source: without_captures(&source).into(), compiled: OnceLock::new() }),
         }
     }
 
@@ -150,6 +150,41 @@ impl Pattern {
             }
         }
     }
+}
+
+/// The same pattern with brackets that only group: nobody asks what stood in them, and to note it for every state of the search is
+/// most of the memory that a search takes.
+fn without_captures(pattern: &str) -> String {
+    let mut text = String::new();
+    let mut chars = pattern.chars().peekable();
+    // How many characters of a class `[…]` have been seen; its first may be a `]`.
+    let mut class: Option<usize> = None;
+    while let Some(c) = chars.next() {
+        text.push(c);
+        class = match (c, class) {
+            ('\\', class) => {
+                text.extend(chars.next());
+                class.map(|seen| seen + 1)
+            }
+            ('[', None) => {
+                text.extend(chars.next_if_eq(&'^'));
+                Some(0)
+            }
+            // `[[:alpha:]]`
+            ('[', Some(_)) if chars.peek() == Some(&':') => {
+                text.extend(chars.by_ref().take_while(|c| *c != ']'));
+                text.push(']');
+                Some(1)
+            }
+            (']', Some(1..)) => None,
+            ('(', None) if chars.peek() != Some(&'?') => {
+                text.push_str("?:");
+                None
+            }
+            (_, class) => class.map(|seen| seen + 1),
+        };
+    }
+    text
 }
 
 /// The texts that a pattern stands for, where it is a text, or some between brackets.
@@ -174,7 +209,7 @@ fn literals(pattern: &str) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pairs, Part, Pattern, Words};
+    use super::{Pairs, Part, Pattern, Words, without_captures};
 
     #[test]
     fn a_list_gives_back_its_words() {
@@ -203,6 +238,20 @@ mod tests {
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
         let pattern = Pattern::new("^a+$".into()).unwrap();
         assert!(pattern.is_match("aa") && !pattern.is_match("ab"));
+    }
+
+    #[test]
+    fn brackets_only_group() {
+        for (pattern, grouped) in [
+            ("(a|b(c))?", "(?:a|b(?:c))?"),
+            (r"\((?i)x|(?:y)", r"\((?i)x|(?:y)"),
+            (r"[(](x)", r"[(](?:x)"),
+            (r"[])(](x)[^](](y)", r"[])(](?:x)[^](](?:y)"),
+            (r"[[:alpha:](](z)[\](](w)", r"[[:alpha:](](?:z)[\](](?:w)"),
+        ] {
+            assert_eq!(without_captures(pattern), grouped);
+            assert!(regex_lite::Regex::new(grouped).is_ok(), "{grouped}");
+        }
     }
 
     #[test]
