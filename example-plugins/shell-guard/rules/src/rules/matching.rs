@@ -210,7 +210,7 @@ impl Matcher {
 impl Whole {
     fn new(wanted: &Match) -> Result<Self, String> {
         let parts = |texts: &[String]| texts.iter().cloned().map(Part::new).collect();
-        let pattern = |source: &Option<String>| source.clone().map(Pattern::new).transpose();
+        let pattern = |source: &Option<String>| source.as_deref().map(Pattern::new).transpose();
         Ok(Self {
             contains: parts(&wanted.contains),
             lacks: parts(&wanted.lacks),
@@ -267,10 +267,10 @@ fn conditions(wanted: Match) -> Result<Box<[Condition]>, String> {
         (wanted.reads, Condition::Reads),
     ];
     for (source, condition) in patterns {
-        conditions.extend(source.map(|source| pattern(source).map(condition)).transpose()?);
+        conditions.extend(source.map(|source| pattern(&source).map(condition)).transpose()?);
     }
     if wanted.writes.is_some() || !wanted.writes_paths.is_empty() {
-        let target = wanted.writes.map(pattern).transpose()?;
+        let target = wanted.writes.as_deref().map(pattern).transpose()?;
         conditions.push(Condition::Writes(target, classes(&wanted.writes_paths)?));
     }
     Ok(conditions.into())
@@ -281,7 +281,7 @@ fn spellings(flags: &[String]) -> Result<Words, String> {
     Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
 }
 
-fn pattern(source: String) -> Result<Box<Pattern>, String> {
+fn pattern(source: &str) -> Result<Box<Pattern>, String> {
     Pattern::new(source).map(Box::new)
 }
 

@@ -337,7 +337,7 @@ fn compile(
             "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
         ));
     }
-    let pattern = rule.pattern.take().map(Pattern::new).transpose().map_err(wrong)?;
+    let pattern = rule.pattern.take().map(|source| Pattern::new(&source)).transpose().map_err(wrong)?;
     // Not collected: that would keep the room of the matches, which are larger.
     let mut matchers = Vec::with_capacity(rule.matches.len());
     for wanted in std::mem::take(&mut rule.matches) {

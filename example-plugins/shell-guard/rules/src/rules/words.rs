@@ -126,8 +126,8 @@ pub(super) enum Pattern {
 impl Pattern {
     /// # Errors
     /// If it is no pattern.
-    pub(super) fn new(source: String) -> Result<Self, String> {
-        if let Err(error) = Regex::new(&source) {
+    pub(super) fn new(source: &str) -> Result<Self, String> {
+        if let Err(error) = Regex::new(source) {
             return Err(format!("`{source}` is no pattern: {error}"));
         }
         let anchored = source.strip_prefix('^').map(|rest| match rest.strip_suffix('$') {
@@ -136,7 +136,7 @@ impl Pattern {
         });
         match anchored.and_then(|(rest, form)| Some((literals(rest)?, form))) {
             Some((literals, form)) => Words::new(&literals).map(form),
-            None => Ok(Self::Other { source: without_captures(&source).into(), compiled: OnceLock::new() }),
+            None => Ok(Self::Other { source: without_captures(source).into(), compiled: OnceLock::new() }),
         }
     }
 
@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_pattern_is_looked_at_before_it_is_asked() {
-        let error = Pattern::new("a(".into()).unwrap_err();
+        let error = Pattern::new("a(").unwrap_err();
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
-        let pattern = Pattern::new("^a+$".into()).unwrap();
+        let pattern = Pattern::new("^a+$").unwrap();
         assert!(pattern.is_match("aa") && !pattern.is_match("ab"));
     }
 
@@ -273,12 +273,12 @@ mod tests {
             "^sh$|^s$",
             "^(?i)A$",
         ] {
-            let (pattern, regex) = (Pattern::new(source.into()).unwrap(), regex_lite::Regex::new(source).unwrap());
+            let (pattern, regex) = (Pattern::new(source).unwrap(), regex_lite::Regex::new(source).unwrap());
             for text in texts {
                 assert_eq!(pattern.is_match(text), regex.is_match(text), "{source} of {text:?}");
             }
         }
-        let is_compared = |source: &str| !matches!(Pattern::new(source.into()).unwrap(), Pattern::Other { .. });
+        let is_compared = |source: &str| !matches!(Pattern::new(source).unwrap(), Pattern::Other { .. });
         assert!(is_compared("^(main|master)$") && is_compared("^--") && !is_compared("main"));
     }
 }
