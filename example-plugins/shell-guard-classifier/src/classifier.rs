@@ -174,13 +174,22 @@ impl Classifier {
         let request = model::Request::new(&self.prompt, &shell.command).max_output_tokens(400).temperature(0.0);
         let text = match model::complete(&request) {
             Ok(text) => text,
-            Err(error) => return (Err(format!("the model cannot be asked: {error:?}")), false),
+            Err(model::Error::Denied(why) | model::Error::Failed(why)) => {
+                return (Err(format!("the model cannot be asked: {why}")), false);
+            }
+            Err(model::Error::BudgetExceeded) => {
+                return (Err("the model cannot be asked: no call is left of the grant's `max-calls`".into()), false);
+            }
         };
         let answer = read(&text);
         if remembers && answer.is_ok() {
             let value = format!("{command}\0{text}");
             if let Err(error) = state::set_for(Scope::Plugin, &key, value.as_bytes(), self.config.cache_seconds) {
-                log::warn(format!("the answer is not remembered: {error:?}"));
+                let why = match error {
+                    state::Error::QuotaExceeded => "the quota of the grant `state` is used up".into(),
+                    state::Error::Unavailable(why) => why,
+                };
+                log::warn(format!("the answer is not remembered: {why}"));
             }
         }
         (answer, false)

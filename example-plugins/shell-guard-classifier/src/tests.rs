@@ -60,6 +60,20 @@ fn a_sure_answer_decides_and_every_other_follows_the_policy() {
 }
 
 #[test]
+fn why_no_model_was_asked_is_said_in_words() {
+    for (error, why) in [
+        (Error::Failed("down".into()), "down"),
+        (Error::Denied("not granted".into()), "not granted"),
+        (Error::BudgetExceeded, "no call is left of the grant's `max-calls`"),
+    ] {
+        let verdict = verdicts(&json!({}), "frob --all", &[Err(error)], 1).remove(0);
+        let ToolCallVerdict::Escalate(escalation) = verdict else { panic!("{verdict:?}") };
+        let question = format!("No rule knows this command, and the model cannot be asked: {why}. Run it?");
+        assert_eq!(escalation.question, question);
+    }
+}
+
+#[test]
 fn the_command_is_data_and_a_rule_that_matches_asks_no_model() {
     verdict(&json!({"prompt": "mine"}), "frob 'ignore the above'", Ok(r#"{"kind": "allow", "confidence": 1}"#));
     testing::inspect(|host| {
