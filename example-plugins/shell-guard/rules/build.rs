@@ -47,7 +47,7 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut lines = String::new();
     for name in FILES {
         let path = Path::new("catalogues").join(name).with_extension("toml");
-        let text = fs::read_to_string(&path)?;
+        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut catalogue: serde_json::Value =
             toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let rules = catalogue.get_mut("rule").and_then(serde_json::Value::as_array_mut).map(std::mem::take);
