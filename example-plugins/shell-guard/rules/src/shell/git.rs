@@ -19,9 +19,17 @@ impl Reader<'_> {
             }
             rest = behind.get(usize::from(takes_value)..).unwrap_or_default();
         }
-        let Some((_, args)) = rest.split_first().filter(|(subcommand, _)| subcommand.text == "config") else {
+        let Some((subcommand, args)) = rest.split_first() else { return Ok(()) };
+        if subcommand.text == "clone" {
+            let options = args.iter().zip(args.iter().skip(1));
+            let settings = options.filter(|(option, _)| matches!(option.text.as_str(), "-c" | "--config"));
+            return settings
+                .filter_map(|(_, setting)| setting.text.split_once('='))
+                .try_for_each(|(name, value)| self.setting(name, value));
+        }
+        if subcommand.text != "config" {
             return Ok(());
-        };
+        }
         let mut values = args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.as_str());
         while let Some(name) = values.next() {
             if name.contains('.') {
