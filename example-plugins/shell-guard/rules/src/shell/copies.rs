@@ -20,9 +20,9 @@ impl Reader<'_> {
         };
         self.spend(to.len() + path.len())?;
         let is_program = from.text.contains('/') && self.places.class(from, cwd) == Class::System;
-        let original = self.copied.get(&path).cloned().or_else(|| is_program.then(|| path.clone()));
-        if let Some(original) = original.filter(|original| *original != to) {
-            self.copied.insert(to, original);
+        let original = self.copied.get(&path).cloned().flatten().or_else(|| is_program.then(|| Word::literal(path)));
+        if let Some(original) = original.filter(|original| original.text != to) {
+            self.copied.insert(to, Some(original));
         }
         Ok(())
     }
@@ -34,10 +34,10 @@ impl Reader<'_> {
         }
         if program.text.contains('/') {
             let path = self.places.directory(program, self.scope.cwd.as_deref());
-            return Ok(path.and_then(|path| self.copied.get(&path)).map(Word::literal));
+            return Ok(path.and_then(|path| self.copied.get(&path)?.clone()));
         }
         self.spend(self.copied.len())?;
         let found = self.copied.iter().find(|(path, _)| path.rsplit('/').next() == Some(&program.text));
-        Ok(found.map(|(_, original)| Word::literal(original)))
+        Ok(found.and_then(|(_, original)| original.clone()))
     }
 }

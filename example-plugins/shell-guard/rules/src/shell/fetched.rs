@@ -5,37 +5,43 @@ use super::read::{Reader, Unreadable};
 use super::word::Word;
 use super::{Command, RedirectKind};
 
+/// The bytes of addresses that are one unit: they are searched, and no more.
+const ADDRESS: usize = 16;
+
 impl Reader<'_> {
     /// Notes which file a command fetches or moves, and whether it runs one that was fetched before.
     pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
         if !self.fetched.is_empty() || !self.unpacked.is_empty() {
-            let known = self.fetched.len() + self.unpacked.len();
+            let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS);
             self.spend(known * (1 + command.args.len() + command.redirects.len()))?;
-            let is_fetched = |word: &Word| self.path_of(word, command).is_some_and(|path| self.fetched.contains(&path));
-            let is_unpacked = |word: &Word| self.path_of(word, command).is_some_and(|path| self.holds(&path));
+            let is_fetched = |word: &Word, is_script: bool| {
+                let path = self.path_of(word, command);
+                path.is_some_and(|path| self.fetched.contains(&path) || (is_script && self.holds(&path)))
+            };
             let program = &command.program_word;
-            let is_run = program.text.contains('/')
-                && (is_fetched(program) || (is_script(&command.program) && is_unpacked(program)));
-            let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
-            let is_script = runs_files(&command.program)
-                && scripts(&command.args)
+            let mut runs = program.text.contains('/') && is_fetched(program, is_script(&command.program));
+            if runs_files(&command.program) {
+                let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+                runs |= scripts(&command.args)
                     .chain(read.map(|redirect| &redirect.target))
-                    .any(|word| is_fetched(word) || is_unpacked(word));
-            unpacks = is_unpacker(command) && command.args.iter().any(is_fetched);
+                    .any(|word| is_fetched(word, true));
+            }
+            unpacks = is_unpacker(command) && command.args.iter().any(|word| is_fetched(word, false));
             if matches!(command.program.as_str(), "gunzip" | "bunzip2" | "unxz" | "gzip" | "xz" | "zstd" | "unzstd") {
-                let packed = command.args.iter().filter(|word| is_fetched(word));
-                let plain = |word: &Word| Some(Word { text: word.text.rsplit_once('.')?.0.to_owned(), ..word.clone() });
-                written.extend(packed.filter_map(plain));
+                for word in command.args.iter().filter(|word| is_fetched(word, false)) {
+                    let (name, _) = word.text.rsplit_once('.').unwrap_or_default();
+                    written.push(Word { text: name.to_owned(), ..word.clone() });
+                }
             }
             if let ("mv" | "cp", [from @ .., to]) = (command.program.as_str(), command.args.as_slice()) {
-                for word in from.iter().filter(|word| is_fetched(word)) {
+                for word in from.iter().filter(|word| is_fetched(word, false)) {
                     let name = word.text.rsplit('/').next().unwrap_or_default();
                     written.extend([to.clone(), Word { text: format!("{}/{name}", to.text), ..to.clone() }]);
                 }
             }
-            self.script.runs_fetched |= is_run || is_script;
+            self.script.runs_fetched |= runs;
         }
         if unpacks {
             self.unpack(command)?;
@@ -43,8 +49,8 @@ impl Reader<'_> {
         if matches!(command.program.as_str(), "curl" | "wget") {
             for word in command.args.iter().filter(|word| word.text.contains('/')) {
                 self.spend(word.text.len())?;
-                let parts = word.text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
-                self.addresses.extend(parts.map(str::to_ascii_lowercase));
+                self.addresses += "/";
+                self.addresses += &word.text.to_ascii_lowercase();
             }
         }
         written.extend(match command.program.as_str() {
@@ -97,8 +103,12 @@ impl Reader<'_> {
             let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
             let name = first[..end].to_ascii_lowercase();
             let is_short = name.len() < 3;
-            let like = self.addresses.range(name.clone()..).next();
-            !name.is_empty() && like.is_some_and(|part| *part == name || (!is_short && part.starts_with(&name)))
+            !name.is_empty()
+                && self.addresses.match_indices(&name).any(|(at, _)| {
+                    let is_inside = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+                    let bytes = self.addresses.as_bytes();
+                    !is_inside(bytes[..at].last()) && !(is_short && is_inside(bytes.get(at + name.len())))
+                })
         })
     }
 

@@ -21,11 +21,14 @@ impl Reader<'_> {
         }
         let Some((subcommand, args)) = rest.split_first() else { return Ok(()) };
         if subcommand.text == "clone" {
-            let options = args.iter().zip(args.iter().skip(1));
-            let settings = options.filter(|(option, _)| matches!(option.text.as_str(), "-c" | "--config"));
-            return settings
-                .filter_map(|(_, setting)| setting.text.split_once('='))
-                .try_for_each(|(name, value)| self.setting(name, value));
+            for words in args.windows(2) {
+                if matches!(words[0].text.as_str(), "-c" | "--config")
+                    && let Some((name, value)) = words[1].text.split_once('=')
+                {
+                    self.setting(name, value)?;
+                }
+            }
+            return Ok(());
         }
         if subcommand.text != "config" {
             return Ok(());

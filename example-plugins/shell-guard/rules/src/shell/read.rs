@@ -8,7 +8,7 @@ use super::{Class, Command, bounds};
 use super::{arithmetic, plain, windows};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -71,7 +71,7 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
         substituted: Vec::new(),
         files: BTreeMap::new(),
         fetched: Vec::new(),
-        addresses: BTreeSet::new(),
+        addresses: String::new(),
         unpacked: Vec::new(),
         copied: BTreeMap::new(),
         expression: None,
@@ -145,12 +145,12 @@ pub(super) struct Reader<'a> {
     files: Variables,
     /// The paths of files that it fetches.
     pub(super) fetched: Vec<String>,
-    /// The parts of the addresses that it fetches them from, in small letters.
-    pub(super) addresses: BTreeSet<String>,
+    /// The addresses that it fetches them from, in small letters.
+    pub(super) addresses: String,
     /// The folders into which it unpacks them, and whether it names them.
     pub(super) unpacked: Vec<(String, bool)>,
     /// The programs that it gives other names, by their new paths.
-    pub(super) copied: BTreeMap<String, String>,
+    pub(super) copied: Variables,
     /// How deep the commands lie that are the parts of an expression.
     expression: Option<usize>,
     /// Variables that have two names.
@@ -682,16 +682,17 @@ impl Reader<'_> {
 /// Whether a pipeline only sets variables or prints, which does not fail.
 fn succeeds(pipeline: &ast::Pipeline) -> bool {
     let [ast::Command::Simple(simple)] = pipeline.seq.as_slice() else { return false };
-    let items =
-        simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0));
-    let mut items = items.map(|item| match item {
-        ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) | ast::CommandPrefixOrSuffixItem::Word(word) => {
-            !word.value.contains("$(") && !word.value.contains('`')
+    for item in
+        simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
+    {
+        match item {
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) | ast::CommandPrefixOrSuffixItem::Word(word)
+                if !word.value.contains("$(") && !word.value.contains('`') => {}
+            _ => return false,
         }
-        _ => false,
-    });
+    }
     let program = simple.word_or_name.as_ref().map(|word| word.value.as_str());
-    !pipeline.bang && matches!(program, None | Some(":" | "true" | "echo" | "export")) && items.all(|is_plain| is_plain)
+    !pipeline.bang && matches!(program, None | Some(":" | "true" | "echo" | "export"))
 }
 
 /// Whether a function's body starts it twice at once, or in the background.
