@@ -103,12 +103,8 @@ impl Reader<'_> {
             let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
             let name = first[..end].to_ascii_lowercase();
             let is_short = name.len() < 3;
-            !name.is_empty()
-                && self.addresses.match_indices(&name).any(|(at, _)| {
-                    let is_inside = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-                    let bytes = self.addresses.as_bytes();
-                    !is_inside(bytes[..at].last()) && !(is_short && is_inside(bytes.get(at + name.len())))
-                })
+            let mut parts = self.addresses.split(|c: char| !c.is_ascii_alphanumeric());
+            !name.is_empty() && parts.any(|part| part == name || (!is_short && part.starts_with(&name)))
         })
     }
 

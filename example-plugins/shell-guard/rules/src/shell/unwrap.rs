@@ -92,13 +92,13 @@ impl Reader<'_> {
                 command.args = words.split_off(1);
                 return self.note(command);
             }
-            let input = command.input.clone();
-            let inner = copied.is_some().then(|| Command { exact: false, ..command.clone() });
+            let inner = command.clone();
             command.args = args.to_vec();
             self.note(command)?;
-            if let Some((original, inner)) = copied.zip(inner) {
-                let words: Vec<Word> = [original].into_iter().chain(args.iter().cloned()).collect();
-                return self.wrapped(&name, &words, inner);
+            if let Some(original) = copied {
+                let mut words = words;
+                words[0] = original;
+                return self.wrapped(&name, &words, Command { exact: false, ..inner });
             }
             if let Some(text) = alias {
                 return self.aliased(&program.text, &text);
@@ -109,7 +109,7 @@ impl Reader<'_> {
             if name == "git" {
                 self.git(args)?;
             }
-            return self.call(&program.text, args, input).map(drop);
+            return self.call(&program.text, args, inner.input).map(drop);
         }
         let inner = command.clone();
         command.args = args.to_vec();
