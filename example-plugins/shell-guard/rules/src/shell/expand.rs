@@ -51,6 +51,7 @@ impl Making {
             // The pattern of a loop stands for each file that fits it, quoted or not.
             word.glob |= value.glob || (!quoted && value.text.contains(['*', '?', '[']));
             word.splits |= !quoted && !value.is_known();
+            word.doubt = word.doubt.or(value.doubt.map(|at| word.text.len() + at));
             word.text.push_str(&value.text);
             return;
         }
@@ -59,6 +60,8 @@ impl Making {
                 self.done.extend(self.current.take());
             }
             if !part.is_empty() {
+                let word = self.word();
+                word.doubt = word.doubt.or(value.doubt.map(|_| word.text.len()));
                 self.unquoted(part);
             }
         }

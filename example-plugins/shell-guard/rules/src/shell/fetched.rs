@@ -1,27 +1,57 @@
 //! Files that a text fetches and then runs, so that nobody reads them in between.
 
+use super::path::Class;
 use super::read::{Reader, Unreadable};
 use super::word::Word;
 use super::{Command, RedirectKind};
+
+/// The bytes of addresses that are one unit: they are searched, and no more.
+const ADDRESS: usize = 16;
 
 impl Reader<'_> {
     /// Notes which file a command fetches or moves, and whether it runs one that was fetched before.
     pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
         let mut written: Vec<Word> = Vec::new();
-        if !self.fetched.is_empty() {
-            self.spend(self.fetched.len() * (1 + command.args.len() + command.redirects.len()))?;
-            let is_fetched = |word: &Word| self.path_of(word, command).is_some_and(|path| self.fetched.contains(&path));
-            let is_run = command.program_word.text.contains('/') && is_fetched(&command.program_word);
-            let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
-            let is_script = runs_files(&command.program)
-                && scripts(&command.args).chain(read.map(|redirect| &redirect.target)).any(is_fetched);
+        let mut unpacks = false;
+        if !self.fetched.is_empty() || !self.unpacked.is_empty() {
+            let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS);
+            self.spend(known * (1 + command.args.len() + command.redirects.len()))?;
+            let is_fetched = |word: &Word, is_script: bool| {
+                let path = self.path_of(word, command);
+                path.is_some_and(|path| self.fetched.contains(&path) || (is_script && self.holds(&path)))
+            };
+            let program = &command.program_word;
+            let mut runs = program.text.contains('/') && is_fetched(program, is_script(&command.program));
+            if runs_files(&command.program) {
+                let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+                runs |= scripts(&command.args)
+                    .chain(read.map(|redirect| &redirect.target))
+                    .any(|word| is_fetched(word, true));
+            }
+            unpacks = is_unpacker(command) && command.args.iter().any(|word| is_fetched(word, false));
+            if matches!(command.program.as_str(), "gunzip" | "bunzip2" | "unxz" | "gzip" | "xz" | "zstd" | "unzstd") {
+                for word in command.args.iter().filter(|word| is_fetched(word, false)) {
+                    let (name, _) = word.text.rsplit_once('.').unwrap_or_default();
+                    written.push(Word { text: name.to_owned(), ..word.clone() });
+                }
+            }
             if let ("mv" | "cp", [from @ .., to]) = (command.program.as_str(), command.args.as_slice()) {
-                for word in from.iter().filter(|word| is_fetched(word)) {
+                for word in from.iter().filter(|word| is_fetched(word, false)) {
                     let name = word.text.rsplit('/').next().unwrap_or_default();
                     written.extend([to.clone(), Word { text: format!("{}/{name}", to.text), ..to.clone() }]);
                 }
             }
-            self.script.runs_fetched |= is_run || is_script;
+            self.script.runs_fetched |= runs;
+        }
+        if unpacks {
+            self.unpack(command)?;
+        }
+        if matches!(command.program.as_str(), "curl" | "wget") {
+            for word in command.args.iter().filter(|word| word.text.contains('/')) {
+                self.spend(word.text.len())?;
+                self.addresses += "/";
+                self.addresses += &word.text.to_ascii_lowercase();
+            }
         }
         written.extend(match command.program.as_str() {
             "curl" => outputs(&command.args, 'o', "--output", Some(('O', "--remote-name"))),
@@ -42,8 +72,40 @@ impl Reader<'_> {
             self.spend(command.args.len())?;
             let operands = command.args.iter().filter(|word| command.program == "tee" && !word.text.starts_with('-'));
             self.keep(&operands.cloned().collect::<Vec<_>>(), &command)?;
+            if is_unpacker(&command) {
+                self.unpack(&command)?;
+            }
         }
         Ok(())
+    }
+
+    /// Notes the folder into which a command unpacks what was fetched. All in it was, where nothing else is likely there.
+    fn unpack(&mut self, command: &Command) -> Result<(), Unreadable> {
+        let named = folder_of(&command.args);
+        let folder = named.clone().unwrap_or_else(|| Word::literal("."));
+        let class = self.places.class(&folder, command.cwd.as_deref());
+        let is_own = match named {
+            Some(_) => !matches!(class, Class::Workspace | Class::Above | Class::Root | Class::Unknown),
+            None => class == Class::Temporary,
+        };
+        let path = self.path_of(&folder, command);
+        self.spend(path.as_ref().map_or(0, String::len))?;
+        self.unpacked.extend(path.map(|path| (path, is_own)));
+        Ok(())
+    }
+
+    /// Whether a file was unpacked from what was fetched: from `y-1.0.tgz` comes the folder `y-1.0`, or one of like name.
+    fn holds(&self, path: &str) -> bool {
+        self.unpacked.iter().any(|(folder, is_own)| {
+            let inner = path.strip_prefix(folder.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+            let Some(inner) = inner else { return false };
+            let Some((first, _)) = inner.split_once('/').filter(|_| !is_own) else { return *is_own };
+            let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
+            let name = first[..end].to_ascii_lowercase();
+            let is_short = name.len() < 3;
+            let mut parts = self.addresses.split(|c: char| !c.is_ascii_alphanumeric());
+            !name.is_empty() && parts.any(|part| part == name || (!is_short && part.starts_with(&name)))
+        })
     }
 
     /// Notes these files and those that the output of the command leads to.
@@ -60,6 +122,38 @@ impl Reader<'_> {
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
         self.places.directory(word, command.cwd.as_deref())
     }
+}
+
+/// Whether a command takes files out of an archive.
+fn is_unpacker(command: &Command) -> bool {
+    let extracts = |(at, word): (usize, &Word)| {
+        let text = word.text.as_str();
+        text == "--extract" || (!text.starts_with("--") && (at == 0 || text.starts_with('-')) && text.contains('x'))
+    };
+    match command.program.as_str() {
+        "tar" | "gtar" | "bsdtar" => command.args.iter().enumerate().any(extracts),
+        program => program == "unzip",
+    }
+}
+
+/// The folder that an archive is unpacked into, where one is named.
+fn folder_of(args: &[Word]) -> Option<Word> {
+    let is_option = |word: &Word| matches!(word.text.as_str(), "-C" | "--directory" | "-d");
+    let attached = |word: &Word| {
+        let folder = word.text.strip_prefix("--directory=").or_else(|| word.text.strip_prefix("-C"))?;
+        (!folder.is_empty()).then(|| Word::literal(folder))
+    };
+    match args.iter().position(is_option) {
+        Some(at) => args.get(at + 1).cloned(),
+        None => args.iter().find_map(attached),
+    }
+}
+
+/// Whether a program is called as scripts are that somebody might read.
+fn is_script(program: &str) -> bool {
+    let (name, end) = program.rsplit_once('.').unwrap_or((program, ""));
+    matches!(end, "sh" | "bash" | "py" | "pl" | "rb" | "js" | "command")
+        || matches!(name, "install" | "setup" | "bootstrap" | "installer")
 }
 
 /// The words that may name the script: the first operand, and the value of each option before it.

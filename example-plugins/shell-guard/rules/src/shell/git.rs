@@ -19,9 +19,20 @@ impl Reader<'_> {
             }
             rest = behind.get(usize::from(takes_value)..).unwrap_or_default();
         }
-        let Some((_, args)) = rest.split_first().filter(|(subcommand, _)| subcommand.text == "config") else {
+        let Some((subcommand, args)) = rest.split_first() else { return Ok(()) };
+        if subcommand.text == "clone" {
+            for words in args.windows(2) {
+                if matches!(words[0].text.as_str(), "-c" | "--config")
+                    && let Some((name, value)) = words[1].text.split_once('=')
+                {
+                    self.setting(name, value)?;
+                }
+            }
             return Ok(());
-        };
+        }
+        if subcommand.text != "config" {
+            return Ok(());
+        }
         let mut values = args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.as_str());
         while let Some(name) = values.next() {
             if name.contains('.') {

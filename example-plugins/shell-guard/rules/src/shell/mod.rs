@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod bounds;
+mod copies;
 mod expand;
 mod fetched;
 mod find;

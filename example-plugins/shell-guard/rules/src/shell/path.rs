@@ -90,11 +90,27 @@ impl Places {
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
             return None;
         }
+        let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
+        if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
+            return None;
+        }
         self.absolute(&word.text, word.home, cwd)
     }
 
-    /// What `word` leads to from `cwd`.
+    /// What `word` leads to from `cwd`. Of two that it may lead to, the one that is dearer.
     pub(crate) fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
+        match (self.surely(word, cwd), word.doubt) {
+            (Class::Inside | Class::Temporary, Some(at)) => {
+                let known = word.text.get(..at).unwrap_or_default();
+                let word = Word { text: format!("{known}{UNKNOWN}"), home: word.home && at > 0, ..Word::default() };
+                self.surely(&word, cwd)
+            }
+            (class, _) => class,
+        }
+    }
+
+    /// The same of a word that is not in doubt.
+    fn surely(&self, word: &Word, cwd: Option<&str>) -> Class {
         let text = &word.text.replace('\\', "/");
         if let Some(at) = text.find(UNKNOWN) {
             // What is unknown may be nothing at all: `/$X` may be `/`. What precedes it in its own part is there anyway.

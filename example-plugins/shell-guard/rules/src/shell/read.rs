@@ -71,6 +71,9 @@ pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places
         substituted: Vec::new(),
         files: BTreeMap::new(),
         fetched: Vec::new(),
+        addresses: String::new(),
+        unpacked: Vec::new(),
+        copied: BTreeMap::new(),
         expression: None,
         references: BTreeMap::new(),
     };
@@ -142,6 +145,12 @@ pub(super) struct Reader<'a> {
     files: Variables,
     /// The paths of files that it fetches.
     pub(super) fetched: Vec<String>,
+    /// The addresses that it fetches them from, in small letters.
+    pub(super) addresses: String,
+    /// The folders into which it unpacks them, and whether it names them.
+    pub(super) unpacked: Vec<(String, bool)>,
+    /// The programs that it gives other names, by their new paths.
+    pub(super) copied: Variables,
     /// How deep the commands lie that are the parts of an expression.
     expression: Option<usize>,
     /// Variables that have two names.
@@ -249,7 +258,7 @@ impl Reader<'_> {
         Ok(self.unsettle(&before, false))
     }
 
-    /// Forgets what is set in another way than `before`, but for variables that are new where these are kept. Whether it was
+    /// Forgets what is set in another way than `before`, but doubts variables that are new where these are kept. Whether it was
     /// known.
     fn unsettle(&mut self, before: &Scope, keeps_new: bool) -> bool {
         let mut unsettles = false;
@@ -263,7 +272,9 @@ impl Reader<'_> {
         }
         for (name, value) in &mut self.scope.variables {
             let known = before.variables.get(name);
-            if known != Some(value) && (known.is_some() || !keeps_new) {
+            if let Some(value) = value.as_mut().filter(|_| keeps_new && known.is_none()) {
+                value.doubt = Some(0);
+            } else if known != Some(value) {
                 *value = None;
                 unsettles |= known.is_some_and(Option::is_some);
             }
@@ -289,19 +300,27 @@ impl Reader<'_> {
 
     fn and_or(&mut self, list: &ast::AndOrList) -> Result<(), Unreadable> {
         self.pipeline(&list.first)?;
-        if list.additional.is_empty() {
+        let (mut last, mut rest) = (&list.first, list.additional.as_slice());
+        // What cannot fail lets the next run in any case.
+        while let [ast::AndOr::And(next), more @ ..] = rest
+            && succeeds(last)
+        {
+            self.pipeline(next)?;
+            (last, rest) = (next, more);
+        }
+        if rest.is_empty() {
             return Ok(());
         }
         let before = self.scope.clone();
         self.spend(before.work())?;
-        for next in &list.additional {
+        for next in rest {
             match next {
                 // What is set holds for what is only run then.
                 ast::AndOr::And(pipeline) => self.pipeline(pipeline)?,
                 ast::AndOr::Or(pipeline) => drop(self.perhaps(&mut |reader| reader.pipeline(pipeline))?),
             }
         }
-        // `X=y; false && X=z`: nobody knows how far it came.
+        // `false && X=y`: nobody knows how far it came.
         self.unsettle(&before, true);
         Ok(())
     }
@@ -512,6 +531,7 @@ impl Reader<'_> {
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
         self.fetches(&command)?;
+        self.copies(&command)?;
         self.script.commands.push(command);
         Ok(())
     }
@@ -641,7 +661,9 @@ impl Reader<'_> {
             ("cat", []) => command.input.clone().filter(Word::is_known),
             ("mktemp", _) => Some(Word::literal("/tmp/mktemp")),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
-            ("which", [name]) => Some(Word::literal(format!("/usr/bin/{name}"))),
+            ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
+                Some(Word::literal(format!("/usr/bin/{name}")))
+            }
             // Nothing that a rule would know.
             (program, _) if wrappers::is_hook(program, &command.args) && self.is_installed(command) => {
                 Some(Word::literal(":"))
@@ -655,6 +677,22 @@ impl Reader<'_> {
         let class = self.places.class(&command.program_word, command.cwd.as_deref());
         !command.program_word.text.contains('/') || matches!(class, Class::System | Class::Home)
     }
+}
+
+/// Whether a pipeline only sets variables or prints, which does not fail.
+fn succeeds(pipeline: &ast::Pipeline) -> bool {
+    let [ast::Command::Simple(simple)] = pipeline.seq.as_slice() else { return false };
+    for item in
+        simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
+    {
+        match item {
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) | ast::CommandPrefixOrSuffixItem::Word(word)
+                if !word.value.contains("$(") && !word.value.contains('`') => {}
+            _ => return false,
+        }
+    }
+    let program = simple.word_or_name.as_ref().map(|word| word.value.as_str());
+    !pipeline.bang && matches!(program, None | Some(":" | "true" | "echo" | "export"))
 }
 
 /// Whether a function's body starts it twice at once, or in the background.

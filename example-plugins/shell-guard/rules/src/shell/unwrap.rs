@@ -85,14 +85,21 @@ impl Reader<'_> {
         if special.is_none() && wrapper.is_none() {
             let alias = self.alias(&program.text, args);
             let script = if program.text.contains('/') { self.written_in(program) } else { None };
-            if !self.defines(&program.text) && alias.is_none() && script.is_none() && name != "git" {
+            let copied = self.copied(program)?;
+            let is_known = alias.is_some() || script.is_some() || copied.is_some();
+            if !self.defines(&program.text) && !is_known && name != "git" {
                 let mut words = words;
                 command.args = words.split_off(1);
                 return self.note(command);
             }
-            let input = command.input.clone();
+            let inner = command.clone();
             command.args = args.to_vec();
             self.note(command)?;
+            if let Some(original) = copied {
+                let mut words = words;
+                words[0] = original;
+                return self.wrapped(&name, &words, Command { exact: false, ..inner });
+            }
             if let Some(text) = alias {
                 return self.aliased(&program.text, &text);
             }
@@ -102,7 +109,7 @@ impl Reader<'_> {
             if name == "git" {
                 self.git(args)?;
             }
-            return self.call(&program.text, args, input).map(drop);
+            return self.call(&program.text, args, inner.input).map(drop);
         }
         let inner = command.clone();
         command.args = args.to_vec();
@@ -202,6 +209,9 @@ impl Reader<'_> {
     ) -> Result<(), Unreadable> {
         if args.first().is_some_and(|word| wrapper.asks.iter().any(|ask| word.text.starts_with(ask))) {
             return Ok(());
+        }
+        for text in wrapper.values_of(args, wrapper.beside) {
+            self.option(name, &text)?;
         }
         let folder = wrapper.values_of(args, wrapper.folders).pop();
         let is_elsewhere = wrapper.location != Location::Here;
@@ -321,6 +331,14 @@ impl Reader<'_> {
                 result
             }
         })
+    }
+
+    /// Reads a command in an option. What of it is not known is seldom more than a number or a file: `ssh -p $PORT`.
+    fn option(&mut self, wrapper: &str, text: &Word) -> Result<(), Unreadable> {
+        if text.text.starts_with(UNKNOWN) || text.text.trim().is_empty() {
+            return Ok(());
+        }
+        self.text(wrapper, &text.text.replace(UNKNOWN, "$_"))
     }
 
     fn windows_text(&mut self, wrapper: &str, text: &str) -> Result<(), Unreadable> {

