@@ -24,7 +24,7 @@ pub(crate) struct Matcher {
     redirects: bool,
     environment: bool,
     whole: Option<Box<Whole>>,
-    /// All of these, the cheapest first.
+    /// All of these, those with patterns last.
     conditions: Box<[Condition]>,
 }
 
@@ -197,7 +197,7 @@ impl Matcher {
         self.subcommands.iter().find_map(|path| {
             let mut rest = path;
             for (at, word) in arguments.operands.iter().enumerate() {
-                if rest == word.text {
+                if rest == word.text && !rest.contains(' ') {
                     return Some(at + 1);
                 }
                 rest = rest.strip_prefix(word.text.as_str())?.strip_prefix(' ')?;

@@ -89,7 +89,7 @@ pub(crate) struct Registry {
     /// Of all rules, in their order.
     matchers: Vec<Matcher>,
     /// Which matchers name a program, where it is written in lower case and in full. Those that are about subcommands stand with
-    /// the first word of each, behind a blank.
+    /// the first word of each, behind a zero byte.
     by_program: BTreeMap<Box<str>, Vec<usize>>,
     /// Which others there are, and which are about the text as a whole.
     general: Vec<usize>,
@@ -294,10 +294,10 @@ impl Loading {
 
     /// The rules in order, their matchers, and a line for each catalogue.
     fn finished(mut self) -> Result<(Rules, Vec<Matcher>, Vec<String>), String> {
+        self.catalogues.retain(|id| id != CUSTOM);
         let is_known =
             |id: &&String| self.ids.contains(*id) || self.removed.contains(*id) || self.catalogues.contains(id);
         if let Some(id) = self.remove.iter().chain(self.modes.keys()).find(|id| !is_known(id)) {
-            self.catalogues.retain(|id| id != CUSTOM);
             return Err(format!(
                 "there is no rule or catalogue `{id}`; the catalogues are {}",
                 self.catalogues.join(", ")
@@ -352,7 +352,7 @@ fn compile(
 /// Where the matchers of a program stand, or of it and the first word of a subcommand.
 fn key(program: &str, word: Option<&str>) -> String {
     match word {
-        Some(word) => [program, " ", word].concat(),
+        Some(word) => [program, "\0", word].concat(),
         None => program.to_owned(),
     }
 }

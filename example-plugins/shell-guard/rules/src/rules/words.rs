@@ -114,7 +114,7 @@ impl<'de> Deserialize<'de> for Words {
 /// A regular expression.
 #[derive(Debug)]
 pub(super) enum Pattern {
-    /// `^word$` or `^(one|other)$`: most patterns are, and to compare is all that they need.
+    /// `^word$` or `^(one|other)$`: to compare is all that these need.
     Is(Words),
     /// `^word` or `^(one|other)`.
     Begins(Words),
@@ -155,6 +155,11 @@ impl Pattern {
 /// The same pattern with brackets that only group: nobody asks what stood in them, and to note it for every state of the search is
 /// most of the memory that a search takes.
 fn without_captures(pattern: &str) -> String {
+    let has_blanks = |flags: &str| flags.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'x');
+    // `(?x)` lets blanks stand between the two characters that open a group, and within a class.
+    if pattern.split("(?").skip(1).any(has_blanks) {
+        return pattern.to_owned();
+    }
     let mut text = String::new();
     let mut chars = pattern.chars().peekable();
     // How many characters of a class `[…]` have been seen; its first may be a `]`.
@@ -247,6 +252,7 @@ mod tests {
             (r"\((?i)x|(?:y)", r"\((?i)x|(?:y)"),
             (r"[(](x)", r"[(](?:x)"),
             (r"[])(](x)[^](](y)", r"[])(](?:x)[^](](?:y)"),
+            ("(?x) ( a ) [ ](]", "(?x) ( a ) [ ](]"),
             (r"[[:alpha:](](z)[\](](w)", r"[[:alpha:](](?:z)[\](](?:w)"),
         ] {
             assert_eq!(without_captures(pattern), grouped);
@@ -278,6 +284,8 @@ mod tests {
                 assert_eq!(pattern.is_match(text), regex.is_match(text), "{source} of {text:?}");
             }
         }
+        // Not compiled otherwise, it would fit nothing.
+        assert!(Pattern::new("(?x) ( ?i: FROB )").unwrap().is_match("frob x"));
         let is_compared = |source: &str| !matches!(Pattern::new(source).unwrap(), Pattern::Other { .. });
         assert!(is_compared("^(main|master)$") && is_compared("^--") && !is_compared("main"));
     }

@@ -15,7 +15,7 @@ impl Reader<'_> {
         let mut operands = command.args.iter().rev().filter(|word| !word.text.starts_with('-'));
         let (Some(to), Some(from)) = (operands.next(), operands.next()) else { return Ok(()) };
         let cwd = command.cwd.as_deref();
-        let Some((to, path)) = self.places.directory(to, cwd).zip(self.places.directory(from, cwd)) else {
+        let Some((to, path)) = self.places.path(to, cwd).zip(self.places.path(from, cwd)) else {
             return Ok(());
         };
         self.spend(to.len() + path.len())?;
@@ -33,10 +33,10 @@ impl Reader<'_> {
             return Ok(None);
         }
         if program.text.contains('/') {
-            let path = self.places.directory(program, self.scope.cwd.as_deref());
+            let path = self.places.path(program, self.scope.cwd.as_deref());
             return Ok(path.and_then(|path| self.copied.get(&path)?.clone()));
         }
-        self.spend(self.copied.len())?;
+        self.spend(self.copied.keys().map(String::len).sum())?;
         let found = self.copied.iter().find(|(path, _)| path.rsplit('/').next() == Some(&program.text));
         Ok(found.and_then(|(_, original)| original.clone()))
     }

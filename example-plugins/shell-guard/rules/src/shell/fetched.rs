@@ -120,7 +120,7 @@ impl Reader<'_> {
     }
 
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
-        self.places.directory(word, command.cwd.as_deref())
+        self.places.path(word, command.cwd.as_deref())
     }
 }
 

@@ -85,13 +85,18 @@ impl Places {
 
     /// The directory after `cd word` from `cwd`.
     pub(crate) fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+        let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
+        if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
+            return None;
+        }
+        self.path(word, cwd)
+    }
+
+    /// The path that `word` stands for, likely where it is in doubt.
+    pub(crate) fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         // One of several that fit a pattern is as good as any, unless that may be `..`.
         let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
-            return None;
-        }
-        let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
-        if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
             return None;
         }
         self.absolute(&word.text, word.home, cwd)

@@ -303,7 +303,7 @@ impl Reader<'_> {
         let (mut last, mut rest) = (&list.first, list.additional.as_slice());
         // What cannot fail lets the next run in any case.
         while let [ast::AndOr::And(next), more @ ..] = rest
-            && succeeds(last)
+            && self.succeeds(last)
         {
             self.pipeline(next)?;
             (last, rest) = (next, more);
@@ -590,7 +590,7 @@ impl Reader<'_> {
 
     /// Notes what is written into a file.
     pub(super) fn write(&mut self, file: &Word, text: &str, append: bool) -> Result<(), Unreadable> {
-        let Some(path) = self.places.directory(file, self.scope.cwd.as_deref()).filter(|_| !file.glob) else {
+        let Some(path) = self.places.path(file, self.scope.cwd.as_deref()).filter(|_| !file.glob) else {
             return Ok(());
         };
         self.spend(path.len() + text.len())?;
@@ -606,7 +606,7 @@ impl Reader<'_> {
         if self.files.is_empty() {
             return None;
         }
-        let text = &self.files.get(&self.places.directory(file, self.scope.cwd.as_deref())?)?.as_ref()?.text;
+        let text = &self.files.get(&self.places.path(file, self.scope.cwd.as_deref())?)?.as_ref()?.text;
         let names_another = text.starts_with("#!") && !text.lines().next().is_some_and(|line| line.contains("sh"));
         (!names_another).then(|| text.clone())
     }
@@ -662,7 +662,8 @@ impl Reader<'_> {
             ("mktemp", _) => Some(Word::literal("/tmp/mktemp")),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
-                Some(Word::literal(format!("/usr/bin/{name}")))
+                let is_itself = name.contains('/') || self.defines(name) || self.aliases.contains_key(*name);
+                Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
             // Nothing that a rule would know.
             (program, _) if wrappers::is_hook(program, &command.args) && self.is_installed(command) => {
@@ -672,27 +673,29 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether a pipeline only sets variables or prints, which does not fail as long as there is somewhere to print to.
+    fn succeeds(&self, pipeline: &ast::Pipeline) -> bool {
+        let [ast::Command::Simple(simple)] = pipeline.seq.as_slice() else { return false };
+        for item in
+            simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
+        {
+            match item {
+                ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word)
+                | ast::CommandPrefixOrSuffixItem::Word(word)
+                    if !word.value.contains("$(") && !word.value.contains('`') => {}
+                _ => return false,
+            }
+        }
+        let is_usual = |name: &str| !self.defines(name) && !self.aliases.contains_key(name);
+        let program = simple.word_or_name.as_ref().map(|word| word.value.as_str());
+        !pipeline.bang && program.is_none_or(|name| matches!(name, ":" | "true" | "echo") && is_usual(name))
+    }
+
     /// Whether a program is found by its name, or lies where programs are installed.
     fn is_installed(&self, command: &Command) -> bool {
         let class = self.places.class(&command.program_word, command.cwd.as_deref());
         !command.program_word.text.contains('/') || matches!(class, Class::System | Class::Home)
     }
-}
-
-/// Whether a pipeline only sets variables or prints, which does not fail.
-fn succeeds(pipeline: &ast::Pipeline) -> bool {
-    let [ast::Command::Simple(simple)] = pipeline.seq.as_slice() else { return false };
-    for item in
-        simple.prefix.iter().flat_map(|prefix| &prefix.0).chain(simple.suffix.iter().flat_map(|suffix| &suffix.0))
-    {
-        match item {
-            ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) | ast::CommandPrefixOrSuffixItem::Word(word)
-                if !word.value.contains("$(") && !word.value.contains('`') => {}
-            _ => return false,
-        }
-    }
-    let program = simple.word_or_name.as_ref().map(|word| word.value.as_str());
-    !pipeline.bang && matches!(program, None | Some(":" | "true" | "echo" | "export"))
 }
 
 /// Whether a function's body starts it twice at once, or in the background.

@@ -82,38 +82,37 @@ impl Reader<'_> {
         let lower = lower(&name);
         let special = special(&lower);
         let wrapper = if special.is_some() { None } else { wrappers::of(&lower, args) };
-        if special.is_none() && wrapper.is_none() {
-            let alias = self.alias(&program.text, args);
-            let script = if program.text.contains('/') { self.written_in(program) } else { None };
-            let copied = self.copied(program)?;
-            let is_known = alias.is_some() || script.is_some() || copied.is_some();
-            if !self.defines(&program.text) && !is_known && name != "git" {
-                let mut words = words;
-                command.args = words.split_off(1);
-                return self.note(command);
-            }
-            let inner = command.clone();
-            command.args = args.to_vec();
-            self.note(command)?;
-            if let Some(original) = copied {
-                let mut words = words;
-                words[0] = original;
-                return self.wrapped(&name, &words, Command { exact: false, ..inner });
-            }
-            if let Some(text) = alias {
-                return self.aliased(&program.text, &text);
-            }
-            if let Some(text) = script {
-                return self.within("sh", |reader| reader.script("sh", &text, args));
-            }
+        let is_program = special.is_none();
+        let alias = if is_program { self.alias(&program.text, args) } else { None };
+        let script = if is_program && program.text.contains('/') { self.written_in(program) } else { None };
+        let copied = if is_program { self.copied(program)? } else { None };
+        let is_known = alias.is_some() || script.is_some() || copied.is_some();
+        let runs_nothing = is_program && wrapper.is_none();
+        if runs_nothing && !is_known && !self.defines(&program.text) && name != "git" {
+            let mut words = words;
+            command.args = words.split_off(1);
+            return self.note(command);
+        }
+        let inner = command.clone();
+        command.args = args.to_vec();
+        self.note(command)?;
+        // Each that it may stand for, and what it is by its own name: nobody knows which the shell would find.
+        if let Some(original) = copied {
+            let renamed: Vec<Word> = [original].into_iter().chain(args.iter().cloned()).collect();
+            self.wrapped(&name, &renamed, Command { exact: false, ..inner.clone() })?;
+        }
+        if let Some(text) = alias {
+            self.aliased(&program.text, &text)?;
+        }
+        if let Some(text) = script {
+            self.within("sh", |reader| reader.script("sh", &text, args))?;
+        }
+        if runs_nothing {
             if name == "git" {
                 self.git(args)?;
             }
             return self.call(&program.text, args, inner.input).map(drop);
         }
-        let inner = command.clone();
-        command.args = args.to_vec();
-        self.note(command)?;
         if self.call(&program.text, args, inner.input.clone())? {
             return Ok(());
         }
@@ -333,11 +332,13 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a command in an option. What of it is not known is seldom more than a number or a file: `ssh -p $PORT`.
+    /// Reads a command in an option. What of it is not known is seldom more than a number or a file, as in `ssh -p $PORT`, unless
+    /// it begins with that.
     fn option(&mut self, wrapper: &str, text: &Word) -> Result<(), Unreadable> {
-        if text.text.starts_with(UNKNOWN) || text.text.trim().is_empty() {
+        if text.text.trim().is_empty() {
             return Ok(());
         }
+        self.script.runs_unknown |= text.text.starts_with(UNKNOWN);
         self.text(wrapper, &text.text.replace(UNKNOWN, "$_"))
     }
 

@@ -16,7 +16,7 @@ pub(super) struct Wrapper {
     pairs: &'static [&'static str],
     /// Those whose value is the text of a command.
     pub(super) texts: &'static [&'static str],
-    /// The same, of a text that runs here beside all else.
+    /// The same, of a text that is run beside all else. It is read as if it ran here, also where another machine runs it.
     pub(super) beside: &'static [&'static str],
     /// Those whose value is the folder that the command runs in.
     pub(super) folders: &'static [&'static str],

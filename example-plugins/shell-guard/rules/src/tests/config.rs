@@ -16,6 +16,8 @@ fn a_wrong_config_is_one_clear_sentence() {
         (json!({"mode": "harsh"}), "unknown variant `harsh`"),
         (json!({"remove": ["git.stash"]}), "there is no rule or catalogue `git.stash`"),
         (json!({"modes": {"x/y": "deny"}}), "there is no rule or catalogue `x/y`"),
+        (json!({"remove": ["custom"]}), "there is no rule or catalogue `custom`"),
+        (json!({"modes": {"custom": "audit"}}), "there is no rule or catalogue `custom`"),
         (rule(json!({"pattern": "a("})), "rule `ours.x`: `a(` is no pattern"),
         (rule(json!({"match": [{"program": ["x"], "operand": "["}]})), "rule `ours.x`: `[` is no pattern"),
         (rule(json!({"match": [{"program": ["x"], "paths": ["moon"]}]})), "rule `ours.x`: `moon` is no kind of path"),
