@@ -125,6 +125,7 @@ async fn what_multiplies_itself_is_asked_about_and_not_gone_through() {
         loops("sh -c 'echo $v1'"),
         format!("f0() {{ ls; }}; {doubling}f40"),
         format!("x=aaaaaaaa; {values}{}", "echo $x$x$x$x$x$x$x$x; ".repeat(500)),
+        format!("link /bin/sh {}; {}", "A".repeat(14_000), "x; ".repeat(1_200)),
     ] {
         let (word, call) = judged(&session, &bomb).await;
         assert_eq!((word.as_str(), call.failure), ("ask", None), "{bomb}");
