@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+#[path = "build/patterns.rs"]
+mod patterns;
 #[path = "build/wrappers.rs"]
 mod wrappers;
 
@@ -57,6 +59,7 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
                 rule.remove("catches");
                 rule.remove("leaves");
             }
+            patterns::told(&mut rule);
             lines += &format!("{}\n", ascii(&serde_json::to_string(&rule)?));
         }
         lines += "\n";

@@ -18,19 +18,8 @@ use std::path::Path;
 /// Where the workspace lies, for a plugin to which it is granted.
 const WORKSPACE: &str = "/workspace";
 
-/// Commands with some of everything that is ordinary. The patterns that they ask are those that others ask, too.
-const USUAL: [&str; 10] = [
-    "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"",
-    "echo \"API_KEY=$API_KEY\" >> .env.local",
-    "find . -name '*.orig' | xargs rm -f",
-    "psql postgres://app@localhost/app -c 'select version()'",
-    "curl -so x.tgz https://example.com/x; mv x.tgz vendor/; ls vendor",
-    "npx create-vite@latest app",
-    "python script.py",
-    "aws s3 ls",
-    "docker run --rm $IMAGE",
-    "ln -s ../a b",
-];
+/// A command with some of everything that is ordinary.
+const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
 
 /// The rules as a config has them, compiled: what every event starts from.
 #[derive(Debug)]
@@ -47,10 +36,8 @@ impl Guard {
     pub fn new(config: Config) -> Result<Self, String> {
         let Config { stacks, rules } = config;
         let registry = Registry::new(rules)?;
-        // What these make the parser and the allocator set up, and compile, is then part of what each event starts from.
-        for command in USUAL {
-            registry.catches("", command);
-        }
+        // What it makes the parser and the allocator set up is then part of what each event starts from.
+        registry.catches("", USUAL);
         Ok(Self { registry, stacks })
     }
 

@@ -15,6 +15,11 @@ const PREFIX: &str = "hookhost-";
 /// Becomes the program, with the words behind its name as arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<Exit, Stop> {
     let Some((name, arguments)) = words.split_first() else { return Err(Stop::usage("no command is named")) };
+    // One of our own, behind options of `hookhost` alone.
+    if let Some(own) = own().find(|own| **own == **name) {
+        let stop = Stop::usage(format!("options stand behind the command: `hookhost {own} [OPTIONS]`"));
+        return Err(stop.advise(format!("hookhost {own} --help")));
+    }
     let mut program = OsString::from(PREFIX);
     program.push(name);
     // A name with a slash would be a path.
@@ -29,16 +34,21 @@ pub(crate) fn run(words: &[OsString]) -> Result<Exit, Stop> {
 
 fn unknown(name: &OsStr) -> Stop {
     let name = name.to_string_lossy();
-    let own = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
     let near = |known: String| (strsim::jaro_winkler(&name, &known), known);
-    let nearest = own.into_iter().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
+    let nearest = own().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
     let nearest = nearest.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known);
     let stop = Stop::usage(format!("there is no command `{name}`, and no program {PREFIX}{name} on the PATH"));
     match nearest {
         Some(known) => stop.advise(format!("hookhost {known}")),
         None => stop.advise("hookhost --help"),
     }
+}
+
+/// Our own commands.
+fn own() -> impl Iterator<Item = String> {
+    let names: Vec<String> = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.into_iter()
 }
 
 /// Our users' programs, in the order of the PATH.

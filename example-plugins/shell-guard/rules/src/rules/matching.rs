@@ -1,8 +1,9 @@
 //! A rule's conditions, compiled, and asked of one command.
 
+use super::pattern::{Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
-use super::words::{Pairs, Part, Pattern, Words};
+use super::words::{Pairs, Part, Words};
 use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
@@ -78,7 +79,7 @@ impl<'a> Subject<'a> {
 }
 
 impl Matcher {
-    pub(crate) fn new(wanted: Match) -> Result<Self, String> {
+    pub(crate) fn new(mut wanted: Match) -> Result<Self, String> {
         if !is_of_some(&wanted) {
             return Err(
                 "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes` or `text`: else it \
@@ -101,7 +102,7 @@ impl Matcher {
             acts,
             environment: wanted.environment.is_some(),
             redirects: wanted.reads.is_some() || wanted.writes.is_some() || !wanted.writes_paths.is_empty(),
-            whole: if has_whole { Some(Box::new(Whole::new(&wanted)?)) } else { None },
+            whole: if has_whole { Some(Box::new(Whole::new(&mut wanted)?)) } else { None },
             conditions: conditions(wanted)?,
         })
     }
@@ -208,14 +209,14 @@ impl Matcher {
 }
 
 impl Whole {
-    fn new(wanted: &Match) -> Result<Self, String> {
-        let parts = |texts: &[String]| texts.iter().cloned().map(Part::new).collect();
-        let pattern = |source: &Option<String>| source.as_deref().map(Pattern::new).transpose();
+    fn new(wanted: &mut Match) -> Result<Self, String> {
+        let parts = |texts: &mut Vec<String>| std::mem::take(texts).into_iter().map(Part::new).collect();
+        let pattern = |expression: &mut Option<Expression>| expression.take().map(Pattern::new).transpose();
         Ok(Self {
-            contains: parts(&wanted.contains),
-            lacks: parts(&wanted.lacks),
-            text: pattern(&wanted.text)?,
-            no_text: pattern(&wanted.no_text)?,
+            contains: parts(&mut wanted.contains),
+            lacks: parts(&mut wanted.lacks),
+            text: pattern(&mut wanted.text)?,
+            no_text: pattern(&mut wanted.no_text)?,
         })
     }
 
@@ -267,10 +268,10 @@ fn conditions(wanted: Match) -> Result<Box<[Condition]>, String> {
         (wanted.reads, Condition::Reads),
     ];
     for (source, condition) in patterns {
-        conditions.extend(source.map(|source| pattern(&source).map(condition)).transpose()?);
+        conditions.extend(source.map(|source| pattern(source).map(condition)).transpose()?);
     }
     if wanted.writes.is_some() || !wanted.writes_paths.is_empty() {
-        let target = wanted.writes.as_deref().map(pattern).transpose()?;
+        let target = wanted.writes.map(pattern).transpose()?;
         conditions.push(Condition::Writes(target, classes(&wanted.writes_paths)?));
     }
     Ok(conditions.into())
@@ -281,8 +282,8 @@ fn spellings(flags: &[String]) -> Result<Words, String> {
     Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
 }
 
-fn pattern(source: &str) -> Result<Box<Pattern>, String> {
-    Pattern::new(source).map(Box::new)
+fn pattern(expression: Expression) -> Result<Box<Pattern>, String> {
+    Pattern::new(expression).map(Box::new)
 }
 
 fn classes(names: &[String]) -> Result<Box<[Class]>, String> {

@@ -2,6 +2,7 @@
 
 mod embedded;
 mod matching;
+mod pattern;
 mod programs;
 mod registry;
 pub(crate) mod schema;

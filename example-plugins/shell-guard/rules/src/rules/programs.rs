@@ -1,6 +1,6 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
-use super::words::Words;
+use super::words::{Index, Name, Words};
 use crate::shell::{Class, Word};
 use serde::Deserialize;
 use std::cell::OnceCell;
@@ -47,21 +47,20 @@ pub(super) struct File {
 pub(crate) struct Programs {
     known: Vec<Program>,
     /// Which of them has a name.
-    by_name: BTreeMap<Box<str>, usize>,
+    by_name: Index,
 }
 
 impl Programs {
     pub(super) fn new(file: File) -> Self {
         let mut known = file.program;
-        let mut by_name = BTreeMap::new();
-        for (at, program) in known.iter_mut().enumerate() {
-            by_name.extend(std::mem::take(&mut program.names).into_iter().map(|name| (name.into(), at)));
-        }
+        let names = known.iter().enumerate().flat_map(|(at, program)| program.names.iter().map(move |name| (name, at)));
+        let by_name = names.map(|(name, at)| (Name(name, None), at)).collect();
+        known.iter_mut().for_each(|program| program.names = Vec::new());
         Self { known, by_name }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Program> {
-        self.by_name.get(name).and_then(|at| self.known.get(*at))
+        self.by_name.get(Name(name, None)).next().and_then(|at| self.known.get(at))
     }
 }
 

@@ -1,8 +1,9 @@
 //! All rules that hold, in the order in which they are asked.
 
 use super::matching::{Matcher, Subject};
+use super::pattern::Pattern;
 use super::programs::{Arguments, Programs};
-use super::words::Pattern;
+use super::words::{Index, Name};
 use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
 use crate::shell::{Command, LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
@@ -89,8 +90,8 @@ pub(crate) struct Registry {
     /// Of all rules, in their order.
     matchers: Vec<Matcher>,
     /// Which matchers name a program, where it is written in lower case and in full. Those that are about subcommands stand with
-    /// the first word of each, behind a zero byte.
-    by_program: BTreeMap<Box<str>, Vec<usize>>,
+    /// the first word of each.
+    by_program: Index,
     /// Which others there are, and which are about the text as a whole.
     general: Vec<usize>,
     of_text: Vec<usize>,
@@ -122,7 +123,7 @@ impl Registry {
             matchers,
             programs,
             patterns: Vec::new(),
-            by_program: BTreeMap::new(),
+            by_program: Index::default(),
             general: Vec::new(),
             of_text: Vec::new(),
             listing,
@@ -133,22 +134,20 @@ impl Registry {
 
     fn indexed(mut self) -> Self {
         self.patterns = (0..self.rules.len()).filter(|at| self.rules[*at].pattern.is_some()).collect();
+        let mut named = Vec::new();
         for (number, matcher) in self.matchers.iter().enumerate() {
             let is_plain = |name: &str| !name.ends_with('*') && is_lower(name);
             if matcher.is_of_text() {
                 self.of_text.push(number);
             } else if matcher.programs().next().is_some() && matcher.programs().all(is_plain) {
-                for key in matcher.programs().flat_map(|name| matcher.first_words().map(move |word| key(name, word))) {
-                    let named = self.by_program.entry(key.into()).or_default();
-                    // `compose down` and `compose rm` begin alike.
-                    if named.last() != Some(&number) {
-                        named.push(number);
-                    }
+                for name in matcher.programs() {
+                    named.extend(matcher.first_words().map(|word| (Name(name, word), number)));
                 }
             } else {
                 self.general.push(number);
             }
         }
+        self.by_program = named.into_iter().collect();
         self
     }
 
@@ -193,11 +192,11 @@ impl Registry {
     /// The matchers that name the program of `command`, and, if anything, its subcommand.
     fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
         let program = lower(&command.program);
-        let first = arguments.operands.first().map(|word| key(&program, Some(&word.text)));
+        let first = arguments.operands.first().map(|word| Name(&program, Some(&word.text)));
         let is_named = command.windows || is_lower(&command.program);
-        let keys = [Some(&*program), first.as_deref()].map(|key| key.filter(|_| is_named));
-        let numbers = keys.map(|key| key.and_then(|key| self.by_program.get(key)));
-        numbers.into_iter().flatten().flatten().map(|number| &self.matchers[*number])
+        let names = [Some(Name(&program, None)), first].map(|name| name.filter(|_| is_named));
+        let numbers = names.map(|name| name.map(|name| self.by_program.get(name)));
+        numbers.into_iter().flatten().flatten().map(|number| &self.matchers[number])
     }
 
     /// Every rule that matches, in order.
@@ -337,7 +336,7 @@ fn compile(
             "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
         ));
     }
-    let pattern = rule.pattern.take().map(|source| Pattern::new(&source)).transpose().map_err(wrong)?;
+    let pattern = rule.pattern.take().map(Pattern::new).transpose().map_err(wrong)?;
     // Not collected: that would keep the room of the matches, which are larger.
     let mut matchers = Vec::with_capacity(rule.matches.len());
     for wanted in std::mem::take(&mut rule.matches) {
@@ -347,14 +346,6 @@ fn compile(
     let spares_whole_files = matchers.iter().any(Matcher::spares_whole_files);
     let catalogue = catalogue.to_owned();
     Ok((Compiled { given: false, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
-}
-
-/// Where the matchers of a program stand, or of it and the first word of a subcommand.
-fn key(program: &str, word: Option<&str>) -> String {
-    match word {
-        Some(word) => [program, "\0", word].concat(),
-        None => program.to_owned(),
-    }
 }
 
 /// In lower case, as nearly every program is anyway.

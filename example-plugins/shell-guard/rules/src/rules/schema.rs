@@ -1,5 +1,6 @@
 //! What stands in a catalogue's file and in the plugin's config.
 
+use super::pattern::Expression;
 use serde::Deserialize;
 
 /// Rules that belong together.
@@ -50,12 +51,12 @@ pub(crate) struct Rule {
     /// The rule is silent where this variable of the host is `1` or `true`.
     pub unless_env: Option<String>,
     /// A regular expression over the whole command, in place of `match`.
-    pub pattern: Option<String>,
+    pub pattern: Option<Expression>,
     /// Any of these.
     #[serde(default, rename = "match")]
     pub matches: Vec<Match>,
     /// What would be right.
-    pub rewrite: Option<Rewrite>,
+    pub rewrite: Option<Box<Rewrite>>,
     /// Commands that it catches.
     #[serde(default)]
     pub catches: Vec<String>,
@@ -93,13 +94,13 @@ pub(crate) struct Match {
     /// None of these.
     pub no_flags: Vec<String>,
     /// A regular expression that an operand fits, those of the subcommand left out.
-    pub operand: Option<String>,
+    pub operand: Option<Expression>,
     /// The same, of the last operand alone: where `cp` and `ln` write.
-    pub target: Option<String>,
+    pub target: Option<Expression>,
     /// A regular expression that any word fits; a flag's value is written `NAME=VALUE`.
-    pub word: Option<String>,
+    pub word: Option<Expression>,
     /// A regular expression that no word fits.
-    pub no_word: Option<String>,
+    pub no_word: Option<Expression>,
     /// Where an operand leads: `root`, `home`, `workspace`, …
     pub paths: Vec<String>,
     /// At least so many operands, those of the subcommand left out.
@@ -107,9 +108,9 @@ pub(crate) struct Match {
     /// At most so many.
     pub max_operands: Option<usize>,
     /// A regular expression that the source of a redirection from a file fits.
-    pub reads: Option<String>,
+    pub reads: Option<Expression>,
     /// A regular expression that the target of a redirection into a file fits.
-    pub writes: Option<String>,
+    pub writes: Option<Expression>,
     /// Where such a target leads.
     pub writes_paths: Vec<String>,
     /// Not where its input is a here-document: `cat > x <<EOF` writes a file whole.
@@ -121,15 +122,15 @@ pub(crate) struct Match {
     /// A program that runs it.
     pub wrapped_by: Vec<String>,
     /// A regular expression over `NAME=VALUE` of what is set for it.
-    pub environment: Option<String>,
+    pub environment: Option<Expression>,
     /// One of these stands in the whole text, in any case: quickly asked, before any pattern.
     pub contains: Vec<String>,
     /// None of these stands in it.
     pub lacks: Vec<String>,
     /// A regular expression over the whole text.
-    pub text: Option<String>,
+    pub text: Option<Expression>,
     /// A regular expression that the whole text does not fit.
-    pub no_text: Option<String>,
+    pub no_text: Option<Expression>,
     /// What is no matter of words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
     /// `unknown-program`.
     pub construct: Option<Construct>,

@@ -1,8 +1,7 @@
 //! What rules are made of, small: a guest's memory is made anew for each event, and all of it is copied.
 
-use regex_lite::Regex;
 use serde::{Deserialize, Deserializer};
-use std::sync::OnceLock;
+use std::cmp::Ordering;
 
 /// The most bytes of a word in a list: the last number below those that stand for no character.
 const LONGEST: usize = 0xD7FF;
@@ -48,6 +47,100 @@ impl Words {
     }
 }
 
+impl Words {
+    /// Whether one of them stands in `text`, in any case; where there are none, that is not asked.
+    pub(super) fn stands_in(&self, text: &str) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let pairs = Pairs::of(text);
+        self.iter().any(|word| pairs.may_hold(word.as_bytes()) && contains(text.as_bytes(), word.as_bytes()))
+    }
+}
+
+/// Numbers by name, in three blocks of memory.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// In order, one behind the other.
+    names: Box<str>,
+    /// Where each name ends, and where its numbers do.
+    ends: Box<[(u32, u32)]>,
+    numbers: Box<[u32]>,
+}
+
+impl Index {
+    /// The numbers of a name; none where it is not known.
+    pub(super) fn get<'a>(&'a self, name: Name<'_>) -> impl Iterator<Item = usize> + use<'a> {
+        let begin = |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
+        let (mut low, mut high) = (0, self.ends.len());
+        let mut found = 0..0;
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            let (from, to) = (begin(middle), self.ends[middle]);
+            match name.order(&self.names.as_bytes()[from.0 as usize..to.0 as usize]) {
+                Ordering::Less => high = middle,
+                Ordering::Greater => low = middle + 1,
+                Ordering::Equal => {
+                    found = from.1 as usize..to.1 as usize;
+                    break;
+                }
+            }
+        }
+        self.numbers[found].iter().map(|number| *number as usize)
+    }
+}
+
+impl<'a> FromIterator<(Name<'a>, usize)> for Index {
+    fn from_iter<T: IntoIterator<Item = (Name<'a>, usize)>>(pairs: T) -> Self {
+        // Not a map of texts: what is let go of stays in the guest's memory.
+        let mut pairs: Vec<(Name<'a>, usize)> = pairs.into_iter().collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let same = |one: &(Name<'a>, usize), other: &(Name<'a>, usize)| one.0 == other.0;
+        let mut names = String::with_capacity(pairs.chunk_by(same).map(|named| named[0].0.length()).sum());
+        let mut ends = Vec::with_capacity(pairs.chunk_by(same).count());
+        let mut numbers = Vec::with_capacity(pairs.len());
+        for named in pairs.chunk_by(same) {
+            named[0].0.write(&mut names);
+            numbers.extend(named.iter().map(|(_, number)| small(*number)));
+            ends.push((small(names.len()), small(numbers.len())));
+        }
+        Self { names: names.into(), ends: ends.into(), numbers: numbers.into() }
+    }
+}
+
+/// A name, and one within it, such as that of a subcommand; in an index they stand with a zero byte between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name<'a>(pub(super) &'a str, pub(super) Option<&'a str>);
+
+impl Name<'_> {
+    fn length(self) -> usize {
+        self.0.len() + self.1.map_or(0, |inner| 1 + inner.len())
+    }
+
+    /// How it stands to a written one.
+    fn order(self, written: &[u8]) -> Ordering {
+        let Self(outer, inner) = self;
+        let (begin, rest) = written.split_at(outer.len().min(written.len()));
+        outer.as_bytes().cmp(begin).then_with(|| match (inner, rest) {
+            (None, []) => Ordering::Equal,
+            (None, _) => Ordering::Less,
+            (Some(inner), [0, rest @ ..]) => inner.as_bytes().cmp(rest),
+            (Some(_), []) => Ordering::Greater,
+            (Some(_), _) => Ordering::Less,
+        })
+    }
+
+    fn write(self, text: &mut String) {
+        text.push_str(self.0);
+        if let Some(inner) = self.1 {
+            text.push('\0');
+            text.push_str(inner);
+        }
+    }
+}
+
 /// What stands in a text or not, in any case.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -89,6 +182,10 @@ impl Pairs {
         pairs
     }
 
+    fn may_hold(&self, part: &[u8]) -> bool {
+        part.array_windows().all(|pair| self.may_have(Pair::of(*pair)))
+    }
+
     fn may_have(&self, Pair(place): Pair) -> bool {
         self.0[usize::from(place / 64)] & (1 << (place % 64)) != 0
     }
@@ -111,110 +208,9 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// A regular expression.
-#[derive(Debug)]
-pub(super) enum Pattern {
-    /// `^word$` or `^(one|other)$`: to compare is all that these need.
-    Is(Words),
-    /// `^word` or `^(one|other)`.
-    Begins(Words),
-    /// Compiled when it is first asked. Most commands ask few of these, and all of them compiled would be half of the memory that
-    /// each event starts with.
-    Other { source: Box<str>, compiled: OnceLock<Option<Regex>> },
-}
-
-impl Pattern {
-    /// # Errors
-    /// If it is no pattern.
-    pub(super) fn new(source: &str) -> Result<Self, String> {
-        if let Err(error) = Regex::new(source) {
-            return Err(format!("`{source}` is no pattern: {error}"));
-        }
-        let anchored = source.strip_prefix('^').map(|rest| match rest.strip_suffix('$') {
-            Some(whole) => (whole, Self::Is as fn(_) -> _),
-            None => (rest, Self::Begins as fn(_) -> _),
-        });
-        match anchored.and_then(|(rest, form)| Some((literals(rest)?, form))) {
-            Some((literals, form)) => Words::new(&literals).map(form),
-            None => Ok(Self::Other { source: without_captures(source).into(), compiled: OnceLock::new() }),
-        }
-    }
-
-    pub(super) fn is_match(&self, text: &str) -> bool {
-        match self {
-            Self::Is(words) => words.iter().any(|word| word == text),
-            Self::Begins(words) => words.iter().any(|word| text.starts_with(word)),
-            Self::Other { source, compiled } => {
-                let compiled = compiled.get_or_init(|| Regex::new(source).ok());
-                compiled.as_ref().is_some_and(|regex| regex.is_match(text))
-            }
-        }
-    }
-}
-
-/// The same pattern with brackets that only group: nobody asks what stood in them, and to note it for every state of the search is
-/// most of the memory that a search takes.
-fn without_captures(pattern: &str) -> String {
-    let has_blanks = |flags: &str| flags.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'x');
-    // `(?x)` lets blanks stand between the two characters that open a group, and within a class.
-    if pattern.split("(?").skip(1).any(has_blanks) {
-        return pattern.to_owned();
-    }
-    let mut text = String::new();
-    let mut chars = pattern.chars().peekable();
-    // How many characters of a class `[…]` have been seen; its first may be a `]`.
-    let mut class: Option<usize> = None;
-    while let Some(c) = chars.next() {
-        text.push(c);
-        class = match (c, class) {
-            ('\\', class) => {
-                text.extend(chars.next());
-                class.map(|seen| seen + 1)
-            }
-            ('[', None) => {
-                text.extend(chars.next_if_eq(&'^'));
-                Some(0)
-            }
-            // `[[:alpha:]]`
-            ('[', Some(_)) if chars.peek() == Some(&':') => {
-                text.extend(chars.by_ref().take_while(|c| *c != ']'));
-                text.push(']');
-                Some(1)
-            }
-            (']', Some(1..)) => None,
-            ('(', None) if chars.peek() != Some(&'?') => {
-                text.push_str("?:");
-                None
-            }
-            (_, class) => class.map(|seen| seen + 1),
-        };
-    }
-    text
-}
-
-/// The texts that a pattern stands for, where it is a text, or some between brackets.
-fn literals(pattern: &str) -> Option<Vec<String>> {
-    let inner = pattern.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-    let alternatives = inner.map_or_else(|| vec![pattern], |inner| inner.split('|').collect());
-    let literal = |source: &str| {
-        let mut text = String::new();
-        let mut chars = source.chars();
-        while let Some(c) = chars.next() {
-            let escaped = if c == '\\' { Some(chars.next()?) } else { None };
-            text.push(match (c, escaped) {
-                (_, Some('.')) => '.',
-                (c, None) if c.is_ascii_alphanumeric() || "_-/:@,=~%<>\"' ".contains(c) => c,
-                _ => return None,
-            });
-        }
-        Some(text)
-    };
-    alternatives.into_iter().map(literal).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Pairs, Part, Pattern, Words, without_captures};
+    use super::{Index, Name, Pairs, Part, Words};
 
     #[test]
     fn a_list_gives_back_its_words() {
@@ -230,63 +226,36 @@ mod tests {
     }
 
     #[test]
+    fn an_index_gives_the_numbers_of_each_name_in_order() {
+        let (push, pull, none) = (Some("push"), Some("pull"), None);
+        let pairs = [
+            ("git", none, 3),
+            ("git", push, 2),
+            ("a", none, 7),
+            ("git", none, 1),
+            ("git", none, 3),
+            ("é", push, 0),
+            ("g", pull, 4),
+        ];
+        let index: Index = pairs.into_iter().map(|(name, inner, number)| (Name(name, inner), number)).collect();
+        let of = |name, inner| index.get(Name(name, inner)).collect::<Vec<_>>();
+        assert_eq!((of("git", none), of("git", push), of("a", none)), (vec![1, 3], vec![2], vec![7]));
+        assert_eq!((of("é", push), of("g", pull)), (vec![0], vec![4]));
+        for name in ["", "g", "gi", "gitt", "b", "ê", "aa", "é"] {
+            assert!(of(name, none).is_empty() && Index::default().get(Name(name, none)).next().is_none(), "{name}");
+        }
+        for (name, inner) in
+            [("git", "pusha"), ("git", "pus"), ("git", ""), ("gi", "t"), ("a", "push"), ("g", "push"), ("", "")]
+        {
+            assert!(of(name, Some(inner)).is_empty(), "{name} {inner}");
+        }
+    }
+
+    #[test]
     fn a_part_is_found_in_any_case_wherever_it_stands() {
         let is_in = |part: &str, text: &str| Part::new(part.into()).is_in(text, &Pairs::of(text));
         assert!(is_in("DROP table", "xx drop TABLE"));
         assert!(is_in("=", "a=b") && is_in("", "") && is_in("ab", "AB") && is_in("é", "caf\u{e9}"));
         assert!(!is_in("ab", "ba") && !is_in("abc", "abxbc") && !is_in("=", "") && !is_in("ab", "a"));
-    }
-
-    #[test]
-    fn a_pattern_is_looked_at_before_it_is_asked() {
-        let error = Pattern::new("a(").unwrap_err();
-        assert!(error.starts_with("`a(` is no pattern: "), "{error}");
-        let pattern = Pattern::new("^a+$").unwrap();
-        assert!(pattern.is_match("aa") && !pattern.is_match("ab"));
-    }
-
-    #[test]
-    fn brackets_only_group() {
-        for (pattern, grouped) in [
-            ("(a|b(c))?", "(?:a|b(?:c))?"),
-            (r"\((?i)x|(?:y)", r"\((?i)x|(?:y)"),
-            (r"[(](x)", r"[(](?:x)"),
-            (r"[])(](x)[^](](y)", r"[])(](?:x)[^](](?:y)"),
-            ("(?x) ( a ) [ ](]", "(?x) ( a ) [ ](]"),
-            (r"[[:alpha:](](z)[\](](w)", r"[[:alpha:](](?:z)[\](](?:w)"),
-        ] {
-            assert_eq!(without_captures(pattern), grouped);
-            assert!(regex_lite::Regex::new(grouped).is_ok(), "{grouped}");
-        }
-    }
-
-    #[test]
-    fn a_pattern_means_what_it_means_as_a_regular_expression() {
-        let texts =
-            ["", "-", "--", "a", "ab", "ba", "a.b", "axb", "main", "main\n", "a|b", "(a)", "^a", "\0", "sh", "s"];
-        for source in [
-            "^--$",
-            "^a",
-            "^(a|main)$",
-            "^(a|ba)",
-            "^a\\.b$",
-            "^a.b$",
-            "^$",
-            "^",
-            "^(a|)$",
-            "a$",
-            "^(a|b)|ba$",
-            "^sh$|^s$",
-            "^(?i)A$",
-        ] {
-            let (pattern, regex) = (Pattern::new(source).unwrap(), regex_lite::Regex::new(source).unwrap());
-            for text in texts {
-                assert_eq!(pattern.is_match(text), regex.is_match(text), "{source} of {text:?}");
-            }
-        }
-        // Not compiled otherwise, it would fit nothing.
-        assert!(Pattern::new("(?x) ( ?i: FROB )").unwrap().is_match("frob x"));
-        let is_compared = |source: &str| !matches!(Pattern::new(source).unwrap(), Pattern::Other { .. });
-        assert!(is_compared("^(main|master)$") && is_compared("^--") && !is_compared("main"));
     }
 }

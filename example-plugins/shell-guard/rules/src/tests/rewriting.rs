@@ -140,7 +140,7 @@ fn given_after(rewrite: &Rewrite, words: &[String]) -> Vec<String> {
 }
 
 /// Every command that the catalogues and the tables rewrite, and those above, with what they become and by what.
-fn rewritten() -> Vec<(String, String, Rewrite)> {
+fn rewritten() -> Vec<(String, String, Box<Rewrite>)> {
     let mut commands: Vec<String> = SURROUNDED.map(str::to_owned).into();
     for rule in registry().rules().iter().filter(|rule| rule.rule.rewrite.is_some()) {
         commands.extend(rule.rule.catches.iter().cloned());

@@ -1,0 +1,230 @@
+//! Tells of a regular expression what it is known to want: so most texts need no search, and most patterns are never compiled.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
+use serde_json::{Value, json};
+
+/// The members of a rule, and of its matches, that are patterns.
+const MEMBERS: [&str; 10] =
+    ["pattern", "operand", "target", "word", "no-word", "environment", "reads", "writes", "text", "no-text"];
+/// The most texts that stand for a part of an expression.
+const MOST: usize = 64;
+
+/// Puts what is known in the place of each pattern of a rule.
+pub(crate) fn told(rule: &mut Value) {
+    tell(rule);
+    rule.get_mut("match").and_then(Value::as_array_mut).into_iter().flatten().for_each(tell);
+}
+
+fn tell(table: &mut Value) {
+    for member in MEMBERS {
+        if let Some(pattern) = table.get_mut(member)
+            && let Some(source) = pattern.as_str()
+        {
+            *pattern = known(source);
+        }
+    }
+}
+
+/// `{ "texts": […], "at": "end", "any-case": true }` where to compare is all that it takes; else `{ "search": …, "needed": […] }`,
+/// where one of the needed, if there are any, stands in all that it fits, in some case.
+pub(crate) fn known(source: &str) -> Value {
+    // As `regex-lite` has it, letters are those of ASCII.
+    let parsed = ParserBuilder::new().unicode(false).utf8(false).build().parse(source);
+    let known = parsed.map(|hir| Known::of(&hir)).unwrap_or_default();
+    let at = match (known.begins, known.ends) {
+        (true, true) => "whole",
+        (true, false) => "begin",
+        (false, true) => "end",
+        (false, false) => "anywhere",
+    };
+    // Some letters in any case and some in one would have to be compared each in its own way.
+    let is_more = known.more || (known.folded && known.strict);
+    match known.all {
+        Some(texts) if !is_more => {
+            json!({ "texts": texts, "at": at, "any-case": known.folded })
+        }
+        _ => json!({ "search": without_captures(source), "needed": known.needed }),
+    }
+}
+
+/// What an expression, or a part of one, fits.
+#[derive(Clone, Default)]
+struct Known {
+    /// One of these stands in whatever it fits; nothing is known where there are none.
+    needed: Vec<String>,
+    /// It fits these and nothing else, as far as the next members go.
+    all: Option<Vec<String>>,
+    /// Only at the text's begin, and its end.
+    begins: bool,
+    ends: bool,
+    /// Whether it has letters in either case, written small here; and letters in one.
+    folded: bool,
+    strict: bool,
+    /// Whether it is about something else, too, such as the bounds of words.
+    more: bool,
+}
+
+impl Known {
+    fn of(hir: &Hir) -> Self {
+        match hir.kind() {
+            HirKind::Empty => Self::text(String::new()),
+            HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).map(Self::text).unwrap_or_default(),
+            HirKind::Class(class) => Self::class(class).unwrap_or_default(),
+            HirKind::Look(Look::Start) => Self { begins: true, ..Self::text(String::new()) },
+            HirKind::Look(Look::End) => Self { ends: true, ..Self::text(String::new()) },
+            HirKind::Look(_) => Self { more: true, ..Self::text(String::new()) },
+            HirKind::Repetition(times) => match (times.min, times.max) {
+                (0, Some(1)) => Self::of(&times.sub).perhaps(),
+                (0, _) => Self::default(),
+                _ => Self { needed: Self::of(&times.sub).needed, ..Self::default() },
+            },
+            HirKind::Capture(group) => Self::of(&group.sub),
+            HirKind::Concat(parts) => Self::sequence(parts),
+            HirKind::Alternation(parts) => parts.iter().map(Self::of).reduce(Self::or).unwrap_or_default(),
+        }
+    }
+
+    fn text(text: String) -> Self {
+        let strict = text.contains(|c: char| c.is_ascii_alphabetic());
+        let all = vec![text];
+        Self { needed: useful(&all), all: Some(all), strict, ..Self::default() }
+    }
+
+    /// One of a few characters of ASCII, such as a letter in either case.
+    fn class(class: &Class) -> Option<Self> {
+        let Class::Bytes(class) = class else { return None };
+        let bytes: Vec<u8> = class.iter().flat_map(|range| range.start()..=range.end()).collect();
+        let has = |byte: &u8| bytes.contains(byte);
+        if bytes.len() > 8 || !bytes.is_ascii() {
+            return None;
+        }
+        let is_pair = |byte: &u8| has(&byte.to_ascii_lowercase()) && has(&byte.to_ascii_uppercase());
+        let (pairs, single): (Vec<u8>, Vec<u8>) =
+            bytes.iter().filter(|byte| byte.is_ascii_alphabetic()).partition(|byte| is_pair(byte));
+        let mut all: Vec<String> = bytes
+            .iter()
+            .map(|byte| char::from(if is_pair(byte) { byte.to_ascii_lowercase() } else { *byte }).into())
+            .collect();
+        all.sort();
+        all.dedup();
+        let (folded, strict) = (!pairs.is_empty(), !single.is_empty());
+        Some(Self { needed: all.clone(), all: Some(all), folded, strict, ..Self::default() })
+    }
+
+    fn perhaps(mut self) -> Self {
+        self.all.iter_mut().for_each(|all| all.push(String::new()));
+        Self { more: self.more || self.begins || self.ends, needed: Vec::new(), begins: false, ends: false, ..self }
+    }
+
+    fn sequence(parts: &[Hir]) -> Self {
+        let mut whole = Self::text(String::new());
+        // What was seen since the last part that is not known: longer texts rule out more.
+        let mut run = whole.clone();
+        for part in parts {
+            let part = Self::of(part);
+            run = run.then(&part);
+            if run.all.is_none() {
+                run = part.clone();
+            }
+            whole = Self { needed: better(whole.needed.clone(), run.needed.clone()), ..whole.then(&part) };
+            if run.all.is_none() {
+                run = Self::text(String::new());
+            }
+        }
+        whole
+    }
+
+    /// Where one stands behind the other.
+    fn then(&self, next: &Self) -> Self {
+        let is_empty = self.all.as_ref().is_some_and(|all| all.iter().all(String::is_empty));
+        let all = match (&self.all, &next.all) {
+            (Some(first), Some(second)) if first.len() * second.len() <= MOST => Some(
+                first.iter().flat_map(|one| second.iter().map(move |two| format!("{one}{two}"))).collect::<Vec<_>>(),
+            ),
+            _ => None,
+        };
+        let needed = better(self.needed.clone(), next.needed.clone());
+        Self {
+            // What begins a text stands behind nothing, and nothing behind what ends it.
+            more: self.more || next.more || self.ends || (next.begins && !is_empty),
+            begins: self.begins || next.begins,
+            ends: next.ends,
+            folded: self.folded || next.folded,
+            strict: self.strict || next.strict,
+            needed: better(needed, all.as_deref().map(useful).unwrap_or_default()),
+            all,
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        let is_known = !self.needed.is_empty() && !other.needed.is_empty();
+        Self {
+            needed: if is_known { either(&self.needed, &other.needed).unwrap_or_default() } else { Vec::new() },
+            all: self.all.zip(other.all).and_then(|(one, other)| either(&one, &other)),
+            more: self.more || other.more || (self.begins, self.ends) != (other.begins, other.ends),
+            begins: self.begins && other.begins,
+            ends: self.ends && other.ends,
+            folded: self.folded || other.folded,
+            strict: self.strict || other.strict,
+        }
+    }
+}
+
+/// All texts of both, unless they are too many.
+fn either(one: &[String], other: &[String]) -> Option<Vec<String>> {
+    let mut both = one.to_vec();
+    both.extend(other.iter().filter(|text| !one.contains(text)).cloned());
+    Some(both).filter(|both| both.len() <= MOST)
+}
+
+/// What may be asked for: an empty text stands everywhere.
+fn useful(texts: &[String]) -> Vec<String> {
+    if texts.iter().any(String::is_empty) { Vec::new() } else { texts.to_vec() }
+}
+
+/// The list that rules out more: of longer texts, or of fewer.
+fn better(one: Vec<String>, other: Vec<String>) -> Vec<String> {
+    let worth = |list: &[String]| (list.iter().map(String::len).min(), std::cmp::Reverse(list.len()));
+    if worth(&one) >= worth(&other) { one } else { other }
+}
+
+/// The same pattern with brackets that only group: nobody asks what stood in them, and to note it for every state of the search is
+/// most of the memory that a search takes.
+pub(crate) fn without_captures(pattern: &str) -> String {
+    let has_blanks = |flags: &str| flags.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'x');
+    // `(?x)` lets blanks stand between the two characters that open a group, and within a class.
+    if pattern.split("(?").skip(1).any(has_blanks) {
+        return pattern.to_owned();
+    }
+    let mut text = String::new();
+    let mut chars = pattern.chars().peekable();
+    // How many characters of a class `[…]` have been seen; its first may be a `]`.
+    let mut class: Option<usize> = None;
+    while let Some(c) = chars.next() {
+        text.push(c);
+        class = match (c, class) {
+            ('\\', class) => {
+                text.extend(chars.next());
+                class.map(|seen| seen + 1)
+            }
+            ('[', None) => {
+                text.extend(chars.next_if_eq(&'^'));
+                Some(0)
+            }
+            // `[[:alpha:]]`
+            ('[', Some(_)) if chars.peek() == Some(&':') => {
+                text.extend(chars.by_ref().take_while(|c| *c != ']'));
+                text.push(']');
+                Some(1)
+            }
+            (']', Some(1..)) => None,
+            ('(', None) if chars.peek() != Some(&'?') => {
+                text.push_str("?:");
+                None
+            }
+            (_, class) => class.map(|seen| seen + 1),
+        };
+    }
+    text
+}
