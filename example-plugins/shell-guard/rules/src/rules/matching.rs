@@ -356,6 +356,11 @@ fn is_of_some(wanted: &Match) -> bool {
 
 /// `mkfs.*` stands for any ending.
 fn is_program(name: &str, command: &Command) -> bool {
+    let initial = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    // Soon said, and of nearly all.
+    if initial(name) != initial(&command.program) && !name.starts_with('*') {
+        return false;
+    }
     let same = |one: &str, other: &str| if command.windows { one.eq_ignore_ascii_case(other) } else { one == other };
     match name.strip_suffix('*') {
         Some(begin) => command.program.starts_with(begin),

@@ -92,9 +92,7 @@ impl<'a> Arguments<'a> {
         let style = program.map_or(Style::Gnu, |program| program.style);
         let windows = windows || style == Style::Slash;
         let mut values = [program.map(|program| &program.values), None];
-        let takes_value = |values: &[Option<&Words>], name: &str| {
-            values.iter().flatten().any(|names| names.iter().any(|other| other == name))
-        };
+        let takes_value = |values: &[Option<&Words>], name: &str| values.iter().flatten().any(|names| names.has(name));
         let abbreviations = windows || program.is_some_and(|program| program.abbreviations);
         let mut parsed = Self { abbreviations, ignore_case: windows, ..Self::default() };
         let mut words = args.iter().enumerate();

@@ -33,6 +33,24 @@ impl Words {
         self.0.is_empty()
     }
 
+    /// Whether it is one of them.
+    pub(super) fn has(&self, word: &str) -> bool {
+        let (list, word) = (self.0.as_bytes(), word.as_bytes());
+        let mut begin = 0;
+        while let Some(first) = list.get(begin) {
+            let (length, width) = match first {
+                byte if byte.is_ascii() => (usize::from(*byte), 1),
+                _ => self.0[begin..].chars().next().map_or((0, 1), |c| (c as usize, c.len_utf8())),
+            };
+            begin += width;
+            if length == word.len() && &list[begin..begin + length] == word {
+                return true;
+            }
+            begin += length;
+        }
+        false
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> + Clone {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {
@@ -159,7 +177,7 @@ impl Part {
     /// Whether it stands in `text`, which has these `pairs`.
     pub(super) fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
         let may_be = self.ends.is_none_or(|[first, last]| pairs.may_have(first) && pairs.may_have(last));
-        may_be && contains(text.as_bytes(), self.text.as_bytes())
+        may_be && pairs.may_hold(self.text.as_bytes()) && contains(text.as_bytes(), self.text.as_bytes())
     }
 }
 
@@ -170,25 +188,38 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 }
 
 /// The pairs of neighbouring bytes of a text, ASCII in lower case: a set that may hold more than was put into it.
-pub(super) struct Pairs([u64; 16]);
+pub(super) struct Pairs {
+    pairs: [u64; 16],
+    /// The bytes themselves, in the same way.
+    bytes: u64,
+}
 
 impl Pairs {
     pub(super) fn of(text: &str) -> Self {
-        let mut pairs = Self([0; 16]);
+        let mut all = Self { pairs: [0; 16], bytes: text.bytes().next_back().map_or(0, bit) };
         for pair in text.as_bytes().array_windows() {
             let Pair(place) = Pair::of(*pair);
-            pairs.0[usize::from(place / 64)] |= 1 << (place % 64);
+            all.pairs[usize::from(place / 64)] |= 1 << (place % 64);
+            all.bytes |= bit(pair[0]);
         }
-        pairs
+        all
     }
 
     fn may_hold(&self, part: &[u8]) -> bool {
-        part.array_windows().all(|pair| self.may_have(Pair::of(*pair)))
+        match part {
+            [byte] => self.bytes & bit(*byte) != 0,
+            part => part.array_windows().all(|pair| self.may_have(Pair::of(*pair))),
+        }
     }
 
     fn may_have(&self, Pair(place): Pair) -> bool {
-        self.0[usize::from(place / 64)] & (1 << (place % 64)) != 0
+        self.pairs[usize::from(place / 64)] & (1 << (place % 64)) != 0
     }
+}
+
+/// Where a byte stands in a set of 64.
+fn bit(byte: u8) -> u64 {
+    1 << (byte.to_ascii_lowercase() % 64)
 }
 
 /// Where a pair stands in the set: below 1 024.
@@ -221,6 +252,11 @@ mod tests {
         let long = "é".repeat(0x6B00);
         let all = ["system prune", "", "a\nb", &long];
         assert_eq!(given(&all), all);
+        assert!(all.iter().all(|word| words(&all).unwrap().has(word)));
+        assert!(
+            !["system", "a", "é", "a\n"].iter().any(|word| words(&all).unwrap().has(word))
+                && !words(&[]).unwrap().has("")
+        );
         let error = words(&[&"x".repeat(0xD800)]).unwrap_err();
         assert_eq!(error, "a word of 55296 bytes is more than the 55295 that a rule's may have");
     }
@@ -256,6 +292,7 @@ mod tests {
         let is_in = |part: &str, text: &str| Part::new(part.into()).is_in(text, &Pairs::of(text));
         assert!(is_in("DROP table", "xx drop TABLE"));
         assert!(is_in("=", "a=b") && is_in("", "") && is_in("ab", "AB") && is_in("é", "caf\u{e9}"));
+        assert!(is_in("@", "A@") && is_in("a", "xA") && !is_in("@", "\0") && !is_in("@", ""));
         assert!(!is_in("ab", "ba") && !is_in("abc", "abxbc") && !is_in("=", "") && !is_in("ab", "a"));
     }
 }

@@ -79,6 +79,7 @@ pub(crate) enum RedirectKind {
 
 /// The file name of a program, as it is looked up.
 pub(crate) fn program_name(word: &str) -> &str {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    let folder = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
+    let name = folder.map_or(word, |slash| &word[slash + 1..]);
     name.strip_suffix(".exe").or_else(|| name.strip_suffix(".EXE")).unwrap_or(name)
 }

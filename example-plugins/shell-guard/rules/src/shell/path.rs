@@ -2,6 +2,7 @@
 
 use super::word::{UNKNOWN, Word};
 use super::wrappers::Location;
+use std::borrow::Cow;
 
 /// What lies at a path, seen from the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ pub(crate) struct Places {
 
 impl Places {
     pub(crate) fn new(workspace: &str) -> Self {
-        let workspace = clean(&workspace.replace('\\', "/"));
+        let workspace = clean(&slashed(workspace));
         let home = home_of(&workspace);
         Self { workspace, home }
     }
@@ -116,7 +117,7 @@ impl Places {
 
     /// The same of a word that is not in doubt.
     fn surely(&self, word: &Word, cwd: Option<&str>) -> Class {
-        let text = &word.text.replace('\\', "/");
+        let text = &*slashed(&word.text);
         if let Some(at) = text.find(UNKNOWN) {
             // What is unknown may be nothing at all: `/$X` may be `/`. What precedes it in its own part is there anyway.
             let slash = text[..at].rfind('/');
@@ -193,16 +194,16 @@ impl Places {
 
     /// Clean and absolute, below `~` where a home is not known.
     fn absolute(&self, text: &str, home: bool, cwd: Option<&str>) -> Option<String> {
-        let text = if text.contains('\\') { text.replace('\\', "/") } else { text.to_owned() };
+        let text = &*slashed(text);
         if home {
-            let (user, rest) = text.split_once('/').unwrap_or((&text, ""));
+            let (user, rest) = text.split_once('/').unwrap_or((text, ""));
             return Some(match (&self.home, user) {
                 (Some(home), "~") => clean(&format!("{home}/{rest}")),
                 _ => clean_below(user, rest),
             });
         }
-        if text.starts_with('/') || has_drive(&text) {
-            return Some(clean(&text));
+        if text.starts_with('/') || has_drive(text) {
+            return Some(clean(text));
         }
         cwd.map(|cwd| match cwd.strip_prefix('~') {
             Some(rest) => clean_below("~", &format!("{rest}/{text}")),
@@ -256,8 +257,16 @@ fn clean_below(root: &str, rest: &str) -> String {
     }
 }
 
+/// Without the backslashes of Windows.
+fn slashed(path: &str) -> Cow<'_, str> {
+    if path.as_bytes().contains(&b'\\') { path.replace('\\', "/").into() } else { path.into() }
+}
+
 /// Without `.`, `..`, doubled and trailing slashes. A `..` above a root stays at the root, as the kernel has it.
 fn clean(path: &str) -> String {
+    if is_clean(path) {
+        return path.to_owned();
+    }
     let mut parts: Vec<&str> = Vec::new();
     let absolute = path.starts_with('/');
     let rooted = usize::from(has_drive(path));
@@ -274,6 +283,21 @@ fn clean(path: &str) -> String {
     format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
 }
 
+/// Whether it is as [`clean`] would make it: as most are.
+fn is_clean(path: &str) -> bool {
+    let parts = path.strip_prefix('/').unwrap_or(path).as_bytes();
+    let mut begin = 0;
+    for at in 0..=parts.len() {
+        if parts.get(at).is_none_or(|byte| *byte == b'/') {
+            if matches!(&parts[begin..at], b"" | b"." | b"..") {
+                return false;
+            }
+            begin = at + 1;
+        }
+    }
+    true
+}
+
 /// The home that a path lies in, as the common systems lay them out.
 fn home_of(path: &str) -> Option<String> {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
@@ -287,7 +311,19 @@ fn home_of(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Places, Word};
+    use super::{Class, Places, Word, clean, is_clean};
+
+    #[test]
+    fn what_is_clean_stays_as_it_is() {
+        let parts = ["", ".", "..", "a", "C:", "...", "é"];
+        let paths = parts.iter().flat_map(|a| parts.map(|b| parts.map(|c| [*a, b, c].join("/"))));
+        for path in paths.flatten().chain(parts.map(str::to_owned)) {
+            let inner = path.strip_prefix('/').unwrap_or(&path);
+            let expected = inner.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            assert_eq!(is_clean(&path), expected, "{path}");
+            assert!(!expected || clean(&format!("./{path}")) == path.trim_start_matches('/'), "{path}");
+        }
+    }
 
     fn class(text: &str, cwd: &str) -> Class {
         let word = Word {
