@@ -16,6 +16,8 @@ pub(crate) struct Input<'a> {
     pub(crate) workspace: &'a str,
     /// Whether a stack is used.
     pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
+    /// Whether to tell of which stacks rules would match and are silent.
+    pub(crate) asks_silent: bool,
     /// Whether a file is known not to be there yet, by its path in the workspace.
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Variables of the host that the plugin may see.
@@ -88,7 +90,7 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     }
     let subject = Subject::new(text, &script, &places);
     let mut silent = BTreeSet::new();
-    let hits = effective(registry, &subject, input, &mut silent);
+    let hits = effective(registry, &subject, input, Some(&mut silent).filter(|_| input.asks_silent));
     let mut judgement = Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent, work: script.work };
     for hit in &hits {
         let rule = hit.rule;
@@ -166,7 +168,7 @@ fn effective<'a>(
     registry: &'a Registry,
     subject: &Subject<'_>,
     input: &Input<'_>,
-    silent: &mut BTreeSet<String>,
+    mut silent: Option<&mut BTreeSet<String>>,
 ) -> Vec<Hit<'a>> {
     let mut hits = registry.matching(subject);
     // What is not there yet cannot be overwritten.
@@ -178,7 +180,7 @@ fn effective<'a>(
     });
     hits.retain(|hit| {
         let holds = hit.rule.holds_in(input.has_stack);
-        if !holds {
+        if let Some(silent) = silent.as_mut().filter(|_| !holds) {
             silent.extend(hit.rule.stacks().map(str::to_owned));
         }
         holds && !is_waived(hit.rule, input)
@@ -248,7 +250,7 @@ fn try_rewrite(
         return Err("it would change more than that");
     }
     let after = Subject::new(&rewritten, &script, subject.places);
-    let hits = effective(registry, &after, input, &mut BTreeSet::new());
+    let hits = effective(registry, &after, input, None);
     if hits.iter().any(|other| other.rule.rule.id == hit.rule.rule.id) {
         return Err("the rule would still find fault with it");
     }

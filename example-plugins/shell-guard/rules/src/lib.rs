@@ -97,6 +97,7 @@ impl Guard {
             cwd,
             workspace: &session.workspace,
             has_stack: &has_stack,
+            asks_silent: self.stacks.is_none(),
             is_missing: &is_missing,
             env: &env,
         };
@@ -109,7 +110,7 @@ impl Guard {
         for envelope in &judgement.envelopes {
             effects::report(&finding(envelope));
         }
-        if self.stacks.is_none() && !judgement.silent.is_empty() && !Path::new(WORKSPACE).is_dir() {
+        if !judgement.silent.is_empty() && !Path::new(WORKSPACE).is_dir() {
             let stacks = judgement.silent.iter().map(|stack| format!("`{stack}`")).collect::<Vec<_>>().join(", ");
             let explanation = format!(
                 "Rules of the stack {stacks} would match, and are silent: the workspace is not granted, so that no stack is \
@@ -177,6 +178,7 @@ pub fn judge_for_fuzzing(command: &str, dialect: ShellDialect) -> Judged {
             cwd: "/work/project",
             workspace: "/work/project",
             has_stack: &|_| true,
+            asks_silent: false,
             is_missing: &|_| false,
             env: &|_| None,
         };

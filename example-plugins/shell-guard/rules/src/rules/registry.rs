@@ -192,11 +192,10 @@ impl Registry {
     /// The matchers that name the program of `command`, and, if anything, its subcommand.
     fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
         let program = lower(&command.program);
-        let first = arguments.operands.first().map(|word| Name(&program, Some(&word.text)));
         let is_named = command.windows || is_lower(&command.program);
-        let names = [Some(Name(&program, None)), first].map(|name| name.filter(|_| is_named));
-        let numbers = names.map(|name| name.map(|name| self.by_program.get(name)));
-        numbers.into_iter().flatten().flatten().map(|number| &self.matchers[number])
+        let of = |word| if is_named { self.by_program.get(Name(&program, word)) } else { &[] };
+        let of_subcommand = arguments.operands.first().map_or(&[][..], |word| of(Some(&word.text)));
+        of(None).iter().chain(of_subcommand).map(|number| &self.matchers[*number as usize])
     }
 
     /// Every rule that matches, in order.

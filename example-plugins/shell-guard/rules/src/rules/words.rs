@@ -88,23 +88,19 @@ pub(super) struct Index {
 
 impl Index {
     /// The numbers of a name; none where it is not known.
-    pub(super) fn get<'a>(&'a self, name: Name<'_>) -> impl Iterator<Item = usize> + use<'a> {
+    pub(super) fn get(&self, name: Name<'_>) -> &[u32] {
         let begin = |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let (mut low, mut high) = (0, self.ends.len());
-        let mut found = 0..0;
         while low < high {
             let middle = usize::midpoint(low, high);
             let (from, to) = (begin(middle), self.ends[middle]);
             match name.order(&self.names.as_bytes()[from.0 as usize..to.0 as usize]) {
                 Ordering::Less => high = middle,
                 Ordering::Greater => low = middle + 1,
-                Ordering::Equal => {
-                    found = from.1 as usize..to.1 as usize;
-                    break;
-                }
+                Ordering::Equal => return &self.numbers[from.1 as usize..to.1 as usize],
             }
         }
-        self.numbers[found].iter().map(|number| *number as usize)
+        &[]
     }
 }
 
@@ -274,11 +270,11 @@ mod tests {
             ("g", pull, 4),
         ];
         let index: Index = pairs.into_iter().map(|(name, inner, number)| (Name(name, inner), number)).collect();
-        let of = |name, inner| index.get(Name(name, inner)).collect::<Vec<_>>();
+        let of = |name, inner| index.get(Name(name, inner)).to_vec();
         assert_eq!((of("git", none), of("git", push), of("a", none)), (vec![1, 3], vec![2], vec![7]));
         assert_eq!((of("é", push), of("g", pull)), (vec![0], vec![4]));
         for name in ["", "g", "gi", "gitt", "b", "ê", "aa", "é"] {
-            assert!(of(name, none).is_empty() && Index::default().get(Name(name, none)).next().is_none(), "{name}");
+            assert!(of(name, none).is_empty() && Index::default().get(Name(name, none)).is_empty(), "{name}");
         }
         for (name, inner) in
             [("git", "pusha"), ("git", "pus"), ("git", ""), ("gi", "t"), ("a", "push"), ("g", "push"), ("", "")]

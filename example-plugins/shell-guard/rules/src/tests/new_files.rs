@@ -12,6 +12,7 @@ fn is_denied(command: &str) -> bool {
         cwd: "/work/project/src",
         workspace: "/work/project",
         has_stack: &|_| false,
+        asks_silent: false,
         is_missing: &|path| path == "src/new.py",
         env: &|_| None,
     };
