@@ -73,6 +73,11 @@ fn a_program_on_the_path_is_a_command_and_an_unknown_one_names_the_nearest() {
     run(&["data"]).expect(2, &["no program hookhost-data on the PATH"]);
     run(&["../bin/greet"]).expect(2, &["there is no command"]);
     run(&["zzzz"]).expect(2, &["try: hookhost --help"]);
-    let behind = ["options stand behind the command: `hookhost dispatch [OPTIONS]`", "try: hookhost dispatch --help"];
-    run(&["--config", "x.toml", "dispatch", "--shell", "ls"]).expect(2, &behind);
+    // What stands before a command is not given to it.
+    for (name, advice) in
+        [("dispatch", "hookhost dispatch --help"), ("help", "hookhost help --help"), ("greet", "hookhost --help")]
+    {
+        let said = [format!("options before `{name}` are not its own: put them after it"), format!("try: {advice}")];
+        run(&["--config", "x.toml", name, "--shell", "ls"]).expect(2, &said.each_ref().map(String::as_str));
+    }
 }

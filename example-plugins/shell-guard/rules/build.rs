@@ -59,7 +59,7 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
                 rule.remove("catches");
                 rule.remove("leaves");
             }
-            patterns::told(&mut rule);
+            patterns::told(&mut rule).map_err(|error| format!("{}: rule {}: {error}", path.display(), rule["id"]))?;
             lines += &format!("{}\n", ascii(&serde_json::to_string(&rule)?));
         }
         lines += "\n";

@@ -1,36 +1,45 @@
-//! Tells of a regular expression what it is known to want: so most texts need no search, and most patterns are never compiled.
+//! Tells of a regular expression what any match of it must hold: so most texts need no search, and most patterns are never compiled.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use serde_json::{Value, json};
 
 /// The members of a rule, and of its matches, that are patterns.
-const MEMBERS: [&str; 10] =
+pub(crate) const MEMBERS: [&str; 10] =
     ["pattern", "operand", "target", "word", "no-word", "environment", "reads", "writes", "text", "no-text"];
-/// The most texts that stand for a part of an expression.
+/// The most texts that stand for a part of an expression, and the most characters of a class.
 const MOST: usize = 64;
+const CHOICE: usize = 4;
 
 /// Puts what is known in the place of each pattern of a rule.
-pub(crate) fn told(rule: &mut Value) {
-    tell(rule);
-    rule.get_mut("match").and_then(Value::as_array_mut).into_iter().flatten().for_each(tell);
+///
+/// # Errors
+/// If one of them is no pattern: nobody would look at it again.
+pub(crate) fn told(rule: &mut Value) -> Result<(), String> {
+    tell(rule)?;
+    rule.get_mut("match").and_then(Value::as_array_mut).into_iter().flatten().try_for_each(tell)
 }
 
-fn tell(table: &mut Value) {
+fn tell(table: &mut Value) -> Result<(), String> {
     for member in MEMBERS {
         if let Some(pattern) = table.get_mut(member)
             && let Some(source) = pattern.as_str()
         {
+            if let Err(error) = regex_lite::Regex::new(source) {
+                return Err(format!("`{source}` is no pattern: {error}"));
+            }
             *pattern = known(source);
         }
     }
+    Ok(())
 }
 
 /// `{ "texts": […], "at": "end", "any-case": true }` where to compare is all that it takes; else `{ "search": …, "needed": […] }`,
 /// where one of the needed, if there are any, stands in all that it fits, in some case.
 pub(crate) fn known(source: &str) -> Value {
-    // As `regex-lite` has it, letters are those of ASCII.
-    let parsed = ParserBuilder::new().unicode(false).utf8(false).build().parse(source);
+    // As `regex-lite` has it, letters are those of ASCII. An escape beyond them would be a byte here, and is a character there.
+    let is_ascii = source.split("\\x").skip(1).all(|rest| rest.starts_with(|c: char| c.is_digit(8)));
+    let parsed = ParserBuilder::new().unicode(false).utf8(false).build().parse(source).ok().filter(|_| is_ascii);
     let known = parsed.map(|hir| Known::of(&hir)).unwrap_or_default();
     let at = match (known.begins, known.ends) {
         (true, true) => "whole",
@@ -44,21 +53,21 @@ pub(crate) fn known(source: &str) -> Value {
         Some(texts) if !is_more => {
             json!({ "texts": texts, "at": at, "any-case": known.folded })
         }
-        _ => json!({ "search": without_captures(source), "needed": known.needed }),
+        _ => json!({ "search": source, "needed": known.needed }),
     }
 }
 
 /// What an expression, or a part of one, fits.
 #[derive(Clone, Default)]
 struct Known {
-    /// One of these stands in whatever it fits; nothing is known where there are none.
+    /// One of these stands in whatever it fits; where there are none, nothing is known.
     needed: Vec<String>,
-    /// It fits these and nothing else, as far as the next members go.
+    /// It fits these and nothing else, nothing at all where there are none, as far as the next members go.
     all: Option<Vec<String>>,
     /// Only at the text's begin, and its end.
     begins: bool,
     ends: bool,
-    /// Whether it has letters in either case, written small here; and letters in one.
+    /// Whether it has letters in either case, here in lower case; and letters in one.
     folded: bool,
     strict: bool,
     /// Whether it is about something else, too, such as the bounds of words.
@@ -93,10 +102,13 @@ impl Known {
 
     /// One of a few characters of ASCII, such as a letter in either case.
     fn class(class: &Class) -> Option<Self> {
-        let Class::Bytes(class) = class else { return None };
+        let class = match class {
+            Class::Bytes(class) => class.clone(),
+            Class::Unicode(class) => class.to_byte_class()?,
+        };
         let bytes: Vec<u8> = class.iter().flat_map(|range| range.start()..=range.end()).collect();
         let has = |byte: &u8| bytes.contains(byte);
-        if bytes.len() > 8 || !bytes.is_ascii() {
+        if bytes.len() > CHOICE || !bytes.is_ascii() {
             return None;
         }
         let is_pair = |byte: &u8| has(&byte.to_ascii_lowercase()) && has(&byte.to_ascii_uppercase());
@@ -187,44 +199,4 @@ fn useful(texts: &[String]) -> Vec<String> {
 fn better(one: Vec<String>, other: Vec<String>) -> Vec<String> {
     let worth = |list: &[String]| (list.iter().map(String::len).min(), std::cmp::Reverse(list.len()));
     if worth(&one) >= worth(&other) { one } else { other }
-}
-
-/// The same pattern with brackets that only group: nobody asks what stood in them, and to note it for every state of the search is
-/// most of the memory that a search takes.
-pub(crate) fn without_captures(pattern: &str) -> String {
-    let has_blanks = |flags: &str| flags.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'x');
-    // `(?x)` lets blanks stand between the two characters that open a group, and within a class.
-    if pattern.split("(?").skip(1).any(has_blanks) {
-        return pattern.to_owned();
-    }
-    let mut text = String::new();
-    let mut chars = pattern.chars().peekable();
-    // How many characters of a class `[…]` have been seen; its first may be a `]`.
-    let mut class: Option<usize> = None;
-    while let Some(c) = chars.next() {
-        text.push(c);
-        class = match (c, class) {
-            ('\\', class) => {
-                text.extend(chars.next());
-                class.map(|seen| seen + 1)
-            }
-            ('[', None) => {
-                text.extend(chars.next_if_eq(&'^'));
-                Some(0)
-            }
-            // `[[:alpha:]]`
-            ('[', Some(_)) if chars.peek() == Some(&':') => {
-                text.extend(chars.by_ref().take_while(|c| *c != ']'));
-                text.push(']');
-                Some(1)
-            }
-            (']', Some(1..)) => None,
-            ('(', None) if chars.peek() != Some(&'?') => {
-                text.push_str("?:");
-                None
-            }
-            (_, class) => class.map(|seen| seen + 1),
-        };
-    }
-    text
 }

@@ -36,7 +36,7 @@ impl Guard {
     pub fn new(config: Config) -> Result<Self, String> {
         let Config { stacks, rules } = config;
         let registry = Registry::new(rules)?;
-        // What it makes the parser and the allocator set up is then part of what each event starts from.
+        // What it makes the parser and the allocator set up, and what it compiles, is then part of what each event starts from.
         registry.catches("", USUAL);
         Ok(Self { registry, stacks })
     }

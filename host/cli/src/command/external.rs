@@ -15,10 +15,16 @@ const PREFIX: &str = "hookhost-";
 /// Becomes the program, with the words behind its name as arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<Exit, Stop> {
     let Some((name, arguments)) = words.split_first() else { return Err(Stop::usage("no command is named")) };
-    // One of our own, behind options of `hookhost` alone.
-    if let Some(own) = own().find(|own| **own == **name) {
-        let stop = Stop::usage(format!("options stand behind the command: `hookhost {own} [OPTIONS]`"));
-        return Err(stop.advise(format!("hookhost {own} --help")));
+    // Options before it are those of `hookhost` alone, and nobody else would get them.
+    if std::env::args_os().nth(1).as_ref() != Some(name) {
+        let (name, own) = (name.to_string_lossy(), own());
+        let stop = Stop::usage(format!("options before `{name}` are not its own: put them after it"));
+        let advice = if own.iter().any(|own| *own == name) {
+            format!("hookhost {name} --help")
+        } else {
+            "hookhost --help".into()
+        };
+        return Err(stop.advise(advice));
     }
     let mut program = OsString::from(PREFIX);
     program.push(name);
@@ -36,7 +42,7 @@ fn unknown(name: &OsStr) -> Stop {
     let name = name.to_string_lossy();
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
     let near = |known: String| (strsim::jaro_winkler(&name, &known), known);
-    let nearest = own().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
+    let nearest = own().into_iter().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
     let nearest = nearest.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known);
     let stop = Stop::usage(format!("there is no command `{name}`, and no program {PREFIX}{name} on the PATH"));
     match nearest {
@@ -46,9 +52,10 @@ fn unknown(name: &OsStr) -> Stop {
 }
 
 /// Our own commands.
-fn own() -> impl Iterator<Item = String> {
-    let names: Vec<String> = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    names.into_iter()
+fn own() -> Vec<String> {
+    let mut cli = Cli::command();
+    cli.build();
+    cli.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
 /// Our users' programs, in the order of the PATH.

@@ -124,25 +124,10 @@ mod tests {
             let written: toml::Table = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             let mut written = serde_json::to_value(written).unwrap();
             let rules = written.get_mut("rule").and_then(serde_json::Value::as_array_mut);
-            rules.into_iter().flatten().for_each(build::told);
+            rules.into_iter().flatten().try_for_each(build::told).unwrap();
             assert_eq!(embedded.remove(name), Some(written), "{name}");
         }
         assert!(embedded.is_empty(), "{embedded:?}");
-    }
-
-    /// They are compiled when they are first asked, and fit nothing if they are none.
-    #[test]
-    fn each_pattern_is_one() {
-        let mut unpacked = Unpacked::of(PACKED);
-        let mut count = 0;
-        while let Some(line) = unpacked.line() {
-            for part in line.split("\"search\":").skip(1) {
-                let source: String = serde_json::Deserializer::from_str(part).into_iter().next().unwrap().unwrap();
-                assert!(regex_lite::Regex::new(&source).is_ok(), "{source}");
-                count += 1;
-            }
-        }
-        assert!(count > 100, "only {count} are searched for");
     }
 
     #[test]

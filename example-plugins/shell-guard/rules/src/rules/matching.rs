@@ -1,6 +1,6 @@
 //! A rule's conditions, compiled, and asked of one command.
 
-use super::pattern::{Expression, Pattern};
+use super::pattern::{Compile, Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use super::words::{Pairs, Part, Words};
@@ -79,7 +79,7 @@ impl<'a> Subject<'a> {
 }
 
 impl Matcher {
-    pub(crate) fn new(mut wanted: Match) -> Result<Self, String> {
+    pub(crate) fn new(mut wanted: Match, compile: Compile) -> Result<Self, String> {
         if !is_of_some(&wanted) {
             return Err(
                 "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes` or `text`: else it \
@@ -102,8 +102,8 @@ impl Matcher {
             acts,
             environment: wanted.environment.is_some(),
             redirects: wanted.reads.is_some() || wanted.writes.is_some() || !wanted.writes_paths.is_empty(),
-            whole: if has_whole { Some(Box::new(Whole::new(&mut wanted)?)) } else { None },
-            conditions: conditions(wanted)?,
+            whole: if has_whole { Some(Box::new(Whole::new(&mut wanted, compile)?)) } else { None },
+            conditions: conditions(wanted, compile)?,
         })
     }
 
@@ -209,9 +209,9 @@ impl Matcher {
 }
 
 impl Whole {
-    fn new(wanted: &mut Match) -> Result<Self, String> {
+    fn new(wanted: &mut Match, compile: Compile) -> Result<Self, String> {
         let parts = |texts: &mut Vec<String>| std::mem::take(texts).into_iter().map(Part::new).collect();
-        let pattern = |expression: &mut Option<Expression>| expression.take().map(Pattern::new).transpose();
+        let pattern = |expression: &mut Option<Expression>| expression.take().map(compile).transpose();
         Ok(Self {
             contains: parts(&mut wanted.contains),
             lacks: parts(&mut wanted.lacks),
@@ -229,8 +229,9 @@ impl Whole {
     }
 }
 
-fn conditions(wanted: Match) -> Result<Box<[Condition]>, String> {
+fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, String> {
     type Of<T> = fn(T) -> Condition;
+    let pattern = |expression| compile(expression).map(Box::new);
     let mut conditions = Vec::new();
     for flag in &wanted.flags {
         conditions.push(Condition::Flag(spellings(std::slice::from_ref(flag))?));
@@ -280,10 +281,6 @@ fn conditions(wanted: Match) -> Result<Box<[Condition]>, String> {
 /// All spellings of flags such as `"-f|--force"`.
 fn spellings(flags: &[String]) -> Result<Words, String> {
     Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
-}
-
-fn pattern(expression: Expression) -> Result<Box<Pattern>, String> {
-    Pattern::new(expression).map(Box::new)
 }
 
 fn classes(names: &[String]) -> Result<Box<[Class]>, String> {

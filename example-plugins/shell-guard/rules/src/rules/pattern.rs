@@ -2,38 +2,29 @@
 
 use super::words::Words;
 use regex_lite::Regex;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// A regular expression, as the config writes it, or with what `build/patterns.rs` tells of an embedded one.
-#[derive(Clone, Debug)]
-pub(crate) enum Expression {
-    Written(String),
-    Told(Box<Told>),
-}
+/// A regular expression, as the config writes it, or what `build/patterns.rs` tells of an embedded one.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Expression(Value);
 
 /// What `build/patterns.rs` tells.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(crate) struct Told {
+#[derive(Default)]
+struct Told {
     texts: Option<Words>,
     at: Place,
     any_case: bool,
-    search: Box<str>,
+    search: String,
     needed: Words,
 }
 
-impl<'de> Deserialize<'de> for Expression {
-    fn deserialize<D: Deserializer<'de>>(pattern: D) -> Result<Self, D::Error> {
-        match Value::deserialize(pattern)? {
-            Value::String(source) => Ok(Self::Written(source)),
-            told @ Value::Object(_) => Told::deserialize(told).map(Box::new).map(Self::Told).map_err(D::Error::custom),
-            other => Err(D::Error::custom(format!("a pattern is a string, and not `{other}`"))),
-        }
-    }
-}
+/// Makes a pattern of an expression: [`Pattern::written`] or [`Pattern::embedded`].
+pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
 
 /// A regular expression that can be asked.
 #[derive(Debug)]
@@ -41,7 +32,7 @@ pub(super) enum Pattern {
     /// `^(one|other)$`, `^word`, `\.(one|other)$`: to compare is all that these need.
     Texts { texts: Words, at: Place, any_case: bool },
     /// Searched for where one of `needed` stands, and compiled when that is first the case: few commands have any of them, and all
-    /// patterns compiled would be half of the memory that each event starts with.
+    /// patterns compiled would be much of the memory that each event starts with.
     Search { needed: Words, source: Box<str>, compiled: OnceLock<Option<Regex>> },
 }
 
@@ -57,20 +48,31 @@ pub(super) enum Place {
 }
 
 impl Pattern {
+    /// One of the config's, which is always searched for.
+    ///
     /// # Errors
     /// If it is no pattern.
-    pub(super) fn new(expression: Expression) -> Result<Self, String> {
-        let (needed, source) = match expression {
-            Expression::Written(source) => match Regex::new(&source) {
-                Ok(_) => (Words::default(), source.into()),
-                Err(error) => return Err(format!("`{source}` is no pattern: {error}")),
-            },
-            Expression::Told(told) => match *told {
-                Told { texts: Some(texts), at, any_case, .. } => return Ok(Self::Texts { texts, at, any_case }),
-                Told { needed, search, .. } => (needed, search),
-            },
-        };
-        Ok(Self::Search { needed, source, compiled: OnceLock::new() })
+    pub(super) fn written(Expression(expression): Expression) -> Result<Self, String> {
+        let Value::String(source) = expression else { return Err("a pattern is a string".into()) };
+        match Regex::new(&source) {
+            Ok(_) => Ok(Self::search(&source, Words::default())),
+            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
+        }
+    }
+
+    /// One of which the build has told what it needs.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub(super) fn embedded(Expression(expression): Expression) -> Result<Self, String> {
+        Ok(match Told::deserialize(expression).map_err(|error| error.to_string())? {
+            Told { texts: Some(texts), at, any_case, .. } => Self::Texts { texts, at, any_case },
+            Told { search, needed, .. } => Self::search(&search, needed),
+        })
+    }
+
+    fn search(source: &str, needed: Words) -> Self {
+        Self::Search { needed, source: without_captures(source).into(), compiled: OnceLock::new() }
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
@@ -98,6 +100,46 @@ impl Place {
     }
 }
 
+/// The same pattern with brackets that only group: nobody asks what stood in them, and to note it for every state of the search is
+/// most of the memory that a search takes.
+fn without_captures(pattern: &str) -> String {
+    let has_blanks = |flags: &str| flags.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'x');
+    // `(?x)` lets blanks stand between the two characters that open a group, and within a class.
+    if pattern.split("(?").skip(1).any(has_blanks) {
+        return pattern.to_owned();
+    }
+    let mut text = String::new();
+    let mut chars = pattern.chars().peekable();
+    // How many characters of a class `[…]` have been seen; its first may be a `]`.
+    let mut class: Option<usize> = None;
+    while let Some(c) = chars.next() {
+        text.push(c);
+        class = match (c, class) {
+            ('\\', class) => {
+                text.extend(chars.next());
+                class.map(|seen| seen + 1)
+            }
+            ('[', None) => {
+                text.extend(chars.next_if_eq(&'^'));
+                Some(0)
+            }
+            // `[[:alpha:]]`
+            ('[', Some(_)) if chars.peek() == Some(&':') => {
+                text.extend(chars.by_ref().take_while(|c| *c != ']'));
+                text.push(']');
+                Some(1)
+            }
+            (']', Some(1..)) => None,
+            ('(', None) if chars.peek() != Some(&'?') => {
+                text.push_str("?:");
+                None
+            }
+            (_, class) => class.map(|seen| seen + 1),
+        };
+    }
+    text
+}
+
 /// What makes [`Told`].
 #[cfg(test)]
 #[path = "../../build/patterns.rs"]
@@ -105,22 +147,35 @@ pub(super) mod build;
 
 #[cfg(test)]
 mod tests {
-    use super::{Expression, Pattern, Place, build};
+    use super::{Expression, Pattern, Place, build, without_captures};
     use proptest::prelude::*;
     use regex_lite::Regex;
     use serde_json::{Value, json};
+    use std::collections::BTreeSet;
 
-    fn pattern(expression: &Value) -> Result<Pattern, String> {
-        Pattern::new(serde_json::from_value::<Expression>(expression.clone()).map_err(|error| error.to_string())?)
+    fn told(source: &str) -> Pattern {
+        Pattern::embedded(Expression(build::known(source))).unwrap()
     }
 
     #[test]
-    fn a_pattern_is_looked_at_before_it_is_asked() {
-        let error = pattern(&json!("a(")).unwrap_err();
+    fn a_pattern_of_the_config_is_looked_at_before_it_is_asked() {
+        let written = |expression: Value| Pattern::written(Expression(expression));
+        let error = written(json!("a(")).unwrap_err();
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
-        assert_eq!(pattern(&json!(5)).unwrap_err(), "a pattern is a string, and not `5`");
-        let pattern = pattern(&json!("^a+$")).unwrap();
+        // What the build tells of others is not for the config to say.
+        for other in [json!(5), json!({}), json!({ "search": "a(" }), json!({ "texts": ["a"] }), json!(null)] {
+            assert_eq!(written(other).unwrap_err(), "a pattern is a string");
+        }
+        let pattern = written(json!("^a+$")).unwrap();
         assert!(pattern.is_match("aa") && !pattern.is_match("ab"));
+    }
+
+    #[test]
+    fn what_lacks_all_that_a_pattern_needs_is_not_searched_and_the_pattern_not_compiled() {
+        let pattern = told(r"\bdrop\s+table\b");
+        let is_compiled = || matches!(&pattern, Pattern::Search { compiled, .. } if compiled.get().is_some());
+        assert!(!pattern.is_match("drop index y") && !is_compiled());
+        assert!(pattern.is_match("x; drop  table y") && is_compiled());
     }
 
     #[test]
@@ -133,11 +188,11 @@ mod tests {
             ("(?x) ( a ) [ ](]", "(?x) ( a ) [ ](]"),
             (r"[[:alpha:](](z)[\](](w)", r"[[:alpha:](](?:z)[\](](?:w)"),
         ] {
-            assert_eq!(build::without_captures(pattern), grouped);
+            assert_eq!(without_captures(pattern), grouped);
             assert!(Regex::new(grouped).is_ok(), "{grouped}");
         }
         // Not compiled otherwise, it would fit nothing.
-        assert!(pattern(&build::known("(?x) ( ?i: FROB ) +")).unwrap().is_match("frob x"));
+        assert!(told("(?x) ( ?i: FROB ) +").is_match("frob x"));
     }
 
     #[test]
@@ -161,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_need_only_be_compared_is_not_searched_for() {
-        let place = |source: &str| match pattern(&build::known(source)).unwrap() {
+        let place = |source: &str| match told(source) {
             Pattern::Texts { at, any_case, .. } => Some((at, any_case)),
             Pattern::Search { .. } => None,
         };
@@ -177,7 +232,7 @@ mod tests {
     }
 
     fn agrees(source: &str, text: &str) {
-        let (pattern, regex) = (pattern(&build::known(source)).unwrap(), Regex::new(source).unwrap());
+        let (pattern, regex) = (told(source), Regex::new(source).unwrap());
         assert_eq!(pattern.is_match(text), regex.is_match(text), "{source:?} of {text:?}");
     }
 
@@ -185,7 +240,7 @@ mod tests {
     fn a_pattern_means_what_it_means_as_a_regular_expression() {
         let texts = [
             "", "-", "--", "a", "ab", "ba", "a.b", "axb", "main", "main\n", "a|b", "(a)", "^a", "\0", "sh", "s", "A",
-            "a:", "a]",
+            "a:", "a]", "é", "Ã©", "Ã©x", "éx", "Ā", "xĀ", "ſ", "K", "É",
         ];
         for source in [
             "^--$",
@@ -207,8 +262,57 @@ mod tests {
             "[]a]",
             "[^]a]",
             "\\Aa\\z",
+            r"\xC3\xA9",
+            r"[\xC3][\xA9]",
+            r"(\xC3\xA9x)+",
+            r"[^\x00-\xFF]",
+            r"[^\x00-\x60b-\xFF]",
+            r"\u00E9",
+            "^(a|b)$",
+            "(?i)é|s",
         ] {
             texts.iter().for_each(|text| agrees(source, text));
+        }
+    }
+
+    #[test]
+    fn a_long_list_means_the_same_whether_it_is_told_or_not() {
+        for count in [1, 63, 64, 65, 70] {
+            let words: Vec<String> = (0..count).map(|number| format!("w{number}x")).collect();
+            for source in [format!("^({})$", words.join("|")), format!("({}).", words.join("|"))] {
+                for text in
+                    words.iter().flat_map(|word| [word.clone(), format!("{word}!")]).chain(["w".into(), "w70x".into()])
+                {
+                    agrees(&source, &text);
+                }
+            }
+        }
+    }
+
+    /// Every pattern of the catalogues, of every word and command of the tables.
+    #[test]
+    fn what_is_told_of_the_catalogues_is_what_they_say() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+        let read = |path: String| std::fs::read_to_string(path).unwrap();
+        let tables: String =
+            ["harmful", "harmless", "floor"].map(|name| read(format!("{folder}cases/{name}.txt"))).concat();
+        let texts: BTreeSet<&str> = tables.lines().chain(tables.split_whitespace()).collect();
+        let mut sources = BTreeSet::new();
+        for file in std::fs::read_dir(format!("{folder}catalogues")).unwrap() {
+            let catalogue: toml::Table = toml::from_str(&read(file.unwrap().path().display().to_string())).unwrap();
+            let rules = catalogue.get("rule").and_then(toml::Value::as_array).into_iter().flatten();
+            let matches = |rule: &toml::Value| rule.get("match").and_then(toml::Value::as_array).cloned();
+            for table in rules.flat_map(|rule| matches(rule).unwrap_or_default().into_iter().chain([rule.clone()])) {
+                let patterns = build::MEMBERS.into_iter().filter_map(|member| table.get(member));
+                sources.extend(patterns.map(|pattern| pattern.as_str().unwrap().to_owned()));
+            }
+        }
+        assert!(sources.len() > 150 && texts.len() > 5_000, "{} patterns, {} texts", sources.len(), texts.len());
+        for source in sources {
+            let (pattern, regex) = (told(&source), Regex::new(&source).unwrap());
+            for text in &texts {
+                assert_eq!(pattern.is_match(text), regex.is_match(text), "{source:?} of {text:?}");
+            }
         }
     }
 
@@ -222,7 +326,7 @@ mod tests {
                 Just("(?:a|b)".into()), Just("(?i)".into()), Just("(?i:A)".into()), Just("?".into()), Just("*".into()),
                 Just("+".into()), Just("{2}".into()), Just("{0,1}".into()), Just("[^a]".into()), Just("[b]".into()),
                 Just(r"\b".into()), Just(r"\x41".into()), Just(".".into()), Just("(?P<n>b)".into()), Just("(a|ab|)".into()),
-                Just("[[:alpha:]-]".into()), Just("(?s)".into()), Just("(?m)".into()), Just("??".into()), Just(r"\.".into()),
+                Just(r"\xC3".into()), Just(r"[^\x00-\xFF]".into()), Just("Ā".into()), Just("[[:alpha:]-]".into()), Just("(?s)".into()), Just("(?m)".into()), Just("??".into()), Just(r"\.".into()),
             ], 0..9),
             texts in proptest::collection::vec("[abAB.]{0,6}|[ab\\n]{0,4}|\\PC{0,4}", 1..8),
         ) {

@@ -60,7 +60,7 @@ impl Programs {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Program> {
-        self.by_name.get(Name(name, None)).first().and_then(|at| self.known.get(*at as usize))
+        self.by_name.get(Name(name, None)).last().and_then(|at| self.known.get(*at as usize))
     }
 }
 

@@ -1,7 +1,7 @@
 //! All rules that hold, in the order in which they are asked.
 
 use super::matching::{Matcher, Subject};
-use super::pattern::Pattern;
+use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
 use super::words::{Index, Name};
 use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
@@ -281,8 +281,8 @@ impl Loading {
                 continue;
             }
             let mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
-            let (compiled, matchers) = compile(rule, &id, stack.as_deref(), mode)?;
-            let rule = Box::new(Compiled { given, ..compiled });
+            let (compiled, matchers) = compile(rule, &id, stack.as_deref(), mode, given)?;
+            let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
             self.rules.push(Taken { order, rule, matchers });
         }
@@ -321,7 +321,9 @@ fn compile(
     catalogue: &str,
     stack: Option<&str>,
     mode: Mode,
+    given: bool,
 ) -> Result<(Compiled, Vec<Matcher>), String> {
+    let making: Compile = if given { Pattern::written } else { Pattern::embedded };
     let id = rule.id.clone();
     let wrong = |why: String| format!("rule `{id}`: {why}");
     if rule.id.is_empty() {
@@ -335,16 +337,16 @@ fn compile(
             "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
         ));
     }
-    let pattern = rule.pattern.take().map(Pattern::new).transpose().map_err(wrong)?;
+    let pattern = rule.pattern.take().map(making).transpose().map_err(wrong)?;
     // Not collected: that would keep the room of the matches, which are larger.
     let mut matchers = Vec::with_capacity(rule.matches.len());
     for wanted in std::mem::take(&mut rule.matches) {
-        matchers.push(Matcher::new(wanted).map_err(wrong)?);
+        matchers.push(Matcher::new(wanted, making).map_err(wrong)?);
     }
     let stack = stack.map(|stack| stack_name(stack).to_owned());
     let spares_whole_files = matchers.iter().any(Matcher::spares_whole_files);
     let catalogue = catalogue.to_owned();
-    Ok((Compiled { given: false, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
+    Ok((Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
 }
 
 /// In lower case, as nearly every program is anyway.

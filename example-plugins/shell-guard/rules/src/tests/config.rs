@@ -20,6 +20,8 @@ fn a_wrong_config_is_one_clear_sentence() {
         (json!({"modes": {"custom": "audit"}}), "there is no rule or catalogue `custom`"),
         (rule(json!({"pattern": "a("})), "rule `ours.x`: `a(` is no pattern"),
         (rule(json!({"match": [{"program": ["x"], "operand": "["}]})), "rule `ours.x`: `[` is no pattern"),
+        (rule(json!({"pattern": {"texts": ["a"]}})), "rule `ours.x`: a pattern is a string"),
+        (rule(json!({"match": [{"word": 5}]})), "rule `ours.x`: a pattern is a string"),
         (rule(json!({"match": [{"program": ["x"], "paths": ["moon"]}]})), "rule `ours.x`: `moon` is no kind of path"),
         (rule(json!({"match": [{"flags": ["-x"]}]})), "rule `ours.x`: a match needs"),
         (rule(json!({"match": []})), "rule `ours.x`: it needs a `pattern` or a `match`"),
