@@ -87,6 +87,9 @@ impl Matcher {
                     .into(),
             );
         }
+        if wanted.program.iter().chain(&wanted.subcommand).any(|name| name.contains('\0')) {
+            return Err("a name in `program` or `subcommand` has a zero byte, which no command can have".into());
+        }
         let acts = wanted.construct.is_none()
             && wanted.reads_from.is_empty()
             && wanted.writes_paths.is_empty()

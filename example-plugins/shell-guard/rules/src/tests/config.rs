@@ -22,6 +22,10 @@ fn a_wrong_config_is_one_clear_sentence() {
         (rule(json!({"match": [{"program": ["x"], "operand": "["}]})), "rule `ours.x`: `[` is no pattern"),
         (rule(json!({"pattern": {"texts": ["a"]}})), "rule `ours.x`: a pattern is a string"),
         (rule(json!({"match": [{"word": 5}]})), "rule `ours.x`: a pattern is a string"),
+        (
+            rule(json!({"match": [{"program": ["docker\0s"]}]})),
+            "rule `ours.x`: a name in `program` or `subcommand` has a zero byte",
+        ),
         (rule(json!({"match": [{"program": ["x"], "paths": ["moon"]}]})), "rule `ours.x`: `moon` is no kind of path"),
         (rule(json!({"match": [{"flags": ["-x"]}]})), "rule `ours.x`: a match needs"),
         (rule(json!({"match": []})), "rule `ours.x`: it needs a `pattern` or a `match`"),
