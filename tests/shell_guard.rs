@@ -126,6 +126,9 @@ async fn what_multiplies_itself_is_asked_about_and_not_gone_through() {
         format!("f0() {{ ls; }}; {doubling}f40"),
         format!("x=aaaaaaaa; {values}{}", "echo $x$x$x$x$x$x$x$x; ".repeat(500)),
         format!("link /bin/sh {}; {}", "A".repeat(14_000), "x; ".repeat(1_200)),
+        format!("x{}..&&x", "{".repeat(19)),
+        format!("echo {}", "{a,{a,{a,{a,b ".repeat(700)),
+        format!("echo {}", format!("{{a,{{a,{{a,{} ", "{a,b}".repeat(20)).repeat(200)),
     ] {
         let (word, call) = judged(&session, &bomb).await;
         assert_eq!((word.as_str(), call.failure), ("ask", None), "{bomb}");

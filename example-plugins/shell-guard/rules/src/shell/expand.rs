@@ -10,6 +10,8 @@ use std::ops::Range;
 
 /// The most words that braces make of one.
 const BRACES: usize = 32;
+/// The most work that is spent on the braces of a word.
+const BRACE_WORK: usize = 8 * 1024;
 /// The longest word that is taken apart, in bytes.
 const LONGEST: usize = 8 * 1024;
 /// The longest value that is filled in, in bytes; beyond, it is unknown.
@@ -82,7 +84,7 @@ impl Reader<'_> {
         }
         let begin = words.len();
         if raw.contains('{') {
-            self.spend(PARSE)?;
+            self.spend(PARSE + brace_work(raw).unwrap_or_default())?;
         }
         for raw in braces(raw) {
             let mut making = Making::default();
@@ -321,7 +323,7 @@ fn is_plain(raw: &str) -> bool {
 fn braces(raw: &str) -> Vec<String> {
     let Some(open) = opening_brace(raw) else { return vec![raw.to_owned()] };
     let options = brush_parser::ParserOptions::default();
-    let is_usual = !raw.contains("${") && raw.len() < 1024;
+    let is_usual = !raw.contains("${") && raw.len() < 1024 && brace_work(raw).is_some();
     let pieces = if is_usual { brush_parser::word::parse_brace_expansions(raw, &options).ok() } else { None };
     let (mut words, is_whole) = match &pieces {
         Some(Some(pieces)) => product(pieces),
@@ -331,6 +333,21 @@ fn braces(raw: &str) -> Vec<String> {
         words.push(format!("{}$_", &raw[..open]));
     }
     words
+}
+
+/// Units of work to read the braces of a word, unless that is too much: at each that stands in another and turns out to be none,
+/// the parser begins anew, so that its work grows by a factor with their depth.
+fn brace_work(raw: &str) -> Option<usize> {
+    let (mut depth, mut deepest) = (0_u32, 0);
+    for byte in raw.bytes() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    raw.len().checked_mul(4_usize.checked_pow(deepest)?).filter(|work| *work <= BRACE_WORK)
 }
 
 /// Where the first brace stands that may make many words: not quoted, no part of an expansion, and with a choice behind it.
