@@ -126,7 +126,7 @@ async fn what_multiplies_itself_is_asked_about_and_not_gone_through() {
         format!("f0() {{ ls; }}; {doubling}f40"),
         format!("x=aaaaaaaa; {values}{}", "echo $x$x$x$x$x$x$x$x; ".repeat(500)),
         format!("link /bin/sh {}; {}", "A".repeat(14_000), "x; ".repeat(1_200)),
-        format!("x{}..&&x", "{".repeat(19)),
+        format!("cat <<E\n{}\nE", "$(;".repeat(22)),
         format!("echo {}", "{a,{a,{a,{a,b ".repeat(700)),
         format!("echo {}", format!("{{a,{{a,{{a,{} ", "{a,b}".repeat(20)).repeat(200)),
     ] {

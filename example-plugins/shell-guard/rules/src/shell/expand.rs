@@ -10,6 +10,8 @@ use std::ops::Range;
 
 /// The most words that braces make of one.
 const BRACES: usize = 32;
+/// The most expansions that a here-document may leave open.
+const UNCLOSED: usize = 3;
 /// The most work that is spent on the braces of a word.
 const BRACE_WORK: usize = 8 * 1024;
 /// The longest word that is taken apart, in bytes.
@@ -130,6 +132,9 @@ impl Reader<'_> {
     pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
         if !text.contains(['$', '`']) {
             return Ok(Word::literal(text));
+        }
+        if unclosed(text) > UNCLOSED {
+            return Err(Unreadable("a here-document opens more expansions than it closes".into()));
         }
         let pieces =
             brush_parser::word::parse_heredoc(text, &self.options).map_err(|error| Unreadable(error.to_string()))?;
@@ -333,6 +338,24 @@ fn braces(raw: &str) -> Vec<String> {
         words.push(format!("{}$_", &raw[..open]));
     }
     words
+}
+
+/// How many expansions a here-document opens and does not close. At each the parser goes through the rest anew, several times.
+fn unclosed(text: &str) -> usize {
+    let mut open: Vec<char> = Vec::new();
+    let mut before = ' ';
+    for c in text.chars() {
+        match (std::mem::replace(&mut before, c), c) {
+            ('\\', _) => before = ' ',
+            (_, c) if open.last() == Some(&c) => drop(open.pop()),
+            ('$', '(') => open.push(')'),
+            ('$', '{') => open.push('}'),
+            (_, '(') if !open.is_empty() => open.push(')'),
+            (_, '`') => open.push('`'),
+            _ => {}
+        }
+    }
+    open.len()
 }
 
 /// Units of work to read the braces of a word, unless that is too much: at each that stands in another and turns out to be none,

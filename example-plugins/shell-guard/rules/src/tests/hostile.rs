@@ -113,6 +113,25 @@ fn braces_in_braces_are_read_as_deep_as_is_soon_done() {
     assert!(begin.elapsed() < Duration::from_secs(60), "they took {:?}", begin.elapsed());
 }
 
+/// Likewise at each expansion of a here-document that does not end.
+#[test]
+fn a_document_that_opens_expansions_and_does_not_close_them_is_asked_about() {
+    configure(json!({"stacks": []})).unwrap();
+    let begin = Instant::now();
+    for open in ["$(", "$(;", "${X:-", "${X:-x", "`$(", "$((", "$( ("] {
+        for count in [4, 14, 22, 200] {
+            let decided = word(&format!("cat <<E\n{}\nE\n", open.repeat(count)));
+            assert!(decided == "ask" || decided == "deny", "{count} {open}: {decided}");
+        }
+    }
+    assert!(begin.elapsed() < Duration::from_secs(60), "they took {:?}", begin.elapsed());
+    assert_eq!(
+        word("cat > build/Makefile <<E\nall: $(ls)\n\techo ${A:-b} `pwd` $((1 + 2)) $(echo $(date)) (x) :)\nE"),
+        "allow"
+    );
+    assert_eq!(word("cat <<E\n$(rm -rf /)\nE"), "deny");
+}
+
 #[test]
 fn a_long_document_is_no_reason_to_ask() {
     configure(json!({"stacks": []})).unwrap();
