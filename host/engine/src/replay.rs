@@ -8,7 +8,7 @@
 use crate::audit::{CallRecord, Entry, Log, LogError, Record, SessionOpened};
 use crate::event::Shape;
 use crate::host::Host;
-use crate::session::{DispatchOptions, OutcomeKind, Recall, Session, SessionSpec};
+use crate::session::{DispatchOptions, OutcomeKind, Recall, RecalledConsent, Session, SessionSpec};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -195,7 +195,12 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Replayed>, seq: u64
 /// Settles a recorded event again.
 async fn again(session: &Session, recorded: &Record) -> Result<Record, String> {
     session.set_turn(recorded.turn);
-    let recall = Recall { id: recorded.id.clone(), time: recorded.time, calls: recorded.calls.clone() };
+    let asked_again = recorded.asked_again.as_ref().map(|again| RecalledConsent {
+        round: again.round,
+        response: json(recorded.response.as_deref()),
+        answered: again.answered.clone(),
+    });
+    let recall = Recall { id: recorded.id.clone(), time: recorded.time, calls: recorded.calls.clone(), asked_again };
     let options = DispatchOptions { raw: recorded.raw.clone(), await_observers: true };
     let value: Value = serde_json::from_str(recorded.original.get()).map_err(|error| error.to_string())?;
     let payload = match recorded.event.parameter() {

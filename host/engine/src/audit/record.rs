@@ -99,7 +99,7 @@ pub struct Record {
     pub event: EventKind,
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// What came of it. Where it is `escalated`, an [`Answer`] follows.
+    /// What came of it. Where it is `escalated`, an [`Answer`] follows, and says whether the effects of the calls hold.
     pub outcome: OutcomeKind,
     /// The plugins that decided it: those that rejected, responded or asked, or failed with `on-failure = "reject"`;
     /// `the configuration` where an `[[ask]]` rule asked.
@@ -126,6 +126,9 @@ pub struct Record {
     /// What a person is asked, and by whom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
+    /// Where a person said yes and the plugins were asked about the value again: to which questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_again: Option<AskedAgain>,
     /// The plugin that approved the final value and so waived what the configuration would ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -141,6 +144,18 @@ pub struct Record {
     /// cut is the JSON that says so, as a text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub withheld: BTreeMap<String, Withheld>,
+}
+
+/// Why the plugins were asked about an event again: a person said yes, and rules or state had changed since the question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AskedAgain {
+    /// The identifier of the event's first record.
+    pub of: String,
+    /// Rounds of questions that were answered with yes before, from 1.
+    pub round: u32,
+    /// The questions of this asking that these answers stand in for.
+    pub answered: Vec<Question>,
 }
 
 /// One call of a plugin.
@@ -305,10 +320,14 @@ pub struct Answer {
     pub event: EventKind,
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// What came of the event.
+    /// What came of the event. `escalated` where the answer is yes and the plugins are asked again: a further record of the
+    /// event, whose `asked-again` names this one's, says what came of that.
     pub outcome: OutcomeKind,
     /// What it was.
     pub answer: Answered,
+    /// Whether the effects that the event's record lists hold from here on: state, reminders and findings.
+    #[serde(default)]
+    pub effects_hold: bool,
 }
 
 /// A call of a tool that a plugin brings. The events about it have records of their own.
@@ -423,6 +442,7 @@ impl Record {
             response: None,
             raw: None,
             questions: Vec::new(),
+            asked_again: None,
             approved_by: None,
             calls: Vec::new(),
             unconcerned: Vec::new(),

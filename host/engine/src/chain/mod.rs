@@ -2,14 +2,17 @@
 //!
 //! Pure functions of their input: no wasm, no clock, no I/O. The three ways of composing are [`Gate`] (one value,
 //! asked about in passes until nobody has seen it in another form), [`Transform`] (one value, handed on) and
-//! [`merge`] (tasks, concatenated). `docs/composition.md` states the rules in prose.
+//! [`merge`] (tasks, concatenated). [`Consent`] says what a person's yes to the questions of a gate counts for.
+//! `docs/composition.md` states the rules in prose.
 
+mod consent;
 mod gate;
 #[cfg(test)]
 mod generated;
 mod merge;
 mod transform;
 
+pub use consent::{Consent, MAX_QUESTION_ROUNDS, Step};
 pub use gate::{Ask, Asker, Decision, Gate, MAX_PASSES};
 pub use merge::{MAX_TASKS, merge};
 pub use transform::{Passage, Transform};

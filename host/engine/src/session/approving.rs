@@ -1,5 +1,6 @@
 //! Asking a person about an event that has been recorded as escalated.
 
+use super::dispatch::Held;
 use super::outcome::{Cause, OutcomeKind, Rejection};
 use super::recording::Due;
 use super::{Shared, now};
@@ -7,10 +8,11 @@ use crate::approval::{self, AnswerKind, Answered, ApprovalRequest, ProposedRespo
 use crate::audit::{Answer, Record};
 use crate::contract;
 use crate::host::RuleSet;
+use crate::state::Writes;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// An escalated event that waits for its answer. Whatever becomes of it is recorded: also that nobody waits any more.
+/// An escalated event that waits for its answer.
 pub(super) struct Asked<'a> {
     session: &'a Arc<Shared>,
     rules: &'a Arc<RuleSet>,
@@ -18,26 +20,27 @@ pub(super) struct Asked<'a> {
     request: ApprovalRequest,
     /// Who asks.
     by: Vec<String>,
-    /// What a yes makes of it.
-    stands: OutcomeKind,
 }
 
-/// Records that nobody waits for the answer any more, unless it is taken apart before.
-struct Unanswered<'a> {
-    session: &'a Arc<Shared>,
-    rules: &'a Arc<RuleSet>,
-    info: &'a contract::Session,
+/// An answer that is not in the log yet. Where it is dropped before, because nobody waits for the event any more, the log
+/// says so: it is not a yes, since nothing runs.
+pub(super) struct Unrecorded<'a> {
+    asked: Asked<'a>,
     began: Instant,
-    answer: Option<Answer>,
+    answered: Answered,
+    recorded: bool,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for Unrecorded<'_> {
     fn drop(&mut self) {
-        if let Some(mut answer) = self.answer.take() {
-            answer.time = now();
-            answer.answer.micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
-            self.session.record_soon(self.rules, self.info, &answer);
+        if self.recorded {
+            return;
         }
+        if self.answered.kind == AnswerKind::Cancelled {
+            self.answered.micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        }
+        let Asked { session, rules, info, .. } = self.asked;
+        session.record_soon(rules, info, &self.record(OutcomeKind::Rejected, false));
     }
 }
 
@@ -48,7 +51,6 @@ impl<'a> Asked<'a> {
         info: &'a contract::Session,
         record: &Record,
         response: Option<ProposedResponse>,
-        stands: OutcomeKind,
     ) -> Self {
         let request = ApprovalRequest {
             id: record.id.clone(),
@@ -61,48 +63,90 @@ impl<'a> Asked<'a> {
             questions: record.questions.clone(),
             deadline: rules.settings().approval_deadline,
         };
-        Self { session, rules, info, request, by: record.by.clone(), stands }
+        Self { session, rules, info, request, by: record.by.clone() }
     }
 
-    /// Asks; a yes counts once it is in the log.
-    pub(super) async fn answer(self) -> Result<Answer, (Answer, Rejection)> {
-        let Self { session, rules, info, request, by, stands } = self;
-        let first = request.questions.first().map(|question| question.escalation.question.clone()).unwrap_or_default();
-        let answer = |answered: Answered| Answer {
-            id: request.id.clone(),
-            session: request.session.clone(),
-            event: request.event,
-            time: now(),
-            outcome: if answered.is_approved() { stands } else { OutcomeKind::Rejected },
-            answer: answered,
-        };
+    /// Asks.
+    pub(super) async fn ask(self) -> Unrecorded<'a> {
         let given_up = Answered {
             kind: AnswerKind::Cancelled,
             reason: Some("whoever sent the event waits no more".to_owned()),
             micros: 0,
         };
-        let mut unanswered = Unanswered { session, rules, info, began: Instant::now(), answer: Some(answer(given_up)) };
-        let answered = approval::resolve(session.host.approver(), request.clone()).await;
-        let mut answer = answer(answered);
-        // Should nobody wait for the log either, this is what came of it: not a yes, as nothing runs.
-        unanswered.answer = Some(Answer { outcome: OutcomeKind::Rejected, ..answer.clone() });
-        let not_recorded = session.record(rules, info, &answer, Vec::new(), Due::Now).await.err();
-        unanswered.answer = None;
-        let rejection = match (not_recorded, &answer.answer) {
-            (None, answered) if answered.is_approved() => return Ok(answer),
-            (Some(error), answered) if answered.is_approved() => {
-                answer.outcome = OutcomeKind::Rejected;
-                session.record_soon(rules, info, &answer);
-                Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string())
+        let mut answer = Unrecorded { asked: self, began: Instant::now(), answered: given_up, recorded: false };
+        let Asked { session, request, .. } = &answer.asked;
+        answer.answered = approval::resolve(session.host.approver(), request.clone()).await;
+        answer
+    }
+}
+
+impl Unrecorded<'_> {
+    pub(super) fn is_yes(&self) -> bool {
+        self.answered.is_approved()
+    }
+
+    /// The yes counts once it is in the log, together with the effects of the calls.
+    pub(super) async fn settle(self, outcome: OutcomeKind, mut held: Held) -> Result<Answer, (Answer, Rejection)> {
+        let session = self.asked.session;
+        let answer = self.write(outcome, std::mem::take(&mut held.writes), true, Due::Now).await?;
+        session.remind(held.reminders(true));
+        Ok(answer)
+    }
+
+    /// The yes is recorded, and the plugins are asked again.
+    pub(super) async fn ask_again(self) -> Result<Answer, (Answer, Rejection)> {
+        self.write(OutcomeKind::Escalated, Vec::new(), false, Due::Soon).await
+    }
+
+    /// The no is recorded, together with the effects of the calls. It is a no also where that cannot be written.
+    pub(super) async fn refuse(self, mut held: Held) -> (Answer, Rejection) {
+        let Asked { session, request, by, .. } = &self.asked;
+        let session = *session;
+        let first = request.questions.first().map(|question| question.escalation.question.clone()).unwrap_or_default();
+        let reason = self.answered.reason.clone().unwrap_or_default();
+        let rejection = Rejection::host(by.clone(), Cause::NotApproved, format!("{first} ({reason})"));
+        let writes = std::mem::take(&mut held.writes);
+        match self.write(OutcomeKind::Rejected, writes, true, Due::Now).await {
+            Ok(answer) => {
+                session.remind(held.reminders(false));
+                (answer, rejection)
             }
-            (not_recorded, answered) => {
-                let reason = answered.reason.clone().unwrap_or_default();
-                if not_recorded.is_some() {
-                    session.record_soon(rules, info, &answer);
-                }
-                Rejection::host(by, Cause::NotApproved, format!("{first} ({reason})"))
+            Err((answer, _)) => (answer, rejection),
+        }
+    }
+
+    /// Writes the answer. Where that fails, nothing of the event holds, and the drop writes so as soon as that can be done.
+    async fn write(
+        mut self,
+        outcome: OutcomeKind,
+        writes: Vec<(Arc<str>, Writes)>,
+        effects_hold: bool,
+        due: Due,
+    ) -> Result<Answer, (Answer, Rejection)> {
+        let Asked { session, rules, info, .. } = self.asked;
+        let answer = self.record(outcome, effects_hold);
+        match session.record(rules, info, &answer, writes, due).await {
+            Ok(()) => {
+                self.recorded = true;
+                Ok(answer)
             }
-        };
-        Err((answer, rejection))
+            Err(error) => {
+                let rejection = Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string());
+                Err((self.record(OutcomeKind::Rejected, false), rejection))
+            }
+        }
+    }
+
+    fn record(&self, outcome: OutcomeKind, effects_hold: bool) -> Answer {
+        let request = &self.asked.request;
+        Answer {
+            id: request.id.clone(),
+            session: request.session.clone(),
+            event: request.event,
+            time: now(),
+            outcome,
+            answer: self.answered.clone(),
+            effects_hold,
+        }
     }
 }

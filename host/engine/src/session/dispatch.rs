@@ -1,15 +1,20 @@
 //! One event on its way: ask the chain, settle, record, and make the effects hold.
 
+mod again;
 mod calling;
 mod effects;
 
+pub(super) use effects::Held;
+
 use super::approving::Asked;
-use super::outcome::{Cause, GateOutcome, OutcomeKind, Rejection, TransformOutcome};
+use super::outcome::{Cause, GateOutcome, OutcomeKind, Rejection, Settled, TransformOutcome};
 use super::recording::Due;
 use super::{Recall, Shared, observers};
 use crate::approval::{self, ProposedResponse, Question};
 use crate::audit::{Answer as ApproversAnswer, Record, raw};
-use crate::chain::{self, Answer, Asker, Decision, Gate, Member, Objection, Passage, Transform};
+use crate::chain::{
+    self, Answer, Asker, Decision, Gate, MAX_QUESTION_ROUNDS, Member, Objection, Passage, Step, Transform,
+};
 use crate::contract::{self, Task};
 use crate::event::{CollectEvent, Dispatched, EventKind, GateEvent, Shape, TransformEvent};
 use crate::host::RuleSet;
@@ -17,6 +22,7 @@ use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
 use crate::sandbox::{Failure, FailureKind};
 use crate::state::Writes;
+use again::Consent;
 use effects::Ledger;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -35,6 +41,10 @@ pub(crate) struct Dispatch<'a> {
     /// Whether the record has been written, or is not to be.
     concluded: bool,
     answer: Option<ApproversAnswer>,
+    /// The askings before this one, each with the yes to its questions.
+    earlier: Vec<(Record, ApproversAnswer)>,
+    /// Reminders of the askings before this one.
+    carried: Held,
     /// What is given again of an event that was recorded.
     recall: Option<Recall>,
     /// Whether observers are waited for.
@@ -96,6 +106,8 @@ impl<'a> Dispatch<'a> {
             // Whoever feeds records in by hand does not write any.
             concluded: event == EventKind::AuditRecord,
             answer: None,
+            earlier: Vec::new(),
+            carried: Held::default(),
             recall,
             await_observers,
         }
@@ -122,6 +134,16 @@ impl<'a> Dispatch<'a> {
         &mut self,
         payload: E::Payload,
     ) -> GateOutcome<E::Payload, E::Response> {
+        let consent = self.consent_so_far();
+        self.gate_with::<E>(payload, consent).await
+    }
+
+    /// Settles a gate event about which a person has already answered these questions.
+    async fn gate_with<E: GateEvent + Dispatched>(
+        &mut self,
+        payload: E::Payload,
+        mut consent: Consent,
+    ) -> GateOutcome<E::Payload, E::Response> {
         let mut gate = Gate::new(self.members(), payload);
         while let Some(ask) = gate.ask() {
             let answer = self.answer::<E>(ask.member, ask.round, gate.value()).await;
@@ -132,49 +154,75 @@ impl<'a> Dispatch<'a> {
             }
         }
         let rules = self.session.rules(self.rules, &self.info);
-        match gate.decide(|value| E::asks(value, &rules)) {
+        let (value, response, questions) = match gate.decide(|value| E::asks(value, &rules)) {
             Decision::Rejected(objection) => {
                 let rejection = self.rejection(objection);
-                // It is a no all the same; the log says so once it can be written.
-                if let Err(error) = self.conclude(Due::Now).await {
-                    self.record_without_effects(&error);
-                }
-                GateOutcome::Rejected(rejection)
+                return self.conclude_rejected(rejection).await;
             }
             Decision::Stands { value, changed_by, response, questions, approved_by } => {
-                let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
                 self.record.changed_by = self.names(changed_by);
                 self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
+                let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
                 self.record.response = response.as_ref().map(|(_, response)| raw(response));
-                let stands = if response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
-                self.record.outcome = if questions.is_empty() { stands } else { OutcomeKind::Escalated };
-                self.record.by = match &response {
-                    Some((by, _)) if questions.is_empty() => vec![by.clone()],
-                    _ => questions.iter().map(|(asker, _)| self.asker(*asker).to_string()).collect(),
-                };
                 let question = |(asker, escalation)| Question { by: self.asker(asker), escalation };
-                self.record.questions = questions.into_iter().map(question).collect();
-                if let Err(error) = self.conclude(Due::Now).await {
-                    return GateOutcome::Rejected(self.not_recorded(&error));
+                (value, response, questions.into_iter().map(question).collect::<Vec<_>>())
+            }
+        };
+        let responder = response.as_ref().map(|(by, _)| by.clone());
+        let stands = if response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
+        let questions = match self.open_questions(&consent, questions) {
+            Step::Settled => {
+                self.record.outcome = stands;
+                self.record.by = responder.into_iter().collect();
+                return match self.conclude(Due::Now).await {
+                    Ok(()) => outcome(value, response),
+                    Err(error) => GateOutcome::Rejected(self.not_recorded(&error)),
+                };
+            }
+            Step::TooManyRounds(open) => {
+                let rejection = self.asked_too_often(&open);
+                return self.conclude_rejected(rejection).await;
+            }
+            Step::Ask(open) => open,
+        };
+        self.record.outcome = OutcomeKind::Escalated;
+        self.record.by = questions.iter().map(|question| question.by.to_string()).collect();
+        self.record.questions = questions;
+        let held = match self.conclude_escalated().await {
+            Ok(held) => held,
+            Err(error) => return GateOutcome::Rejected(self.not_recorded(&error)),
+        };
+        let proposed = responder.zip(self.record.response.clone());
+        let proposed = proposed.map(|(by, result)| ProposedResponse { by, result });
+        let asked = Asked::new(self.session, self.rules, &self.info, &self.record, proposed);
+        let answer = asked.ask().await;
+        if !answer.is_yes() {
+            let (answer, rejection) = answer.refuse(held).await;
+            self.answer = Some(answer);
+            return GateOutcome::Rejected(rejection);
+        }
+        let rules_now = self.session.host.rules();
+        let is_as_it_was = Arc::ptr_eq(&rules_now, self.rules) && self.would_answer_the_same();
+        if is_as_it_was {
+            return match answer.settle(stands, held).await {
+                Ok(answer) => {
+                    self.answer = Some(answer);
+                    outcome(value, response)
                 }
-                if self.record.outcome == OutcomeKind::Escalated {
-                    let proposed = response
-                        .as_ref()
-                        .zip(self.record.response.clone())
-                        .map(|((by, _), result)| ProposedResponse { by: by.clone(), result });
-                    let asked = Asked::new(self.session, self.rules, &self.info, &self.record, proposed, stands);
-                    match asked.answer().await {
-                        Ok(answer) => self.answer = Some(answer),
-                        Err((answer, rejection)) => {
-                            self.answer = Some(answer);
-                            return GateOutcome::Rejected(rejection);
-                        }
-                    }
+                Err((answer, rejection)) => {
+                    self.answer = Some(answer);
+                    GateOutcome::Rejected(rejection)
                 }
-                match response {
-                    Some((by, response)) => GateOutcome::Responded { value, response, by },
-                    None => GateOutcome::Allowed { value },
-                }
+            };
+        }
+        match answer.ask_again().await {
+            Ok(answer) => {
+                self.agree(&mut consent);
+                self.gate_again::<E>(value, consent, answer, held, &rules_now).await
+            }
+            Err((answer, rejection)) => {
+                self.answer = Some(answer);
+                GateOutcome::Rejected(rejection)
             }
         }
     }
@@ -289,11 +337,12 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    /// The record, and what a person answered.
-    pub(super) fn finish(mut self) -> (Record, Option<ApproversAnswer>) {
+    /// The outcome, with the record and what a person answered.
+    pub(super) fn finish<O>(mut self, outcome: O) -> Settled<O> {
         self.concluded = true;
         let blank = Record::new(self.record.event, RawValue::NULL.to_owned());
-        (std::mem::replace(&mut self.record, blank), self.answer.take())
+        let record = std::mem::replace(&mut self.record, blank);
+        Settled { outcome, record, answer: self.answer.take(), earlier: std::mem::take(&mut self.earlier) }
     }
 
     fn members(&self) -> Vec<Member> {
@@ -338,6 +387,20 @@ impl<'a> Dispatch<'a> {
         self.rejected(rejection)
     }
 
+    /// It is a no, also where that cannot be written; then the log says so as soon as it can be written.
+    async fn conclude_rejected<V, R>(&mut self, rejection: Rejection) -> GateOutcome<V, R> {
+        if let Err(error) = self.conclude(Due::Now).await {
+            self.record_without_effects(&error);
+        }
+        GateOutcome::Rejected(rejection)
+    }
+
+    fn asked_too_often(&mut self, open: &[Question]) -> Rejection {
+        let by = open.iter().map(|question| question.by.to_string()).collect();
+        let reason = format!("there are new questions after {MAX_QUESTION_ROUNDS} answers; send the call again");
+        self.rejected(Rejection::host(by, Cause::TooManyQuestions, reason))
+    }
+
     fn rejected(&mut self, rejection: Rejection) -> Rejection {
         let transforms = self.record.event.shape() == Shape::Transform;
         self.record.outcome = if transforms { OutcomeKind::Withheld } else { OutcomeKind::Rejected };
@@ -356,5 +419,13 @@ impl<'a> Dispatch<'a> {
 
     fn names(&self, members: Vec<usize>) -> Vec<String> {
         members.into_iter().map(|member| self.chain[member].name().to_owned()).collect()
+    }
+}
+
+/// What may be done, once nobody has a question.
+fn outcome<V, R>(value: V, response: Option<(String, R)>) -> GateOutcome<V, R> {
+    match response {
+        Some((by, response)) => GateOutcome::Responded { value, response, by },
+        None => GateOutcome::Allowed { value },
     }
 }

@@ -15,7 +15,7 @@ pub use tools::{PluginTools, ToolCallError};
 
 pub(crate) use dispatch::Dispatch;
 pub(crate) use observers::Telling;
-pub(crate) use recall::Recall;
+pub(crate) use recall::{Recall, RecalledConsent};
 pub(crate) use rules::Rules;
 
 use crate::allowlist::Digest;
@@ -341,8 +341,8 @@ impl Session {
             }
         };
         let settled = self.settle::<E>(payload, options, recall).await;
-        let Settled { outcome, record, answer } = settled;
-        Ok(Settled { outcome: serde_json::to_value(outcome)?, record, answer })
+        let Settled { outcome, record, answer, earlier } = settled;
+        Ok(Settled { outcome: serde_json::to_value(outcome)?, record, answer, earlier })
     }
 
     pub(crate) async fn dispatch<E: Dispatched>(&self, payload: E::Payload) -> Settled<E::Outcome> {
@@ -370,8 +370,7 @@ impl Session {
         let beginning = Beginning { info, facts, recall, await_observers };
         let mut dispatch = Dispatch::new(&self.shared, &rules, E::KIND, beginning, raw(&payload));
         let outcome = E::settle(&mut dispatch, payload).await;
-        let (record, answer) = dispatch.finish();
-        Settled { outcome, record, answer }
+        dispatch.finish(outcome)
     }
 
     fn info(&self) -> contract::Session {

@@ -11,11 +11,14 @@ use serde::{Deserialize, Serialize};
 pub struct Settled<O> {
     /// What the agent is to do.
     pub outcome: O,
-    /// Who was asked, and what each said.
+    /// Who was asked, and what each said; where the plugins were asked again after a yes, the last time.
     pub record: Record,
-    /// What a person answered, where the event was escalated.
+    /// What a person answered, where that record is of an escalated event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
+    /// Where the plugins were asked again after a yes: the records before, each with its yes, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<(Record, Answer)>,
 }
 
 impl<O> Settled<O> {
@@ -162,6 +165,8 @@ pub enum Cause {
     Disagreement,
     /// A person said no, or nobody answered.
     NotApproved,
+    /// Each time a person said yes, the rules or the state had changed and there were new questions.
+    TooManyQuestions,
     /// It could not be recorded, so nothing of it may happen.
     NotRecorded,
 }
@@ -186,6 +191,7 @@ impl Rejection {
             Cause::Failed(_) => "failed",
             Cause::Disagreement => "disagreed",
             Cause::NotApproved => "not approved",
+            Cause::TooManyQuestions => "asked too often",
             Cause::NotRecorded => "not recorded",
         }
     }
@@ -203,6 +209,7 @@ impl std::fmt::Display for Rejection {
             Cause::Failed(_) => write!(f, "Blocked because the plugin {by} failed: it {reason}"),
             Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
             Cause::NotApproved => write!(f, "Not approved (asked by {by}): {reason}"),
+            Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
             Cause::NotRecorded => write!(f, "Blocked because the audit log cannot be written: {reason}"),
         }
     }

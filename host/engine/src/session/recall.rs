@@ -14,6 +14,19 @@ pub(crate) struct Recall {
     pub(crate) time: u64,
     /// Each call that was made about it.
     pub(crate) calls: Vec<CallRecord>,
+    /// Where it was an asking after a yes: what that counted for.
+    pub(crate) asked_again: Option<RecalledConsent>,
+}
+
+/// The yes before an asking.
+#[derive(Clone, Debug)]
+pub(crate) struct RecalledConsent {
+    /// Rounds of questions that were answered with yes before, from 1.
+    pub(crate) round: u32,
+    /// The response that was shown, as JSON.
+    pub(crate) response: Option<String>,
+    /// The questions that the yes stands in for.
+    pub(crate) answered: Vec<crate::approval::Question>,
 }
 
 impl Recall {

@@ -188,6 +188,11 @@ impl View {
         Ok(sum)
     }
 
+    /// Bytes used in the session's and in the plugin's scope.
+    pub(crate) fn used(&self) -> [usize; 2] {
+        self.used
+    }
+
     /// What it wrote, and what it learnt.
     pub(crate) fn into_parts(self) -> (Writes, Reads) {
         (self.writes, self.reads)
@@ -228,7 +233,8 @@ impl View {
         Ok(value)
     }
 
-    fn size(&mut self, scope: Scope, key: &str) -> Result<Option<usize>, StateError> {
+    /// What a key and its value occupy, in bytes.
+    pub(crate) fn size(&mut self, scope: Scope, key: &str) -> Result<Option<usize>, StateError> {
         let size = self.spaces()?.of(scope).size_of(key);
         self.note(scope, key, Read::Size(size));
         Ok(size)

@@ -21,3 +21,4 @@ mod sessions;
 mod stillborn;
 mod support;
 mod tools;
+mod yes;

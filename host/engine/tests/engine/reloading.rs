@@ -157,7 +157,7 @@ impl Approver for Reloads {
 }
 
 #[tokio::test]
-async fn an_event_under_way_finishes_under_the_rules_that_it_began_with() {
+async fn a_yes_to_questions_of_plugins_that_are_gone_by_then_counts_for_the_value_that_was_shown() {
     let asks = plugin("asks", json!({"before-tool-call": {"verdict": "escalate", "question": "go on?"}}));
     let reloads = Arc::new(Reloads(OnceLock::new()));
     let entries = vec![asks, marks("marks", "marked")];

@@ -4,6 +4,7 @@ use futures_util::future::BoxFuture;
 use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{self, Log, Scope, WrittenValue};
+use hookhost::session::OutcomeKind;
 use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -96,29 +97,43 @@ pub(crate) fn state_in(log: &Path) -> State {
     rows.expect("rows").collect::<Result<_, _>>().expect("texts")
 }
 
-/// The state that comes of what the log says was written.
+/// The state that comes of what the log says was written: of an escalated event from its answer on, where that says so.
 pub(crate) fn state_by(entries: &[audit::Entry]) -> State {
     let mut state = State::new();
+    let mut escalated: BTreeMap<&str, &audit::Entry> = BTreeMap::new();
     for entry in entries {
-        let session = entry.session().unwrap_or_default();
-        for call in entry.calls() {
-            for write in &call.wrote {
-                let of = if write.scope == Scope::Session { session } else { "" };
-                let place = (call.plugin.clone(), of.to_owned(), write.key.clone());
-                match &write.write {
-                    WrittenValue::Set { value, .. } => {
-                        state.insert(place, String::from_utf8(value.0.clone()).expect("a text"));
-                    }
-                    WrittenValue::Delete {} => {
-                        state.remove(&place);
-                    }
-                    WrittenValue::Add { by } => {
-                        let before: i64 = state.get(&place).map_or(0, |number| number.parse().expect("a number"));
-                        state.insert(place, (before + by).to_string());
-                    }
+        match entry {
+            audit::Entry::Event(record) if record.outcome == OutcomeKind::Escalated => {
+                escalated.insert(&record.id, entry);
+            }
+            audit::Entry::Answer(answer) => {
+                let settled = escalated.remove(&*answer.id).filter(|_| answer.effects_hold);
+                settled.into_iter().for_each(|entry| write(&mut state, entry));
+            }
+            _ => write(&mut state, entry),
+        }
+    }
+    state
+}
+
+fn write(state: &mut State, entry: &audit::Entry) {
+    let session = entry.session().unwrap_or_default();
+    for call in entry.calls() {
+        for write in &call.wrote {
+            let of = if write.scope == Scope::Session { session } else { "" };
+            let place = (call.plugin.clone(), of.to_owned(), write.key.clone());
+            match &write.write {
+                WrittenValue::Set { value, .. } => {
+                    state.insert(place, String::from_utf8(value.0.clone()).expect("a text"));
+                }
+                WrittenValue::Delete {} => {
+                    state.remove(&place);
+                }
+                WrittenValue::Add { by } => {
+                    let before: i64 = state.get(&place).map_or(0, |number| number.parse().expect("a number"));
+                    state.insert(place, (before + by).to_string());
                 }
             }
         }
     }
-    state
 }

@@ -81,6 +81,7 @@ fn full() -> Record {
         response: Some(value()),
         raw: Some(text()),
         questions: vec![Question { by: Asker::Configuration, escalation: Escalation { question: text(), code: None } }],
+        asked_again: None,
         approved_by: None,
         calls: vec![call],
         unconcerned: vec![],

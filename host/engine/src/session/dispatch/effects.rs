@@ -25,10 +25,41 @@ pub(super) struct Ledger {
     pub(super) narrowed: bool,
 }
 
+/// What is to hold of an event beside its outcome.
+#[derive(Default)]
+pub(in crate::session) struct Held {
+    pub(in crate::session) writes: Vec<(Arc<str>, Writes)>,
+    reminders: Vec<HeldReminder>,
+}
+
+/// A reminder, and of which call.
+struct HeldReminder {
+    /// Of the plugin's last call about the event.
+    is_last: bool,
+    /// Of a call whose change is part of the value.
+    is_change: bool,
+    reminder: Reminder,
+}
+
+impl Held {
+    /// The reminders that hold, where the event's value runs and where it does not.
+    pub(in crate::session) fn reminders(self, runs: bool) -> Vec<Reminder> {
+        let holds = |held: &HeldReminder| held.is_last || (held.is_change && runs);
+        self.reminders.into_iter().filter(holds).map(|held| held.reminder).collect()
+    }
+
+    /// What the next asking about the same value takes over: there each plugin has another last call.
+    pub(super) fn carried(self) -> Self {
+        let changes = self.reminders.into_iter().filter(|held| held.is_change);
+        let reminders = changes.map(|held| HeldReminder { is_last: false, ..held }).collect();
+        Self { writes: Vec::new(), reminders }
+    }
+}
+
 impl Dispatch<'_> {
     /// Records what the observers did, and makes what they wrote hold.
     pub(in crate::session) async fn conclude_observed(&mut self) {
-        let (writes, reminders) = self.effects();
+        let mut held = self.effects();
         // The record of a record would never end.
         if self.record.event == EventKind::AuditRecord {
             return;
@@ -41,19 +72,29 @@ impl Dispatch<'_> {
             calls: self.record.calls.clone(),
             withheld: std::collections::BTreeMap::new(),
         };
+        let writes = std::mem::take(&mut held.writes);
         match self.session.record(self.rules, &self.info, &observed, writes, Due::Soon).await {
-            Ok(()) => self.session.remind(reminders),
+            Ok(()) => self.session.remind(held.reminders(true)),
             Err(error) => tracing::error!(%error, "what observers did could not be recorded, and does not hold"),
         }
     }
 
     /// Records the event and makes its effects hold: both, or neither.
     pub(super) async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
-        let (writes, reminders) = self.effects();
+        let mut held = self.effects();
+        let writes = std::mem::take(&mut held.writes);
         self.session.record(self.rules, &self.info, &self.record, writes, due).await?;
         self.concluded = true;
-        self.session.remind(reminders);
+        self.session.remind(held.reminders(!self.record.outcome.is_no()));
         Ok(())
+    }
+
+    /// Records the event as escalated. Its effects hold once it is answered.
+    pub(super) async fn conclude_escalated(&mut self) -> Result<Held, StoreError> {
+        let held = self.effects();
+        self.session.record(self.rules, &self.info, &self.record, Vec::new(), Due::Now).await?;
+        self.concluded = true;
+        Ok(held)
     }
 
     /// Where a record could not be written, none of its effects hold; what is left of it is written when that can be done.
@@ -80,30 +121,33 @@ impl Dispatch<'_> {
         rejection
     }
 
-    /// Settles which effects hold: notes them in the record, and gives what is to be written and what the model is told.
-    fn effects(&mut self) -> (Vec<(Arc<str>, Writes)>, Vec<Reminder>) {
-        let (mut all_writes, mut reminders) = (Vec::new(), Vec::new());
+    /// Settles which effects hold, and notes them in the record.
+    fn effects(&mut self) -> Held {
         // Without a final value no change is part of it; then only the effects of the last call hold.
         let stands = !self.record.outcome.is_no();
+        let mut held = std::mem::take(&mut self.carried);
         let fresh = self.chain.iter().map(|_| Ledger::default()).collect();
         for (plugin, mut ledger) in self.chain.iter().zip(std::mem::replace(&mut self.ledger, fresh)) {
             let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
             ledger.kept.retain(|(call, _)| stands || Some(*call) == last);
             if let Some((call, writes)) = ledger.writes.filter(|(_, writes)| !writes.is_empty()) {
                 self.record.calls[call].wrote = writes.recorded();
-                all_writes.push((Arc::clone(&plugin.shared.name), writes));
+                held.writes.push((Arc::clone(&plugin.shared.name), writes));
             }
-            for (call, effects) in ledger.kept.into_iter().chain(ledger.last) {
+            let changes = ledger.kept.into_iter().map(|kept| (true, kept));
+            for (is_change, (call, effects)) in changes.chain(ledger.last.map(|last| (false, last))) {
                 self.record.calls[call].findings = effects.findings;
                 if plugin.enforces() {
-                    reminders.extend(effects.reminders);
+                    let is_last = Some(call) == last;
+                    let held_reminder = |reminder| HeldReminder { is_last, is_change, reminder };
+                    held.reminders.extend(effects.reminders.into_iter().map(held_reminder));
                 }
             }
             if ledger.narrowed && !ledger.asked {
                 self.record.unconcerned.push(plugin.name().to_owned());
             }
         }
-        (all_writes, reminders)
+        held
     }
 
     /// A plugin's change is part of the value: so are the effects of the call that made it.

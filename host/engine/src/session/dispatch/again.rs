@@ -1,0 +1,125 @@
+//! After a yes: whether the plugins are asked again about what it was given to, and asking them.
+
+use super::{Beginning, Dispatch, Held};
+use crate::approval::Question;
+use crate::audit::{Answer, AskedAgain, CallRecord, StateUse, raw};
+use crate::chain::{self, Step};
+use crate::event::{Dispatched, GateEvent};
+use crate::host::RuleSet;
+use crate::plugin::Plugin;
+use crate::session::now;
+use crate::session::outcome::GateOutcome;
+use crate::state::View;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a person has said yes to about one event. Values and responses are compared as the JSON that was shown.
+pub(super) type Consent = chain::Consent<String, String, Question>;
+
+impl Dispatch<'_> {
+    /// The yeses that came before this asking: of a replayed event those of its record.
+    pub(super) fn consent_so_far(&self) -> Consent {
+        let mut consent = Consent::default();
+        if let Some(again) = self.recall.as_ref().and_then(|recall| recall.asked_again.as_ref()) {
+            let (value, response) = (self.value(), again.response.clone());
+            for round in 1..=again.round {
+                let answered = if round == again.round { again.answered.clone() } else { Vec::new() };
+                consent.give(value.clone(), response.clone(), answered);
+            }
+        }
+        consent
+    }
+
+    /// Which of the questions are open; the others are noted as answered.
+    pub(super) fn open_questions(&mut self, consent: &Consent, questions: Vec<Question>) -> Step<Question> {
+        let changed = !self.record.changed_by.is_empty();
+        let step = consent.step(&self.value(), changed, self.response().as_ref(), questions.clone());
+        if let Some(again) = &mut self.record.asked_again {
+            let open: &[Question] = match &step {
+                Step::Settled => &[],
+                Step::Ask(open) | Step::TooManyRounds(open) => open,
+            };
+            again.answered = questions.into_iter().filter(|question| !open.contains(question)).collect();
+        }
+        step
+    }
+
+    /// Notes the yes to the questions of the record.
+    pub(super) fn agree(&self, consent: &mut Consent) {
+        consent.give(self.value(), self.response(), self.record.questions.clone());
+    }
+
+    /// Whether the plugins would answer as they did. Verdicts are functions of event, rules and what was learnt from
+    /// outside, so that asking them again can be skipped where all of that is as it was.
+    pub(super) fn would_answer_the_same(&self) -> bool {
+        let mut views = HashMap::new();
+        self.record.not_replayable.is_empty()
+            && self.record.calls.iter().all(|call| match (&call.inputs.state, self.called(call)) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(learnt), Some(plugin)) => {
+                    let view = views.entry(plugin.name()).or_insert_with(|| self.view_now(plugin));
+                    learnt_the_same(view, learnt)
+                }
+            })
+    }
+
+    /// Asks the chain of the rules that count now about exactly the value that a person agreed to.
+    pub(super) async fn gate_again<E: GateEvent + Dispatched>(
+        &mut self,
+        value: E::Payload,
+        consent: Consent,
+        yes: Answer,
+        held: Held,
+        rules: &Arc<RuleSet>,
+    ) -> GateOutcome<E::Payload, E::Response> {
+        let mut facts = self.facts.clone();
+        facts.id = self.session.next_event_id();
+        facts.time = now();
+        let beginning =
+            Beginning { info: self.info.clone(), facts, recall: None, await_observers: self.await_observers };
+        let mut again = Dispatch::new(self.session, rules, E::KIND, beginning, raw(&value));
+        let (of, round) = match &self.record.asked_again {
+            Some(before) => (before.of.clone(), before.round + 1),
+            None => (self.record.id.clone(), 1),
+        };
+        again.record.asked_again = Some(AskedAgain { of, round, answered: Vec::new() });
+        again.carried = held.carried();
+        // Boxed, since it may ask once more.
+        let outcome = Box::pin(again.gate_with::<E>(value, consent)).await;
+        let settled = again.finish(outcome);
+        self.earlier.push((std::mem::replace(&mut self.record, settled.record), yes));
+        self.earlier.extend(settled.earlier);
+        self.answer = settled.answer;
+        settled.outcome
+    }
+
+    /// The value as it now is, as JSON.
+    fn value(&self) -> String {
+        self.record.last.as_ref().unwrap_or(&self.record.original).get().to_owned()
+    }
+
+    /// The result in its place, as JSON.
+    fn response(&self) -> Option<String> {
+        self.record.response.as_ref().map(|response| response.get().to_owned())
+    }
+
+    fn called(&self, call: &CallRecord) -> Option<&Plugin> {
+        self.chain.iter().find(|plugin| plugin.name() == call.plugin)
+    }
+
+    fn view_now(&self, plugin: &Plugin) -> View {
+        let time = now();
+        let quota = plugin.entry().grants.state.as_ref().map_or(0, |grant| grant.quota.get());
+        View::new(self.session.host.store().snapshot(&plugin.shared.name, &self.info.id, time), quota, time)
+    }
+}
+
+/// Whether a plugin that looks at the same keys learns the same.
+fn learnt_the_same(view: &mut View, learnt: &StateUse) -> bool {
+    let same = learnt.read.iter().all(|read| match &read.value {
+        Some(value) => view.get(read.scope, &read.key).is_ok_and(|now| now.as_ref() == Some(&value.0)),
+        None => view.size(read.scope, &read.key).is_ok_and(|now| now == read.size),
+    });
+    same && view.used() == learnt.used
+}
