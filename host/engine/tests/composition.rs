@@ -5,11 +5,16 @@
 #[path = "composition/page.rs"]
 mod page;
 
-use hookhost::chain::{Answer, Asker, Decision, Gate, Member, Objection, OnFailure, Passage, Transform, merge};
+use hookhost::chain::{
+    Answer, Asker, Consent, Decision, Gate, Member, Objection, OnFailure, Passage, Step, Transform, merge,
+};
 use hookhost::contract::{Escalation, Refusal, Task};
 use page::{Page, Row, Rule, Wrong, read};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/composition.md");
+
+/// Who asks what.
+type Question = (String, String);
 
 /// The plugins of an example.
 struct Chain<'a> {
@@ -57,22 +62,31 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// A decision as an example writes it; `yes` is what stands without the questions.
-    fn outcome(&self, decision: &Decision<String, String>, yes: &str) -> Vec<String> {
-        match decision {
-            Decision::Rejected(objection) => vec![format!("outcome  {}", self.objection(objection))],
-            Decision::Stands { value, questions, approved_by, .. } => {
-                let approved = approved_by.map(|by| format!("  approved by {}", self.names[by])).unwrap_or_default();
-                if questions.is_empty() {
-                    return vec![format!("outcome  {}{approved}", self.standing(decision))];
-                }
-                let mut lines = vec![format!("outcome  escalated  {value}{approved}")];
-                lines.extend(questions.iter().map(|(asker, escalation)| match asker {
-                    Asker::Configuration => format!("asks  configuration  {}", escalation.question),
-                    Asker::Member(member) => format!("asks  {}  {}", self.names[*member], escalation.question),
-                }));
-                lines.push(format!("yes  {yes}"));
-                lines
+    /// What a person is asked of what stands, by name: these questions are the same under other rules.
+    fn questions(&self, decision: &Decision<String, String>) -> Vec<Question> {
+        let Decision::Stands { questions, .. } = decision else { return Vec::new() };
+        let by = |asker: &Asker| match asker {
+            Asker::Configuration => "configuration".to_owned(),
+            Asker::Member(member) => self.names[*member].to_owned(),
+        };
+        questions.iter().map(|(asker, escalation)| (by(asker), escalation.question.clone())).collect()
+    }
+
+    /// A decision as an example writes it, without what a yes leads to.
+    fn outcome(&self, decision: &Decision<String, String>, step: &Step<Question>) -> Vec<String> {
+        let Decision::Stands { value, approved_by, .. } = decision else {
+            return vec![format!("outcome  {}", self.standing(decision))];
+        };
+        let approved = approved_by.map(|by| format!("  approved by {}", self.names[by])).unwrap_or_default();
+        match step {
+            Step::Settled => vec![format!("outcome  {}{approved}", self.standing(decision))],
+            Step::TooManyRounds(open) => {
+                let by: Vec<&str> = open.iter().map(|(by, _)| by.as_str()).collect();
+                vec![format!("outcome  rejected, asked too often by {}", by.join(", "))]
+            }
+            Step::Ask(open) => {
+                let asks = open.iter().map(|(by, question)| format!("asks  {by}  {question}"));
+                [format!("outcome  escalated  {value}{approved}")].into_iter().chain(asks).collect()
             }
         }
     }
@@ -98,28 +112,75 @@ fn refusal(reason: &str) -> Refusal {
 
 /// Runs an example, and compares what the host does with what it says.
 fn check(rows: &[Row<'_>]) -> Result<(), Wrong> {
-    let Some((head, rows)) = rows.split_first() else {
+    let Some(head) = rows.first() else {
         return Err(Wrong { line: 0, what: "an example is empty".into() });
     };
-    let end = rows.iter().position(|row| row.label == "outcome");
-    let (said, outcome) = rows.split_at(end.ok_or_else(|| head.wrong("the example has no outcome"))?);
+    if head.label == "gate" {
+        return gates(rows);
+    }
+    let Some(end) = rows.iter().position(|row| row.label == "outcome") else {
+        return Err(head.wrong("the example has no outcome"));
+    };
+    let (said, outcome) = rows[1..].split_at(end - 1);
     let chain = Chain::read(head)?;
     let actual = match head.label {
-        "gate" => gate(&chain, said, &outcome[0])?,
         "transform" => transform(&chain, said, &outcome[0])?,
         "tasks" => tasks(&chain, said)?,
         other => return Err(head.wrong(format!("`{other}` is none of gate, transform, tasks"))),
     };
-    for (place, row) in outcome.iter().enumerate() {
+    compare(outcome, &actual)
+}
+
+fn compare(rows: &[Row<'_>], actual: &[String]) -> Result<(), Wrong> {
+    for (place, row) in rows.iter().enumerate() {
         row.is(&row.text(), actual.get(place).map_or("nothing more", String::as_str))?;
     }
-    match actual.get(outcome.len()) {
-        Some(more) => Err(outcome[0].wrong(format!("the outcome should go on with `{more}`"))),
+    match actual.get(rows.len()) {
+        Some(more) => Err(rows[0].wrong(format!("the outcome should go on with `{more}`"))),
         None => Ok(()),
     }
 }
 
-fn gate(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<Vec<String>, Wrong> {
+/// Asks the chain of each `gate` row, the later ones after a yes to what the one before left.
+fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
+    let mut consent = Consent::default();
+    let mut rest = rows;
+    while let Some((head, after)) = rest.split_first() {
+        let end = after.iter().position(|row| row.label == "gate").unwrap_or(after.len());
+        let (rows, later) = after.split_at(end);
+        let outcome = rows.iter().position(|row| row.label == "outcome");
+        let (said, outcome) = rows.split_at(outcome.ok_or_else(|| head.wrong("the example has no outcome"))?);
+        let chain = Chain::read(head)?;
+        let (decision, unasked) = gate(&chain, said, &outcome[0])?;
+        let Decision::Stands { value, changed_by, response, .. } = &decision else {
+            compare(outcome, &chain.outcome(&decision, &Step::Settled))?;
+            return later.first().map_or(Ok(()), |row| Err(row.wrong("nobody said yes before")));
+        };
+        let response = response.as_ref().map(|(by, response)| format!("{} {response}", chain.names[*by]));
+        let step = consent.step(value, !changed_by.is_empty(), response.as_ref(), chain.questions(&decision));
+        let mut actual = chain.outcome(&decision, &step);
+        match step {
+            Step::Ask(open) => {
+                consent.give(value.clone(), response, open);
+                // Where rules and state are as they were, a yes applies what would have stood without the questions.
+                let yes = if later.is_empty() { chain.standing(&unasked) } else { "asked again".to_owned() };
+                actual.push(format!("yes  {yes}"));
+            }
+            _ if !later.is_empty() => return Err(later[0].wrong("nobody said yes before")),
+            _ => {}
+        }
+        compare(outcome, &actual)?;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// The decision, and what stands without the questions.
+fn gate(
+    chain: &Chain<'_>,
+    said: &[Row<'_>],
+    outcome: &Row<'_>,
+) -> Result<(Decision<String, String>, Decision<String, String>), Wrong> {
     let (asks, said): (Vec<_>, Vec<_>) = said.iter().partition(|row| row.label == "ask");
     for row in &asks {
         if row.cells.len() != 2 {
@@ -127,10 +188,9 @@ fn gate(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<Vec<St
         }
     }
     let decision = decide(chain, &asks, &said, outcome)?;
-    // Rule 9: a yes applies what would have stood without the questions.
     let unasked: Vec<Row<'_>> = said.iter().map(|row| without_question(row)).collect();
     let unasked = decide(chain, &[], &unasked.iter().collect::<Vec<_>>(), outcome)?;
-    Ok(chain.outcome(&decision, &chain.standing(&unasked)))
+    Ok((decision, unasked))
 }
 
 fn without_question<'a>(row: &Row<'a>) -> Row<'a> {

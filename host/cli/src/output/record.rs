@@ -70,6 +70,17 @@ fn event(text: &mut String, record: &Record) {
     if let Some(reason) = &record.reason {
         let _ = writeln!(text, "    {}", cut(&one_line(reason), SHOWN));
     }
+    if let Some(again) = &record.asked_again {
+        let _ = writeln!(
+            text,
+            "    {DIM}asked again after a yes, since rules or state had changed; it began as {}{DIM:#}",
+            one_line(&again.of)
+        );
+        for question in &again.answered {
+            let answered = cut(&one_line(&question.escalation.question), SHOWN);
+            let _ = writeln!(text, "    {GOOD}{} was answered:{GOOD:#} {answered}", one_line(&question.by.to_string()));
+        }
+    }
     for question in &record.questions {
         let asked = cut(&one_line(&question.escalation.question), SHOWN);
         let _ = writeln!(text, "    {WARNING}{} asks:{WARNING:#} {asked}", one_line(&question.by.to_string()));
@@ -133,6 +144,9 @@ fn answered(text: &mut String, answer: &Answer) {
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
     if let Some(reason) = &answer.reason {
         let _ = writeln!(text, "    {}", cut(&one_line(reason), SHOWN));
+    }
+    if *came == OutcomeKind::Escalated {
+        let _ = writeln!(text, "    rules or state have changed: the plugins are asked again");
     }
 }
 
@@ -292,6 +306,10 @@ mod tests {
             (
                 r#""kind":"answer","id":"s.0","session":"s","event":"before-tool-call","time":0,"outcome":"rejected","answer":{"kind":"nobody-there","reason":"nobody is there to answer","micros":1}"#,
                 "before-tool-call  rejected  answered: nobody there, after 0 s\n    session s\n    nobody is there",
+            ),
+            (
+                r#""kind":"answer","id":"s.0","session":"s","event":"before-tool-call","time":0,"outcome":"escalated","answer":{"kind":"approved","micros":1},"effects-hold":false"#,
+                "before-tool-call  escalated  answered: approved, after 0 s\n    session s\n    rules or state have changed: the plugins are asked again",
             ),
             (
                 r#""kind":"dropped","session":"s","time":0,"events":{"stream-end":2}"#,

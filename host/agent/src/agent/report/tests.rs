@@ -160,6 +160,7 @@ fn every_status_origin_and_cause_is_one_of_the_schema() {
         Cause::Failed(hookhost::FailureKind::Deadline),
         Cause::Disagreement,
         Cause::NotApproved,
+        Cause::TooManyQuestions,
         Cause::NotRecorded,
     ];
     for cause in kinds {

@@ -14,7 +14,7 @@ use crate::loading;
 use crate::output::{self, quoted};
 use crate::terminal_approver;
 use anyhow::anyhow;
-use hookhost::session::{DispatchOptions, Rejection, SessionSpec};
+use hookhost::session::{Cause, DispatchOptions, Rejection, SessionSpec};
 use hookhost::{Host, Session, Settled};
 use payload::Payload;
 use serde_json::{Map, Value, json};
@@ -139,13 +139,13 @@ fn last(settled: &Settled<Value>) -> Value {
 
 /// Why the event was rejected, in one word.
 fn cause(outcome: &Value) -> Option<&'static str> {
-    let cause = outcome.get("cause")?;
-    Some(match (cause.as_str(), cause.get("failed").and_then(Value::as_str)) {
-        (Some("verdict"), _) => "verdict",
-        (Some("disagreement"), _) => "disagreement",
-        (Some("not-approved"), _) => "not-approved",
-        (Some("not-recorded"), _) => "not-recorded",
-        (_, Some("out-of-fuel" | "compute" | "deadline")) => "timed-out",
+    Some(match rejection(outcome)?.cause {
+        Cause::Verdict => "verdict",
+        Cause::Disagreement => "disagreement",
+        Cause::NotApproved => "not-approved",
+        Cause::TooManyQuestions => "too-many-questions",
+        Cause::NotRecorded => "not-recorded",
+        Cause::Failed(kind) if kind.is_timeout() => "timed-out",
         _ => "failed",
     })
 }
