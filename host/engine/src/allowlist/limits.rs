@@ -17,7 +17,8 @@ pub struct Limits {
     /// `compute`: time of a processor, looked at every millisecond; 1 µs to 1 h, default 100 ms or `deadline` where that
     /// is less. More than `deadline` is an error.
     pub compute: Duration,
-    /// `deadline`: wall time of the whole call, capabilities and queueing included; 1 µs to 1 h, default 100 ms, or 30 s
+    /// `deadline`: time of the whole call, from when it has its place: what it computes, and what it waits for in
+    /// capabilities. What it waits for a thread or a processor does not count (`overload-deadline`); 1 µs to 1 h, default 100 ms, or 30 s
     /// where `model` or `http` is granted.
     pub deadline: Duration,
     /// `memory`: bytes of linear memory, of all memories together; 1 to 4 GiB, default 16 MiB. A plugin that is refused

@@ -22,8 +22,12 @@ pub struct Settings {
     /// The session stands still that long, so where nobody may be there a shorter one lets the agent go on sooner, with the
     /// refusal. 1 µs to 24 h, default 5 min; the longer is the looser.
     pub approval_deadline: Duration,
-    /// `concurrent-calls`: calls of plugins that may be under way at once, in all sessions together; more wait, and that
-    /// counts against their deadlines. Plugins that may wait for a model, a server or a disk have as many again, so that
+    /// `overload-deadline`: how long a call of a plugin may wait for a place among the `concurrent-calls`, and for a thread and a
+    /// processor once it has one. That is the machine's time, not the plugin's: beyond it the call fails as `overloaded`,
+    /// `on-failure` decides, and the event can be sent again. 1 µs to 24 h, default 2 s; the longer is the looser.
+    pub overload_deadline: Duration,
+    /// `concurrent-calls`: calls of plugins that may be under way at once, in all sessions together; more wait, for
+    /// `overload-deadline` at most. Plugins that may wait for a model, a server or a disk have as many again, so that
     /// they hold up no other plugin. Each reserves some 8 GiB of address space, from 32 on some 1 TiB altogether, though no memory: a
     /// process that has little of it (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the looser.
     pub concurrent_calls: NonZeroU32,
@@ -50,6 +54,7 @@ impl Default for Settings {
         Self {
             stream_unfinalised: false,
             approval_deadline: Duration::from_secs(300),
+            overload_deadline: Duration::from_secs(2),
             concurrent_calls: NonZeroU32::MIN.saturating_add(32 - 1),
             audit: AuditSettings::default(),
         }
@@ -68,6 +73,7 @@ impl Default for AuditSettings {
 pub(super) struct WrittenSettings {
     stream_unfinalised: Option<bool>,
     approval_deadline: Option<UpToADay>,
+    overload_deadline: Option<UpToADay>,
     concurrent_calls: Option<Concurrent>,
     audit: Option<WrittenAudit>,
 }
@@ -94,6 +100,10 @@ impl WrittenSettings {
         self.approval_deadline.map(|time| Duration::from_micros(time.get().get()))
     }
 
+    fn overload_deadline(&self) -> Option<Duration> {
+        self.overload_deadline.map(|time| Duration::from_micros(time.get().get()))
+    }
+
     fn concurrent_calls(&self) -> Option<NonZeroU32> {
         self.concurrent_calls.map(|calls| NonZeroU32::try_from(calls.get()).unwrap_or(NonZeroU32::MAX))
     }
@@ -104,6 +114,7 @@ impl Settings {
     pub(super) fn set(&mut self, written: WrittenSettings) {
         self.stream_unfinalised = written.stream_unfinalised.unwrap_or(self.stream_unfinalised);
         self.approval_deadline = written.approval_deadline().unwrap_or(self.approval_deadline);
+        self.overload_deadline = written.overload_deadline().unwrap_or(self.overload_deadline);
         self.concurrent_calls = written.concurrent_calls().unwrap_or(self.concurrent_calls);
         if let Some(WrittenAudit { largest_value, mask }) = written.audit {
             let bytes = |size: RecordedSize| NonZeroUsize::try_from(size.get()).unwrap_or(NonZeroUsize::MAX);
@@ -127,6 +138,11 @@ impl Settings {
             Some(deadline) => self.approval_deadline = deadline,
             None => {}
         }
+        match written.overload_deadline() {
+            Some(longer) if longer > self.overload_deadline => forbidden.push(Forbidden::Looser("overload-deadline")),
+            Some(deadline) => self.overload_deadline = deadline,
+            None => {}
+        }
         match written.concurrent_calls() {
             Some(more) if more > self.concurrent_calls => forbidden.push(Forbidden::Looser("concurrent-calls")),
             Some(calls) => self.concurrent_calls = calls,
@@ -140,8 +156,12 @@ impl Settings {
 
     /// The checks of settings that a program made: those of written ones.
     pub(super) fn check_made(&self) -> Result<(), String> {
-        let micros = u64::try_from(self.approval_deadline.as_micros()).unwrap_or(u64::MAX);
-        UpToADay::new(micros).map_err(|why| format!("`approval-deadline`: {why}"))?;
+        for (key, time) in
+            [("approval-deadline", self.approval_deadline), ("overload-deadline", self.overload_deadline)]
+        {
+            let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+            UpToADay::new(micros).map_err(|why| format!("`{key}`: {why}"))?;
+        }
         Concurrent::new(self.concurrent_calls.get().into()).map_err(|why| format!("`concurrent-calls`: {why}"))?;
         let bytes = self.audit.largest_value.get() as u64;
         RecordedSize::new(bytes).map_err(|why| format!("`audit.largest-value`: {why}"))?;

@@ -1,6 +1,7 @@
 //! One call of one guest: a fresh store and instance, under all limits.
 
 use super::capability::{Effects, LogLine};
+use super::clock::{self, Over};
 use super::failure::{Failure, FailureKind, Limit, classify, not_instantiated};
 use super::guest::{Guest, GuestSetup};
 use super::{Sandbox, may_wait as waits, turn};
@@ -13,6 +14,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower};
 use wasmtime::{Store, UpdateDeadline};
 
@@ -65,6 +67,7 @@ impl Sandbox {
     {
         let began = Instant::now();
         let may_wait = waits(&setup.grants);
+        let patience = setup.patience;
         // Where `configure` has to run first, it has no capability but the log; the event comes after.
         let (first, then) = match configure {
             Some(_) => (GuestSetup::to_configure(Arc::clone(&setup.plugin)), Some(setup)),
@@ -73,10 +76,11 @@ impl Sandbox {
         let mut store = self.store(first, limits);
         let permits = if may_wait { &self.waiting } else { &self.computing };
         // Declared before the store's end: the slot is given back first, then the permit for it.
-        let mut permit = None;
-        let called = with_deadline(limits.deadline, async {
-            // The pool has a slot for each permit. A closed semaphore cannot be: nobody closes it.
-            permit = permits.acquire().await.ok();
+        let permit = match place(permits, patience).await {
+            Some(permit) => permit,
+            None => return finished(store, Err(overloaded(patience)), limits, began),
+        };
+        let called = clock::within(limits.deadline, patience, began.elapsed(), async {
             let _ticking = self.ticker.call();
             let instance = pre.instantiate_async(&mut store).await;
             let instance = instance.map_err(|error| not_instantiated(&error, store.data().room.denied, limits))?;
@@ -95,7 +99,10 @@ impl Sandbox {
             invoke(&mut store, &instance, handle, params, limits).await
         })
         .await;
-        let answer = called.unwrap_or_else(|| Err(deadline_passed(limits)));
+        let answer = called.unwrap_or_else(|over| match over {
+            Over::Deadline => Err(deadline_passed(limits)),
+            Over::Overloaded => Err(overloaded(patience)),
+        });
         let called = finished(store, answer, limits, began);
         drop(permit);
         called
@@ -197,6 +204,22 @@ fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Lim
         log: log.lines,
         log_dropped: log.dropped,
     }
+}
+
+/// A place in the pool, which has a slot for each permit; nothing where there is none in time.
+async fn place(permits: &Semaphore, patience: Duration) -> Option<SemaphorePermit<'_>> {
+    if let Ok(permit) = permits.try_acquire() {
+        return Some(permit);
+    }
+    // Nobody closes it.
+    tokio::time::timeout(patience, permits.acquire()).await.ok()?.ok()
+}
+
+fn overloaded(patience: Duration) -> Failure {
+    Failure::new(
+        FailureKind::Overloaded,
+        format!("had no place or no processor for {patience:?} (settings.overload-deadline); try again"),
+    )
 }
 
 fn deadline_passed(limits: &Limits) -> Failure {

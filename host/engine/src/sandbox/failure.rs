@@ -41,15 +41,18 @@ pub enum FailureKind {
     InvalidAnswer,
     /// No instance could be made of it.
     NotInstantiated,
-    /// It failed [`crate::session::FAILURES_TO_TRIP`] times in a row and is not called again in this session.
+    /// It failed [`crate::session::FAILURES_TO_TRIP`] times in a row and is not called until it is tried again.
     Tripped,
+    /// The machine had no place or no processor for it in time. Not the plugin's fault: it counts towards no tripping, and the
+    /// event can be sent again.
+    Overloaded,
 }
 
 impl FailureKind {
     /// Whether it ran out of time on the clock, which no replay can repeat.
     #[must_use]
     pub(crate) fn is_wall_time(self) -> bool {
-        matches!(self, Self::Compute | Self::Deadline)
+        matches!(self, Self::Compute | Self::Deadline | Self::Overloaded)
     }
 
     /// Whether it ran out of time.

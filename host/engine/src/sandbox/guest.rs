@@ -87,6 +87,8 @@ pub(crate) struct GuestSetup {
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) model_calls: Arc<AtomicU32>,
     pub(crate) recalled: Option<Recalled>,
+    /// How long the call may wait for a place and for a processor.
+    pub(crate) patience: Duration,
 }
 
 impl GuestSetup {
@@ -104,6 +106,7 @@ impl GuestSetup {
             model: None,
             model_calls: Arc::default(),
             recalled: None,
+            patience: Duration::MAX,
         }
     }
 }
@@ -167,6 +170,7 @@ impl Guest {
             model,
             model_calls,
             recalled,
+            patience: _,
         } = setup;
         self.plugin = plugin;
         self.event = event;

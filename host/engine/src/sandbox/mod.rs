@@ -7,6 +7,7 @@
 
 mod call;
 pub(crate) mod capability;
+mod clock;
 mod failure;
 mod folders;
 mod guest;

@@ -7,6 +7,7 @@
 //! system call to read, so a guest is first asked for it when it has computed for a tick.
 
 use super::failure::{Failure, FailureKind, Limit};
+use super::ticker::TICK;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -59,12 +60,17 @@ pub(super) fn was_given_back() -> bool {
 /// Whether the guest that this thread runs may go on.
 ///
 /// # Errors
-/// If it has had the thread for longer than `compute`.
+/// If it has computed for longer than `compute` since it was given the thread.
 pub(super) fn check(compute: Duration) -> wasmtime::Result<()> {
-    match BEGAN.get() {
-        Some(began) if began.elapsed() > compute => Err(over(compute)),
-        _ => Ok(()),
+    let wall = BEGAN.get().map_or(Duration::ZERO, |began| began.elapsed());
+    if wall < TICK.min(compute) {
+        return Ok(());
     }
+    // By its own clock, since the thread may have been without a processor. From here on, where that was not read before.
+    if OWN_TIME.get().is_none() {
+        OWN_TIME.set(Some(own_time()));
+    }
+    if wall > compute && computed() > compute { Err(over(compute)) } else { Ok(()) }
 }
 
 /// It computed for longer than it may.

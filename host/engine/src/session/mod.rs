@@ -7,10 +7,12 @@ mod outcome;
 mod recall;
 mod recording;
 mod rules;
+mod streak;
 mod tools;
 
 pub use observers::MOST_WAITING;
 pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, Settled, TransformOutcome};
+pub use streak::FAILURES_TO_TRIP;
 pub use tools::{PluginTools, ToolCallError};
 
 pub(crate) use dispatch::Dispatch;
@@ -18,14 +20,13 @@ pub(crate) use observers::Telling;
 pub(crate) use recall::{Recall, RecalledConsent};
 pub(crate) use rules::Rules;
 
-use crate::allowlist::Digest;
 use crate::audit::raw;
 use crate::contract::{self, Json, ToolCall, ToolOrigin};
 use crate::event::{Dispatched, EventKind};
 use crate::host::{Host, RuleSet};
 use crate::plugin::Plugin;
+use crate::sandbox::Failure;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
-use crate::sandbox::{Failure, FailureKind};
 use dispatch::Beginning;
 use rules::Schemas;
 use serde::{Deserialize, Serialize};
@@ -35,9 +36,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Failures in a row after which a plugin is not asked again in a session.
-pub const FAILURES_TO_TRIP: u32 = 3;
+use streak::{Caller, NextCall, Streaks};
+use tokio::time::Instant;
 
 /// Most bytes of a session's identifier.
 const MOST_ID: usize = 256;
@@ -169,30 +169,11 @@ pub(crate) struct Shared {
 
 /// What changes in the course of a session.
 struct Life {
-    failures: HashMap<(String, bool), Streak>,
+    streaks: Streaks,
     reminders: Vec<(u32, Reminder)>,
     notices: Vec<String>,
     model_calls: HashMap<String, Arc<AtomicU32>>,
     transcript: Arc<dyn Transcript>,
-}
-
-/// Failures in a row of one plugin: as one that answers, or as one that observes, so that what happens off the path of an
-/// event has no part in its outcome.
-#[derive(Clone, Copy)]
-struct Streak {
-    /// Of which file and configuration: a plugin that was mended is asked again.
-    of: [Digest; 2],
-    failures: u32,
-    /// Whether one of them was for lack of time, which no replay can repeat.
-    for_time: bool,
-}
-
-impl Life {
-    fn streak(&self, plugin: &Plugin, observes: bool) -> Streak {
-        let of = [plugin.digest(), plugin.shared.config_digest];
-        let known = self.failures.get(&(plugin.name().to_owned(), observes)).filter(|streak| streak.of == of);
-        known.copied().unwrap_or(Streak { of, failures: 0, for_time: false })
-    }
 }
 
 impl Session {
@@ -209,7 +190,7 @@ impl Session {
         let is_taken_up = spec.id.is_some() && host.store().keeps_log();
         let first_event = if is_taken_up { now().saturating_mul(1000) } else { 0 };
         let life = Life {
-            failures: HashMap::new(),
+            streaks: Streaks::default(),
             reminders: Vec::new(),
             notices: host.rules().tool_patterns_that_fit_none(&spec),
             model_calls: HashMap::new(),
@@ -296,6 +277,11 @@ impl Session {
     #[must_use]
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.life().notices)
+    }
+
+    /// Asks a plugin again that is tripped, from its next event on, as if it had not failed; whether there was one.
+    pub fn reset_failures(&self, plugin: &str) -> bool {
+        self.shared.life().streaks.reset(plugin)
     }
 
     /// Settles an event whose payload is JSON: an object of `handle`'s parameters, `session` left out, as
@@ -455,44 +441,23 @@ impl Shared {
         Arc::clone(self.life().model_calls.entry(plugin.to_owned()).or_default())
     }
 
-    fn is_tripped(&self, plugin: &Plugin, observes: bool) -> bool {
-        self.life().streak(plugin, observes).failures >= FAILURES_TO_TRIP
+    /// How a plugin's next call is made.
+    fn next_call(&self, plugin: &Plugin, observes: bool) -> NextCall {
+        self.life().streaks.next_call(Caller::new(plugin, observes), Instant::now())
     }
 
-    fn succeeded(&self, plugin: &str, observes: bool) {
-        self.life().failures.remove(&(plugin.to_owned(), observes));
+    fn succeeded(&self, plugin: &Plugin, observes: bool) {
+        self.life().streaks.succeeded(Caller::new(plugin, observes));
     }
 
-    /// Counts a failure; the user is told once when the plugin is tripped.
+    /// Counts a failure; the user is told when the plugin is tripped.
     fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
         let mut life = self.life();
-        let mut streak = life.streak(plugin, observes);
-        streak.failures += 1;
-        streak.for_time |= failure.kind.is_wall_time();
-        life.failures.insert((plugin.name().to_owned(), observes), streak);
-        // Once, though it may be tripped twice: as one that answers, and as one that observes.
-        let told = life.streak(plugin, !observes).failures >= FAILURES_TO_TRIP;
-        if streak.failures == FAILURES_TO_TRIP && !told {
-            let name = plugin.name();
-            life.notices.push(format!(
-                "the plugin {name} failed {FAILURES_TO_TRIP} times in a row (it {failure}) and is not asked again in this \
-                 session; its `on-failure` decides in its place"
-            ));
+        if let Some(told) = life.streaks.failed(Caller::new(plugin, observes), failure, Instant::now())
+            && life.notices.len() < MOST_NOTICES
+        {
+            life.notices.push(told);
         }
-    }
-
-    /// Why the same event may not bring the same failure again.
-    fn why_a_failure_cannot_be_replayed(
-        &self,
-        plugin: &Plugin,
-        observes: bool,
-        failure: &Failure,
-    ) -> Option<&'static str> {
-        if failure.kind.is_wall_time() {
-            return Some("it ran out of wall time");
-        }
-        let streak = self.life().streak(plugin, observes);
-        (failure.kind == FailureKind::Tripped && streak.for_time).then_some("it was tripped for lack of wall time")
     }
 
     fn remind(&self, reminders: Vec<Reminder>) {

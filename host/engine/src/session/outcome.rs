@@ -179,7 +179,9 @@ impl Rejection {
 
     pub(super) fn host(by: Vec<String>, cause: Cause, mut reason: String) -> Self {
         cut(&mut reason);
-        Self { by, cause, refusal: Refusal { reason, code: None, retryable: false, stop: false } }
+        // The next time the machine may have room for it.
+        let retryable = cause == Cause::Failed(FailureKind::Overloaded);
+        Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false } }
     }
 
     /// The word for its cause, the same in messages, records and JSON.
@@ -188,6 +190,7 @@ impl Rejection {
         match self.cause {
             Cause::Verdict => "rejected",
             Cause::Failed(kind) if kind.is_timeout() => "timed out",
+            Cause::Failed(FailureKind::Overloaded) => "overloaded",
             Cause::Failed(_) => "failed",
             Cause::Disagreement => "disagreed",
             Cause::NotApproved => "not approved",
@@ -205,6 +208,9 @@ impl std::fmt::Display for Rejection {
             Cause::Verdict => write!(f, "Rejected by {by}: {reason}"),
             Cause::Failed(kind) if kind.is_timeout() => {
                 write!(f, "Blocked because the plugin {by} timed out: it {reason}")
+            }
+            Cause::Failed(FailureKind::Overloaded) => {
+                write!(f, "Blocked because the machine is overloaded: the plugin {by} {reason}")
             }
             Cause::Failed(_) => write!(f, "Blocked because the plugin {by} failed: it {reason}"),
             Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),

@@ -1,6 +1,9 @@
 //! What is given again of an event that was recorded, when it is replayed.
 
+use super::streak::NextCall;
 use crate::audit::{CallRecord, StateUse};
+use crate::plugin::Plugin;
+use crate::sandbox::FailureKind;
 use crate::sandbox::capability::Recalled;
 use crate::state::{Scope, Snapshot, Stored};
 use std::sync::Arc;
@@ -30,6 +33,17 @@ pub(crate) struct RecalledConsent {
 }
 
 impl Recall {
+    /// Whether the plugin is called: not where it was tripped then, unless it is another by now.
+    pub(super) fn next_call(&self, plugin: &Plugin, round: u32) -> NextCall {
+        let then = self.calls.iter().find(|call| call.plugin == plugin.name() && call.round == round);
+        let was_tripped = then.is_some_and(|call| {
+            let failure = call.failure.as_ref().map(|failure| failure.kind);
+            failure == Some(FailureKind::Tripped)
+                && (call.digest, call.config) == (plugin.digest(), plugin.shared.config_digest)
+        });
+        if was_tripped { NextCall::Tripped } else { NextCall::Made }
+    }
+
     /// The inputs of a plugin's call, but for its state.
     pub(super) fn inputs(&self, plugin: &str, round: u32) -> Recalled {
         let call = self.calls.iter().find(|call| call.plugin == plugin && call.round == round);

@@ -190,6 +190,7 @@ impl<'a> Call<'a> {
             model: session.host.model(),
             model_calls: session.model_calls(plugin.name()),
             recalled: None,
+            patience: self.rules.settings().overload_deadline,
         }
     }
 

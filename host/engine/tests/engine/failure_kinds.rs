@@ -21,7 +21,9 @@ pub(crate) fn kinds() -> Vec<String> {
     let (_, declared) = source.split_once("pub enum FailureKind {").expect("the kinds");
     let (declared, _) = declared.split_once('}').expect("the end of the kinds");
     let names = declared.lines().map(str::trim).filter(|line| !line.starts_with("//"));
-    let kinds: Vec<_> = names.filter_map(|name| name.strip_suffix(',')).map(kebab_case).collect();
+    let kinds = names.filter_map(|name| name.strip_suffix(',')).map(kebab_case);
+    // It comes of the machine, not of a plugin: `overload.rs` has its tests, and the page a section of its own.
+    let kinds: Vec<_> = kinds.filter(|kind| kind != "overloaded").collect();
     assert!(kinds.len() >= 11, "{kinds:?}");
     kinds
 }

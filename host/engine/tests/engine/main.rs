@@ -14,6 +14,7 @@ mod failures;
 mod files;
 mod hostile;
 mod loading;
+mod overload;
 mod reloading;
 mod replay;
 mod requests;

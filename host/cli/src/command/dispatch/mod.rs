@@ -15,7 +15,7 @@ use crate::output::{self, quoted};
 use crate::terminal_approver;
 use anyhow::anyhow;
 use hookhost::session::{Cause, DispatchOptions, Rejection, SessionSpec};
-use hookhost::{Host, Session, Settled};
+use hookhost::{FailureKind, Host, Session, Settled};
 use payload::Payload;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroU32;
@@ -146,6 +146,7 @@ fn cause(outcome: &Value) -> Option<&'static str> {
         Cause::TooManyQuestions => "too-many-questions",
         Cause::NotRecorded => "not-recorded",
         Cause::Failed(kind) if kind.is_timeout() => "timed-out",
+        Cause::Failed(FailureKind::Overloaded) => "overloaded",
         _ => "failed",
     })
 }
@@ -153,7 +154,7 @@ fn cause(outcome: &Value) -> Option<&'static str> {
 fn exit(settled: &Settled<Value>) -> Exit {
     match cause(&settled.outcome) {
         None => Exit::Done,
-        Some("failed" | "timed-out") => Exit::PluginFailed,
+        Some("failed" | "timed-out" | "overloaded") => Exit::PluginFailed,
         // Nobody said no: the system failed.
         Some("not-recorded") => Exit::Failed,
         Some(_) => Exit::Rejected,

@@ -33,8 +33,11 @@ fn each_key_is_understood_up_to_the_ends_of_its_range() {
     assert_eq!(found.approval_deadline, Duration::from_secs(24 * 3600));
     assert_eq!(found.audit.largest_value.get(), 64 << 20);
     assert_eq!(found.audit.mask, ["*password*", "api key"].map(|text| text.parse().unwrap()));
-    let found = settings("settings = { approval-deadline = '1us', audit = { largest-value = 1024, mask = [] } }");
+    let found = settings(
+        "settings = { approval-deadline = '1us', overload-deadline = '3s', audit = { largest-value = 1024, mask = [] } }",
+    );
     assert_eq!(found.approval_deadline, Duration::from_micros(1));
+    assert_eq!(found.overload_deadline, Duration::from_secs(3));
     assert_eq!((found.audit.largest_value.get(), found.audit.mask.len()), (1 << 10, 0));
 }
 
@@ -149,13 +152,19 @@ fn a_project_cannot_say_what_the_users_log_holds() {
 #[test]
 fn all_that_a_project_may_not_set_is_reported_at_once() {
     let world = World::new();
-    let text = "[settings]\nstream-unfinalised = true\napproval-deadline = '1h'\nconcurrent-calls = 33\naudit = {}\n";
+    let text = "[settings]\nstream-unfinalised = true\napproval-deadline = '1h'\noverload-deadline = '3s'\nconcurrent-calls = 33\naudit = {}\n";
     world.approve(&world.write_project("", text));
     let Err(Error::Invalid(found)) = world.discover() else { panic!("it is accepted") };
     let keys: Vec<_> = found.iter().map(|problem| problem.key.as_deref().unwrap()).collect();
     assert_eq!(
         keys,
-        ["settings.stream-unfinalised", "settings.approval-deadline", "settings.concurrent-calls", "settings.audit",]
+        [
+            "settings.stream-unfinalised",
+            "settings.approval-deadline",
+            "settings.overload-deadline",
+            "settings.concurrent-calls",
+            "settings.audit",
+        ]
     );
 }
 

@@ -6,7 +6,7 @@ use crate::chain::OnFailure;
 use crate::event::{Dispatched, Event, Shape};
 use crate::sandbox::capability::EventFacts;
 use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
-use crate::session::FAILURES_TO_TRIP;
+use crate::session::streak::{FAILURES_TO_TRIP, NextCall};
 use crate::state::View;
 use std::sync::Arc;
 
@@ -45,10 +45,15 @@ impl Dispatch<'_> {
             log_dropped: 0,
             findings: Vec::new(),
         });
-        if self.session.is_tripped(plugin, self.observes()) {
+        let next = match &self.recall {
+            // Whether it was tripped then is an input: it depends on the time between the events.
+            Some(recall) => recall.next_call(plugin, round),
+            None => self.session.next_call(plugin, self.observes()),
+        };
+        if next == NextCall::Tripped {
             return Err(Failure::new(
                 FailureKind::Tripped,
-                format!("failed {FAILURES_TO_TRIP} times in a row and is not asked again in this session"),
+                format!("failed {FAILURES_TO_TRIP} times in a row and is not called until it is tried again"),
             ));
         }
         if self.size > entry.limits.input.get() {
@@ -89,6 +94,7 @@ impl Dispatch<'_> {
             model: session.host.model(),
             model_calls: session.model_calls(plugin.name()),
             recalled: recall.map(|recall| recall.inputs(plugin.name(), round)),
+            patience: self.rules.settings().overload_deadline,
         }
     }
 
@@ -131,7 +137,7 @@ impl Dispatch<'_> {
         let plugin = &self.chain[member];
         match called {
             Ok(value) => {
-                self.session.succeeded(plugin.name(), self.observes());
+                self.session.succeeded(plugin, self.observes());
                 if let Some((call, writes, effects)) = self.returned.take() {
                     let ledger = &mut self.ledger[member];
                     ledger.writes = writes.map(|writes| (call, writes));
@@ -140,11 +146,9 @@ impl Dispatch<'_> {
                 Ok(value)
             }
             Err(failure) => {
-                if failure.kind != FailureKind::Tripped {
-                    self.session.failed(plugin, self.observes(), &failure);
-                }
-                if let Some(why) = self.session.why_a_failure_cannot_be_replayed(plugin, self.observes(), &failure) {
-                    let why = format!("{}: {why}", plugin.name());
+                self.session.failed(plugin, self.observes(), &failure);
+                if failure.kind.is_wall_time() {
+                    let why = format!("{}: it ran out of wall time", plugin.name());
                     self.cannot_be_replayed(why);
                 }
                 if let Some(record) = self.record.calls.last_mut() {

@@ -1,0 +1,188 @@
+//! What a call may take: its plugin's own time, and apart from that the time for which the machine made it wait.
+//!
+//! `limits.deadline` counts what the plugin computes and what it waits for by its own choice. Time in which it could run and
+//! no thread or processor was free is the machine's: it has a bound of its own, beyond which the call fails as overloaded.
+//! A busy machine is no plugin's fault.
+
+use super::ticker::TICK;
+use super::turn;
+use futures_util::task::AtomicWaker;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// A timer that rings so much too late was held up: the runtime had no thread or no processor for it. tokio's timers have a
+/// grain of a millisecond.
+const LATE: Duration = Duration::from_millis(5);
+
+/// Why a call has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// The plugin took longer than its deadline.
+    Deadline,
+    /// The machine made it wait longer than it may.
+    Overloaded,
+}
+
+/// What a call has taken so far.
+#[derive(Debug)]
+struct Spent {
+    /// Of the plugin's own time.
+    own: Duration,
+    /// Of waiting for a place, a thread or a processor.
+    starved: Duration,
+}
+
+/// How the call gave the thread back.
+#[derive(Clone, Copy, Debug)]
+enum Left {
+    /// It could go on at once.
+    Runnable(Instant),
+    /// It waits for something.
+    Waiting(Instant),
+}
+
+/// Notes when what a call waits for is there, which may be long before a thread is free to go on with it.
+#[derive(Default)]
+struct Bell {
+    task: AtomicWaker,
+    rang: Mutex<Option<Instant>>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rang.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        self.task.wake();
+    }
+}
+
+impl Bell {
+    /// When it rang since this was asked last.
+    fn take(&self) -> Option<Instant> {
+        self.rang.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The output of `future`, a guest's call, unless it takes more than `deadline` of its own time, or starves for longer than
+/// `patience`, of which `queued` is used up. A call that waits for nothing touches no timer, so that the usual event costs
+/// no system call: a guest that computes is stopped by its epochs.
+pub(super) async fn within<F: Future>(
+    deadline: Duration,
+    patience: Duration,
+    queued: Duration,
+    future: F,
+) -> Result<F::Output, Over> {
+    let mut future = pin!(future);
+    let mut spent = Spent { own: Duration::ZERO, starved: queued };
+    let mut left = None;
+    let mut long = false;
+    let mut bell: Option<(Arc<Bell>, Waker)> = None;
+    let mut timer: Option<Pin<Box<Sleep>>> = None;
+    poll_fn(|context| {
+        let began = match left.take() {
+            None => Instant::now(),
+            Some(left) => {
+                let now = Instant::now();
+                spent.away(left, now, bell.as_ref().and_then(|(bell, _)| bell.take()), deadline);
+                now
+            }
+        };
+        if let Some(over) = spent.over(deadline, patience) {
+            return Poll::Ready(Err(over));
+        }
+        turn::begins(long);
+        let mut polled = poll(future.as_mut(), context, bell.as_ref());
+        let mut given_back = turn::was_given_back();
+        if polled.is_pending() && !given_back && bell.is_none() {
+            // It waits for the first time: from now on it is noted when what it waits for is there.
+            let new = Arc::new(Bell::default());
+            bell = Some((Arc::clone(&new), Waker::from(new)));
+            polled = poll(future.as_mut(), context, bell.as_ref());
+            given_back = turn::was_given_back();
+        }
+        if let Poll::Ready(output) = polled {
+            return Poll::Ready(Ok(output));
+        }
+        let now = Instant::now();
+        spent.ran(now - began, long);
+        long |= given_back;
+        if given_back {
+            left = Some(Left::Runnable(now));
+            return Poll::Pending;
+        }
+        left = Some(Left::Waiting(now));
+        let ends = now + deadline.saturating_sub(spent.own);
+        let timer = match &mut timer {
+            Some(timer) => {
+                timer.as_mut().reset(ends);
+                timer
+            }
+            none => none.insert(Box::pin(sleep_until(ends))),
+        };
+        timer.as_mut().poll(context).map(|()| Err(Over::Deadline))
+    })
+    .await
+}
+
+fn poll<F: Future>(
+    future: Pin<&mut F>,
+    context: &mut Context<'_>,
+    bell: Option<&(Arc<Bell>, Waker)>,
+) -> Poll<F::Output> {
+    let Some((bell, waker)) = bell else { return future.poll(context) };
+    bell.task.register(context.waker());
+    future.poll(&mut Context::from_waker(waker))
+}
+
+impl Spent {
+    /// Whether it is too much.
+    fn over(&self, deadline: Duration, patience: Duration) -> Option<Over> {
+        match () {
+            () if self.starved > patience => Some(Over::Overloaded),
+            () if self.own >= deadline => Some(Over::Deadline),
+            () => None,
+        }
+    }
+
+    /// The call has had the thread for `wall`.
+    fn ran(&mut self, wall: Duration, long: bool) {
+        // The first tick is not measured by the thread's own clock; more than it was not computed.
+        let computed = if long { turn::computed().min(wall) } else { wall.min(TICK) };
+        self.own += computed;
+        if long {
+            self.starved += wall - computed;
+        }
+    }
+
+    /// The call goes on now; what it waited for was there when the bell `rang`.
+    fn away(&mut self, left: Left, now: Instant, rang: Option<Instant>, deadline: Duration) {
+        match (left, rang) {
+            (Left::Runnable(since), _) => self.starved += now - since,
+            (Left::Waiting(since), Some(rang)) => {
+                let rang = rang.clamp(since, now);
+                self.own += rang - since;
+                self.starved += now - rang;
+            }
+            (Left::Waiting(since), None) => {
+                self.own += now - since;
+                // Its time is over. Where the timer was held up, so may have been what the call waits for: it gets as much
+                // time again.
+                let late = self.own.saturating_sub(deadline);
+                if late >= LATE {
+                    self.starved += late;
+                    self.own = deadline.saturating_sub(late);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
