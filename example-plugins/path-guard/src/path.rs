@@ -48,7 +48,8 @@ impl Places {
             return below(self.cwd.as_deref(), rest);
         }
         if is_absolute(path) {
-            return Normal::Absolute(clean(path));
+            let path = clean(path);
+            return through_process(&path).unwrap_or(Normal::Absolute(path));
         }
         // `~somebody/x` and `$DIR/x`: what they stand for is not known.
         if path.starts_with(['~', '$']) {
@@ -62,6 +63,29 @@ fn below(root: Option<&str>, rest: &str) -> Normal {
     match root {
         Some(root) => Normal::Absolute(clean(&format!("{root}/{rest}"))),
         None => Normal::Below(clean(rest)),
+    }
+}
+
+/// Linux names each process's directories by links in `/proc`: another spelling of any path. `path` is clean.
+fn through_process(path: &str) -> Option<Normal> {
+    let mut parts = path.strip_prefix("/proc/")?.split('/');
+    let is_process =
+        |part: &str| matches!(part, "self" | "thread-self") || part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.next().filter(|part| is_process(part))?;
+    let mut link = parts.next()?;
+    if link == "task" {
+        parts.next()?;
+        link = parts.next()?;
+    }
+    if link == "fd" {
+        parts.next()?;
+    }
+    let rest = parts.collect::<Vec<_>>().join("/");
+    match link {
+        "root" => Some(Normal::Absolute(format!("/{rest}"))),
+        // Whose working directory or open folder it is, is not known.
+        "cwd" | "fd" => Some(Normal::Below(rest)),
+        _ => None,
     }
 }
 
@@ -156,6 +180,24 @@ mod tests {
         let places = Places::new("/srv/project");
         for path in ["~/infra/x", "$DIR/infra/x", "~you/infra/./x"] {
             assert_eq!(places.normal(path), Normal::Below("infra/x".into()), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_links_of_processes_are_followed() {
+        let places = Places::new("/srv/project");
+        let absolute = |path: &str| Normal::Absolute(path.into());
+        for (path, normal) in [
+            ("/proc/self/root/srv/project/infra/x", absolute("/srv/project/infra/x")),
+            ("/proc/self/cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/12/cwd/../cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/12/task/13/cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/thread-self/fd/3/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/cpuinfo", absolute("/proc/cpuinfo")),
+            ("/proc/self/status", absolute("/proc/self/status")),
+            ("/srv/proc/self/cwd/x", absolute("/srv/proc/self/cwd/x")),
+        ] {
+            assert_eq!(places.normal(path), normal, "{path}");
         }
     }
 

@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).map_or_else(|| PathBuf::from("target/plugins"), PathBuf::from);
     let entry = plugin(&folder.join("all_events.wasm"))?;
     let host = Host::builder(Config::from_entries(vec![entry], Settings::default())?).build().await?;
-    let session = host.open_session(SessionSpec::new("my-program", Path::new(".")))?;
+    let session = host.open_session(SessionSpec::new("my-program", &std::env::current_dir()?))?;
     for day in ["thursday", "friday"] {
         let payload = Json::from(json!({ "service": "shop", "day": day }).to_string());
         let event = Custom { name: "deploy".into(), payload };

@@ -4,6 +4,7 @@ mod approving;
 mod dispatch;
 mod observers;
 mod outcome;
+mod payload;
 mod recall;
 mod recording;
 mod rules;
@@ -56,9 +57,9 @@ pub struct SessionSpec {
     pub id: Option<String>,
     /// The agent program, such as `hookhost`.
     pub agent: String,
-    /// Absolute working directory.
+    /// Working directory: an absolute path without `..`.
     pub cwd: PathBuf,
-    /// Absolute root of the project that the agent works on.
+    /// Root of the project that the agent works on: an absolute path without `..`.
     pub workspace: PathBuf,
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
     pub depth: u32,
@@ -119,6 +120,14 @@ pub enum SessionError {
         "`{0}` is no identifier of a session: it has 1 to {MOST_ID} bytes and no control characters; give none, and it is made"
     )]
     Id(String),
+    /// A directory of the session is not an absolute path; plugins would compare relative paths with something else.
+    #[error("the {what} `{path}` of the session is not an absolute path without `..`: give it from the root on")]
+    NotAbsolute {
+        /// `workspace` or `working directory`.
+        what: &'static str,
+        /// The path.
+        path: String,
+    },
     /// A session of that identifier is open: the two would share and erase each other's state.
     #[error("a session `{0}` is open already: give each its own identifier, or none")]
     Open(String),
@@ -158,6 +167,8 @@ pub(crate) struct Shared {
     /// Held while an event is settled; fair, so events keep their order.
     order: tokio::sync::Mutex<()>,
     turn: AtomicU32,
+    /// What the identifiers of its events begin with, unique among all openings of all sessions.
+    events_of: String,
     events: AtomicU64,
     /// Records that were told to those who hear the audit log.
     told_records: AtomicU64,
@@ -183,12 +194,19 @@ impl Session {
         if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
             return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
         }
+        for (what, path) in [("workspace", &spec.workspace), ("working directory", &spec.cwd)] {
+            let leads_up = path.components().any(|part| part == std::path::Component::ParentDir);
+            if !path.is_absolute() || leads_up || path.as_os_str().as_encoded_bytes().contains(&0) {
+                let path = path.to_string_lossy().chars().take(200).flat_map(char::escape_debug).collect();
+                return Err(SessionError::NotAbsolute { what, path });
+            }
+        }
         if !host.claim(&id) {
             return Err(SessionError::Open(id));
         }
-        // A session may be taken up again by any process: its events then go on from another number.
-        let is_taken_up = spec.id.is_some() && host.store().keeps_log();
-        let first_event = if is_taken_up { now().saturating_mul(1000) } else { 0 };
+        // A session may be opened again, also by several processes at once: then its identifier alone tells no events apart.
+        let is_shared = spec.id.is_some() && host.store().keeps_log();
+        let events_of = if is_shared { format!("{id}.{}", uuid::Uuid::now_v7().simple()) } else { id.clone() };
         let life = Life {
             streaks: Streaks::default(),
             reminders: Vec::new(),
@@ -203,7 +221,8 @@ impl Session {
             id,
             order: tokio::sync::Mutex::new(()),
             turn: AtomicU32::new(0),
-            events: AtomicU64::new(first_event),
+            events_of,
+            events: AtomicU64::new(0),
             told_records: AtomicU64::new(0),
             made: Mutex::new(None),
             life: Mutex::new(life),
@@ -285,7 +304,8 @@ impl Session {
     }
 
     /// Settles an event whose payload is JSON: an object of `handle`'s parameters, `session` left out, as
-    /// `{"call": {…}}` for `before-tool-call`. The outcome is JSON, too.
+    /// `{"call": {…}}` for `before-tool-call`. A tool call needs no `origin` (then it is `builtin`) and no `action`, which the
+    /// host's action map works out. The outcome is JSON, too.
     ///
     /// # Errors
     /// If the payload is not of the event's type.
@@ -315,17 +335,7 @@ impl Session {
         options: DispatchOptions,
         recall: Option<Recall>,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        let payload: E::Payload = match E::PARAMETER {
-            None => serde_json::from_value(payload)?,
-            Some(parameter) => {
-                let mut parameters: serde_json::Map<String, Value> = serde_json::from_value(payload)?;
-                let value = parameters.remove(parameter);
-                if let Some(other) = parameters.keys().next() {
-                    return Err(serde::de::Error::unknown_field(other, &[]));
-                }
-                serde_json::from_value(value.ok_or_else(|| serde::de::Error::missing_field(parameter))?)?
-            }
-        };
+        let payload = payload::read::<E>(self, payload)?;
         let settled = self.settle::<E>(payload, options, recall).await;
         let Settled { outcome, record, answer, earlier } = settled;
         Ok(Settled { outcome: serde_json::to_value(outcome)?, record, answer, earlier })
@@ -416,14 +426,14 @@ impl Shared {
         }
     }
 
-    /// The session's identifier and a number: unique without asking the system for random numbers.
+    /// Unique without asking the system for random numbers at each event.
     fn next_event_id(&self) -> String {
-        format!("{}.{}", self.id, self.events.fetch_add(1, Ordering::Relaxed))
+        format!("{}.{}", self.events_of, self.events.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Of its own count: events have the same identifiers, and so random numbers, whether or not a plugin hears the log.
     fn next_record_id(&self) -> String {
-        format!("{}.record-{}", self.id, self.told_records.fetch_add(1, Ordering::Relaxed))
+        format!("{}.record-{}", self.events_of, self.told_records.fetch_add(1, Ordering::Relaxed))
     }
 
     fn notice(&self, text: String) {

@@ -7,7 +7,8 @@ use hookhost::allowlist::{ActionKind, Entry, Mode, Settings, StateGrant};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::capability::{Model, ModelRequest, Transcript};
 use hookhost::contract::{ResultSource, ToolResult};
-use hookhost::session::{Cause, Settled};
+use hookhost::event::EventKind;
+use hookhost::session::{Cause, DispatchOptions, Settled};
 use hookhost::{Config, GateOutcome, Host, Session, SessionSpec, TransformOutcome};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -621,4 +622,49 @@ async fn plugins_that_wait_for_a_model_starve_no_other() {
     for waiter in waiters {
         waiter.abort();
     }
+}
+
+#[tokio::test]
+async fn a_directory_that_is_not_absolute_opens_no_session() {
+    let host = host(vec![]).await;
+    for path in ["", ".", "work", "../work", "/work/../elsewhere", "/work\0"] {
+        for is_workspace in [true, false] {
+            let mut spec = spec();
+            *if is_workspace { &mut spec.workspace } else { &mut spec.cwd } = path.into();
+            let what = if is_workspace { "workspace" } else { "working directory" };
+            let error = host.open_session(spec).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("the {what} `")) && error.contains("not an absolute path"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn events_of_one_session_in_two_hosts_have_different_identifiers() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("hookhost.db");
+    let mut ids = BTreeSet::new();
+    let mut open = Vec::new();
+    for _ in 0..20 {
+        let config = Config::from_entries(vec![], Settings::default()).unwrap();
+        let host = builder(config).store(&log).build().await.unwrap();
+        let session = host.open_session(SessionSpec { id: Some("same".into()), ..spec() }).unwrap();
+        open.push(session);
+    }
+    for _ in 0..3 {
+        for session in &open {
+            ids.insert(session.prompt_submit("x".into()).await.record.id);
+        }
+    }
+    assert_eq!(ids.len(), 60);
+}
+
+#[tokio::test]
+async fn a_payload_needs_nothing_that_the_host_works_out() {
+    let session = session(vec![]).await;
+    let call = json!({ "call": { "id": "1", "name": "bash", "arguments": { "command": "ls" } } });
+    let settled = session.dispatch_event(EventKind::BeforeToolCall, call, DispatchOptions::default()).await.unwrap();
+    assert_eq!(settled.outcome["value"]["action"]["shell"]["command"], "ls");
+    let more = json!({ "call": { "id": "1", "name": "bash", "arguments": {} }, "more": 2 });
+    let error = session.dispatch_event(EventKind::BeforeToolCall, more, DispatchOptions::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "unknown field `more`: before-tool-call has `call` alone");
 }

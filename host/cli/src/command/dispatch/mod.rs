@@ -62,7 +62,7 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
     let session = host.open_session(spec).map_err(|error| Stop::usage(error.to_string()))?;
     session.set_turn(turn);
     let event = payload.event();
-    let parameters = payload.parameters(&session);
+    let parameters = payload.parameters();
     // Whoever tries a plugin wants to see what it did.
     let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
     let settled = session.dispatch_event(event, parameters, options).await;

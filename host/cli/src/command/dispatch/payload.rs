@@ -4,8 +4,6 @@
 use super::{command, example};
 use crate::exit::Stop;
 use anyhow::anyhow;
-use hookhost::Session;
-use hookhost::contract::ToolOrigin;
 use hookhost::event::EventKind;
 use hookhost::session::SessionSpec;
 use serde::Deserialize;
@@ -110,41 +108,9 @@ impl Payload {
         Ok((spec, *turn))
     }
 
-    /// The parameters, each tool call with its action, which the host's action map works out, and its origin.
-    pub(super) fn parameters(mut self, session: &Session) -> Value {
-        for call in tool_calls(self.event, &mut self.parameters) {
-            complete(call, session);
-        }
+    /// The parameters.
+    pub(super) fn parameters(self) -> Value {
         Value::Object(self.parameters)
-    }
-}
-
-/// The tool calls of a payload.
-fn tool_calls(event: EventKind, parameters: &mut Map<String, Value>) -> Vec<&mut Value> {
-    let calls = match event {
-        EventKind::BeforeToolCall | EventKind::AfterToolCall => {
-            return parameters.get_mut("call").into_iter().collect();
-        }
-        EventKind::BeforeTools => parameters.get_mut("calls"),
-        EventKind::AfterInference => parameters.get_mut("response").and_then(|response| response.get_mut("tool-calls")),
-        _ => None,
-    };
-    calls.and_then(Value::as_array_mut).into_iter().flatten().collect()
-}
-
-/// Fills in what an agent need not say. What is there stays.
-fn complete(call: &mut Value, session: &Session) {
-    let Some(call) = call.as_object_mut() else { return };
-    let origin = call.entry("origin").or_insert_with(|| "builtin".into());
-    let Ok(origin) = ToolOrigin::deserialize(&*origin) else { return };
-    if call.contains_key("action") {
-        return;
-    }
-    let Some(name) = call.get("name").and_then(Value::as_str) else { return };
-    let arguments = call.get("arguments").cloned().unwrap_or_default();
-    let worked_out = session.tool_call("", name, &arguments, origin).action;
-    if let Ok(action) = serde_json::to_value(worked_out) {
-        call.insert("action".to_owned(), action);
     }
 }
 
