@@ -18,6 +18,10 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// grain of a millisecond.
 const LATE: Duration = Duration::from_millis(5);
 
+/// A call that computes for long may starve longer than it may otherwise, by so many times its own time: a machine with some
+/// other work gives it a share, and that is enough.
+const SHARE: u32 = 10;
+
 /// Why a call has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
@@ -145,7 +149,7 @@ impl Spent {
     /// Whether it is too much.
     fn over(&self, deadline: Duration, patience: Duration) -> Option<Over> {
         match () {
-            () if self.starved > patience => Some(Over::Overloaded),
+            () if self.starved > patience.max(self.own.saturating_mul(SHARE)) => Some(Over::Overloaded),
             () if self.own >= deadline => Some(Over::Deadline),
             () => None,
         }

@@ -50,6 +50,15 @@ fn a_call_that_starves_for_longer_than_the_bound_is_overloaded() {
 }
 
 #[test]
+fn a_call_that_computes_for_long_is_given_a_share_of_a_busy_machine() {
+    let long = Duration::from_secs(60);
+    let mut spent = Spent { own: 10 * PATIENCE, starved: 9 * 10 * PATIENCE };
+    assert_eq!(spent.over(long, PATIENCE), None);
+    spent.starved = 11 * 10 * PATIENCE;
+    assert_eq!(spent.over(long, PATIENCE), Some(Over::Overloaded));
+}
+
+#[test]
 fn where_the_timer_was_held_up_the_call_waits_as_long_again() {
     let mut spent = spent();
     assert_eq!(away(&mut spent, Left::Waiting, None, DEADLINE + 20 * MS), None);
