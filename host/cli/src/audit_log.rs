@@ -45,17 +45,23 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
 /// Opens a log to read it: this one, or the user's own.
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, Stop> {
     let path = named.map_or_else(path, |path| Ok(path.to_owned()))?;
-    Log::open(&path).map_err(|error| match error {
+    let log = Log::open(&path).map_err(|error| match error {
         LogError::Store(error @ StoreError::Missing(_)) if named.is_none() => {
             Stop::not_loaded(anyhow!("{error}: the first `hookhost run` or `hookhost dispatch` begins it"))
         }
         error => unreadable(error),
-    })
+    })?;
+    for what in log.foreign() {
+        let text = output::one_line(&format!("the database holds {what}: records may have been kept out of it"));
+        output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
+    }
+    Ok(log)
 }
 
 /// A log cannot be read.
 pub(crate) fn unreadable(error: LogError) -> Stop {
     match error {
+        LogError::NotAsWritten { .. } | LogError::Store(StoreError::Altered { .. }) => Stop::new(Exit::Differs, error),
         LogError::Store(error) => unusable(&error),
         LogError::Io { .. } => Stop::not_loaded(anyhow!("{error}; check that it is a file and that you may read it")),
         other => Stop::not_loaded(other),

@@ -12,8 +12,8 @@ use crate::output::{
     style::{CHANGED, DIM, NAME, WARNING},
     time,
 };
-use hookhost::audit::{CallRecord, Record};
-use hookhost::replay::{Compared, Difference, Summary, replay};
+use hookhost::audit::{CallRecord, LogError, Record};
+use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
@@ -38,16 +38,25 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
             }
         }
     };
+    let replaying = async {
+        if args.unverified { replay_unverified(&host, &log, show).await } else { replay(&host, &log, show).await }
+    };
     let replayed = tokio::select! {
         biased;
         () = unread.cancelled() => None,
-        summary = replay(&host, &log, show) => Some(summary),
+        summary = replaying => Some(summary),
     };
     if let Some(stop) = failed {
         return Err(stop);
     }
     let Some(summary) = replayed else { return Ok(Exit::Done) };
-    let summary = summary.map_err(audit_log::unreadable)?;
+    let summary = summary.map_err(|error| {
+        let verify = "hookhost audit verify, which names what is wrong; or hookhost replay --unverified";
+        match error {
+            LogError::NotAsWritten { .. } => audit_log::unreadable(error).advise(verify),
+            error => audit_log::unreadable(error),
+        }
+    })?;
     if args.json {
         let mut object = json!(summary);
         object["type"] = "summary".into();
