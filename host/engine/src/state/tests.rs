@@ -62,8 +62,7 @@ impl Model {
     fn at(values: &BTreeMap<Place, (Vec<u8>, Option<Time>)>, now: Time) -> Self {
         let mut values = values.clone();
         values.retain(|_, (_, expires)| expires.is_none_or(|expires| expires > now));
-        let charged =
-            values.iter().map(|(&(scope, key), (value, _))| ((scope, key), cost(key, value.len()))).collect();
+        let charged = values.iter().map(|(&(scope, key), (value, _))| ((scope, key), cost(key, value.len()))).collect();
         let stored = values.keys().copied().collect();
         Self { values, charged, set: BTreeSet::new(), stored }
     }
@@ -374,7 +373,8 @@ fn a_space_knows_whether_something_in_it_has_expired() {
 
 #[test]
 fn where_only_a_size_is_known_it_counts_and_reading_is_noted_as_not_repeatable() {
-    let learnt = [("size", Read::Size(Some(50))), ("gone", Read::Size(None)), ("value", Read::Value(Some(b"1".to_vec())))];
+    let learnt =
+        [("size", Read::Size(Some(50))), ("gone", Read::Size(None)), ("value", Read::Value(Some(b"1".to_vec())))];
     let mut rest = Committed::default();
     for key in ["size", "gone", "value", "other"] {
         rest.plugin.put(key, Stored { value: b"rest".to_vec(), expires: None });

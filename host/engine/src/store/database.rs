@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The tables, each by its name and by the statement that makes it. SQLite keeps the statements word for word, and a database is
 /// ours only if it has exactly these: whoever changes a character, be it of a comment, raises [`audit::VERSION`].
-const TABLES: [(&str, &str); 3] = [
+pub(super) const TABLES: [(&str, &str); 3] = [
     (
         "audit",
         "CREATE TABLE audit (
@@ -223,10 +223,11 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
             foreign.push(Foreign { says, is_the_log: of_this_name.is_some_and(|(ours, _)| *ours == TABLES[0].0) });
         }
     }
-    foreign.extend(missing.into_iter().map(|(name, _)| Foreign {
-        says: format!("no table `{name}`"),
-        is_the_log: name == TABLES[0].0,
-    }));
+    foreign.extend(
+        missing
+            .into_iter()
+            .map(|(name, _)| Foreign { says: format!("no table `{name}`"), is_the_log: name == TABLES[0].0 }),
+    );
     Ok(foreign)
 }
 

@@ -20,7 +20,7 @@ use database::{Created, Identity};
 use keeper::Keeper;
 use memory::Memory;
 use rusqlite::Connection;
-use snapshots::{Reading, Readers};
+use snapshots::{Readers, Reading};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -253,13 +253,7 @@ impl Shared {
 }
 
 impl Inner {
-    fn write(
-        &mut self,
-        path: &Path,
-        readers: &Readers,
-        waiting: &[String],
-        unit: &Unit,
-    ) -> Result<(), StoreError> {
+    fn write(&mut self, path: &Path, readers: &Readers, waiting: &[String], unit: &Unit) -> Result<(), StoreError> {
         if waiting.is_empty() && unit.records.is_empty() && unit.writes.iter().all(|(_, writes)| writes.is_empty()) {
             return Ok(());
         }

@@ -585,7 +585,10 @@ fn the_schema_is_that_of_its_version() {
     let text: String = super::database::TABLES.iter().map(|(name, makes)| format!("{name}: {makes};\n")).collect();
     let digest = crate::allowlist::Digest::of_bytes(text.as_bytes()).to_string();
     // Databases are compared with it word for word: who changes a word raises the version, and this.
-    assert_eq!((crate::audit::VERSION, digest.as_str()), (1, "@@"));
+    assert_eq!(
+        (crate::audit::VERSION, digest.as_str()),
+        (1, "e3d9f4f5bb47899a95781649e8bfb717bc66345b7ea91fdad21a524bcfc29347")
+    );
 }
 
 #[cfg(unix)]

@@ -35,7 +35,10 @@ fn keys_that_are_read_later_are_of_the_same_moment() {
     set(&store, &["a", "b", "c"], "2");
     let other = Store::open(&store.on_disk().unwrap().path, 0).unwrap();
     set(&other, &["b", "c"], "3");
-    assert_eq!((get(&snapshot, "a"), get(&snapshot, "b"), get(&snapshot, "c")), ("1".into(), "1".into(), "Ok(Value(None))".into()));
+    assert_eq!(
+        (get(&snapshot, "a"), get(&snapshot, "b"), get(&snapshot, "c")),
+        ("1".into(), "1".into(), "Ok(Value(None))".into())
+    );
     let later = store.snapshot(&"p".into(), "s", 0);
     assert_eq!((get(&later, "a"), get(&later, "b"), get(&later, "c")), ("2".into(), "3".into(), "3".into()));
 }
@@ -50,7 +53,10 @@ fn a_moment_that_is_moved_into_memory_stays_the_same() {
     set(&store, &["b", "c"], "2");
     store.on_disk().unwrap().readers.end_transactions();
     set(&store, &["a"], "3");
-    assert_eq!((get(&snapshot, "a"), get(&snapshot, "b"), get(&snapshot, "c")), ("1".into(), "1".into(), "Ok(Value(None))".into()));
+    assert_eq!(
+        (get(&snapshot, "a"), get(&snapshot, "b"), get(&snapshot, "c")),
+        ("1".into(), "1".into(), "Ok(Value(None))".into())
+    );
     assert_eq!(snapshot.usage(), usage);
     assert_eq!(snapshot.size(Scope::Plugin, "b"), Ok(Some(2)));
 }
