@@ -351,7 +351,7 @@ fn a_trigger_that_keeps_records_out_stops_everything_and_verify_names_it() {
 #[test]
 fn a_log_that_is_removed_under_a_run_is_noticed_before_anything_else_is_allowed() {
     let user = user();
-    let remove = format!("rm -rf '{}'", user.log_file().parent().unwrap().display());
+    let remove = format!("rm '{}'", user.log_file().display());
     let call = |command: &str| {
         let command = serde_json::to_string(command).unwrap();
         format!("[[turn]]\ncall = [{{ tool = \"bash\", arguments = {{ command = {command} }} }}]\n")
@@ -360,5 +360,5 @@ fn a_log_that_is_removed_under_a_run_is_noticed_before_anything_else_is_allowed(
     let ended = user.run(["run", "go", "--script", "script.toml"]);
     assert_ne!(ended.code, Some(0));
     assert!(ended.stderr.contains("was removed or replaced while it was in use"), "{}", ended.stderr);
-    assert!(!user.path("ran.txt").exists());
+    assert!(!user.project().join("ran.txt").exists());
 }

@@ -224,7 +224,7 @@ fn a_log_that_is_not_as_it_was_written_is_replayed_up_to_there() {
     let from = |record: usize| format!("is not as it was written from record {record} on");
     // Its time, which no verdict depends on.
     let changed = with(&|lines| lines[event] = lines[event].replace("\"time\":1", "\"time\":2"));
-    changed.expect(DIFFERS, &[&from(event + 1), "try: hookhost audit verify", "--unverified"]);
+    changed.expect(DIFFERS, &[&from(event + 1), "try: hookhost audit verify --log log.jsonl", "try: hookhost replay --unverified"]);
     assert!(!changed.stdout.contains("events"), "{}", changed.stdout);
     with(&|lines| drop(lines.remove(event))).expect(DIFFERS, &[&from(event + 1)]);
     with(&|lines| lines.swap(event, event + 1)).expect(DIFFERS, &[&from(event + 1)]);
@@ -252,9 +252,11 @@ fn a_database_that_holds_more_than_the_log_is_not_replayed() {
             .execute("VACUUM INTO ?1", [copy.to_str().unwrap()])
             .unwrap();
         rusqlite::Connection::open(&copy).unwrap().execute_batch(sql).unwrap();
-        user.run(["replay", name]).expect(DIFFERS, &[what]);
-        user.run(["audit", "verify", "--log", name]).expect(DIFFERS, &[what]);
-        user.run(["replay", "--unverified", name]).expect(if goes_on { 0 } else { DIFFERS }, &[what]);
+        let copy = copy.to_str().unwrap();
+        user.run(["replay", copy]).expect(DIFFERS, &[what]);
+        let verified = user.run(["audit", "verify", "--log", copy]);
+        assert!(verified.code == Some(DIFFERS) && (verified.stdout + &verified.stderr).contains(what));
+        user.run(["replay", "--unverified", copy]).expect(if goes_on { 0 } else { DIFFERS }, &[what]);
     }
 }
 

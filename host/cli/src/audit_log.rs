@@ -45,17 +45,20 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
 /// Opens a log to read it: this one, or the user's own.
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, Stop> {
     let path = named.map_or_else(path, |path| Ok(path.to_owned()))?;
-    let log = Log::open(&path).map_err(|error| match error {
+    Log::open(&path).map_err(|error| match error {
         LogError::Store(error @ StoreError::Missing(_)) if named.is_none() => {
             Stop::not_loaded(anyhow!("{error}: the first `hookhost run` or `hookhost dispatch` begins it"))
         }
         error => unreadable(error),
-    })?;
+    })
+}
+
+/// Says what the database holds that hookhost did not make, for commands that read the log without verifying it.
+pub(crate) fn warn_of_foreign(log: &Log) {
     for what in log.foreign() {
         let text = output::one_line(&format!("the database holds {what}: records may have been kept out of it"));
         output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
     }
-    Ok(log)
 }
 
 /// A log cannot be read.

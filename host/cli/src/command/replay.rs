@@ -20,6 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
     let log = audit_log::open(args.log.as_deref())?;
+    if args.unverified {
+        audit_log::warn_of_foreign(&log);
+    }
     let config = loading::config(&args.configuration, &configuration::cwd()?)?;
     // Without a store, an approver or a model: nothing is recorded, nobody is asked, nothing is called.
     let host = loading::host(config).await?;
@@ -50,12 +53,15 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
         return Err(stop);
     }
     let Some(summary) = replayed else { return Ok(Exit::Done) };
-    let summary = summary.map_err(|error| {
-        let verify = "hookhost audit verify, which names what is wrong; or hookhost replay --unverified";
-        match error {
-            LogError::NotAsWritten { .. } => audit_log::unreadable(error).advise(verify),
-            error => audit_log::unreadable(error),
+    let summary = summary.map_err(|error| match error {
+        LogError::NotAsWritten { .. } => {
+            let log = args.log.as_deref().map(|log| output::quoted(&log.to_string_lossy()));
+            let verify = log.map_or_else(String::new, |log| format!(" --log {log}"));
+            audit_log::unreadable(error)
+                .advise(format!("hookhost audit verify{verify}"))
+                .advise("hookhost replay --unverified, if it is to be replayed all the same")
         }
+        error => audit_log::unreadable(error),
     })?;
     if args.json {
         let mut object = json!(summary);
