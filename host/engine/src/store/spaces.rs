@@ -141,9 +141,10 @@ fn write_one(
     )?;
     let (id, version): (i64, i64) =
         touch.query_row((&*owner.0, &owner.1, signed(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    // What another process has changed in between has to be counted anew.
-    let mut counted = counted.copied().filter(|counted| counted.holds(version - 1, now));
-    if counted.is_none() {
+    // What another process has changed in between has to be counted anew, and so has what was not counted to the end.
+    let known = counted.copied().filter(|counted| counted.holds(version - 1, now));
+    let mut counted = known.filter(|counted| counted.usage.keys <= MAX_KEYS);
+    if known.is_none() {
         let mut expire = connection.prepare_cached("DELETE FROM value WHERE space = ?1 AND expires <= ?2")?;
         expire.execute((id, signed(now)))?;
     }

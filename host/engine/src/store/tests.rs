@@ -675,6 +675,17 @@ fn a_scope_has_so_many_keys_at_most_and_one_that_has_more_can_be_read_and_emptie
         assert_eq!(after.get(Scope::Plugin, "000010"), Ok(None));
         assert_eq!(after.set(Scope::Plugin, "another", vec![], None), Ok(()), "{keys}");
     }
+    // What has far too many takes no new one after some were deleted.
+    let (_folder, path) = file();
+    drop(Store::open(&path, 0).unwrap());
+    fill(&path, 2 * MAX_KEYS);
+    let store = Store::open(&path, 0).unwrap();
+    for key in 0..2 {
+        let mut view = large(&store);
+        view.delete(Scope::Plugin, &format!("{key:06}")).unwrap();
+        write(&store, view);
+    }
+    assert_eq!(large(&store).set(Scope::Plugin, "new", vec![], None), Err(StateError::QuotaExceeded));
 }
 
 #[test]

@@ -416,9 +416,8 @@ async fn what_a_plugin_does_about_a_record_is_not_kept_and_it_is_told_so() {
 
 #[tokio::test]
 async fn what_one_call_brings_into_the_log_is_bounded_as_it_is_written() {
-    let nul = "\0".repeat(20_000);
-    let logs: Vec<_> = (0..20).map(|_| json!({"log": nul})).collect();
-    let sets: Vec<_> = (0..20).map(|key| json!({"set": ["plugin", key.to_string(), nul]})).collect();
+    let logs: Vec<_> = (0..20).map(|_| json!({"log": "{value}"})).collect();
+    let sets: Vec<_> = (0..20).map(|key| json!({"set": ["plugin", key.to_string(), "{value}"]})).collect();
     let gets: Vec<_> = (0..20).map(|key| json!({"get": ["plugin", key.to_string()]})).collect();
     let bounds = [
         plugin("a", json!({"prompt-submit": {"do": logs}})),
@@ -427,7 +426,8 @@ async fn what_one_call_brings_into_the_log_is_bounded_as_it_is_written() {
     let (_folder, log, builder) = recording(bounds.to_vec());
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
-    let prompt = session.prompt_submit("x".into()).await.record;
+    // Each byte is six in the log.
+    let prompt = session.prompt_submit("\0".repeat(20_000)).await.record;
     let custom = session
         .dispatch_event(EventKind::CustomEvent, payload(EventKind::CustomEvent), DispatchOptions::default())
         .await

@@ -181,7 +181,7 @@ async fn a_flood_of_state_is_refused_and_takes_nothing_from_others() {
         json!({"do": steps, "verdict": "replace", "value": "{last}"})
     };
     for (filled, refused, events) in [
-        (fill(1_000_000, 0, 1), "998", 1),
+        (fill(100_000, 0, 1), "999", 1),
         (fill(20, 1 << 20, 0), "20 of 20", 2),
         (fill(20, 0, 1 << 20), "20 of 20", 2),
     ] {
