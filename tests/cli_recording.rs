@@ -327,3 +327,38 @@ fn a_second_ctrl_c_leaves_a_whole_log_that_counts_what_observers_did_not_hear_of
     let last = user.records().pop().unwrap();
     assert_eq!((&last["kind"], &last["events"]), (&json!("dropped"), &json!({ "stream-end": 1 })));
 }
+
+#[test]
+fn a_trigger_that_keeps_records_out_stops_everything_and_verify_names_it() {
+    let user = user();
+    user.dispatch("before-tool-call", &call("echo first")).0.expect(0, &[]);
+    let head = verified(&user)["head"].as_str().unwrap().to_owned();
+    let trigger =
+        "CREATE TRIGGER t BEFORE INSERT ON audit WHEN new.line LIKE '%SECRET%' BEGIN SELECT raise(ignore); END";
+    Connection::open(user.log_file()).unwrap().execute_batch(trigger).unwrap();
+    user.dispatch("before-tool-call", &call("echo SECRET exfil"))
+        .0
+        .expect(5, &["holds the trigger `t`", "move it away"]);
+    user.run(["audit", "verify", "--head", &head]).expect(6, &[]);
+    let flaws = user.run(["audit", "verify", "--json"]).stdout;
+    let flaws: Value = serde_json::from_str(&flaws).unwrap();
+    assert_eq!(flaws["flaws"][0]["kind"], "foreign");
+    assert_eq!(flaws["flaws"][0]["holds"], "the trigger `t`, which hookhost did not make");
+    // What is there is shown, with a word about it.
+    user.run(["audit", "show"]).expect(0, &["the database holds the trigger `t`"]);
+}
+
+#[test]
+fn a_log_that_is_removed_under_a_run_is_noticed_before_anything_else_is_allowed() {
+    let user = user();
+    let remove = format!("rm '{}'", user.log_file().display());
+    let call = |command: &str| {
+        let command = serde_json::to_string(command).unwrap();
+        format!("[[turn]]\ncall = [{{ tool = \"bash\", arguments = {{ command = {command} }} }}]\n")
+    };
+    user.write("script.toml", format!("{}{}", call(&remove), call("echo ran > ran.txt")));
+    let ended = user.run(["run", "go", "--script", "script.toml"]);
+    assert_ne!(ended.code, Some(0));
+    assert!(ended.stderr.contains("was removed or replaced while it was in use"), "{}", ended.stderr);
+    assert!(!user.project().join("ran.txt").exists());
+}

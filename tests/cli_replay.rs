@@ -198,14 +198,69 @@ fn what_cannot_be_replayed_is_counted_with_its_reason_and_is_no_difference() {
 }
 
 #[test]
-fn lines_of_an_export_that_are_no_records_are_counted_and_passed_over() {
+fn lines_of_an_export_that_are_no_records_are_counted_and_passed_over_where_nothing_is_verified() {
     let user = user_with_a_log();
     let export = user.run(["audit", "show", "--all", "--json"]).stdout;
     user.write("log.jsonl", format!("{export}no record\n"));
-    let (ended, _, summary) = replayed(&user, &["log.jsonl"]);
+    let (ended, _, summary) = replayed(&user, &["--unverified", "log.jsonl"]);
     ended.expect(0, &[]);
     assert_eq!((&summary["not-replayable"], &summary["same"]), (&json!(1), &json!(events(&user))));
     assert_eq!(summary["reasons"], json!({ "the line is not a record": 1 }));
+    user.run(["replay", "log.jsonl"]).expect(DIFFERS, &["is not as it was written from record "]);
+}
+
+#[test]
+fn a_log_that_is_not_as_it_was_written_is_replayed_up_to_there() {
+    let user = user_with_a_log();
+    let export = user.run(["audit", "show", "--all", "--json"]).stdout;
+    let lines: Vec<&str> = export.lines().collect();
+    let event = lines.iter().position(|line| line.contains("\"event\":\"before-tool-call\"")).unwrap();
+    let with = |change: &dyn Fn(&mut Vec<String>)| {
+        let mut lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        change(&mut lines);
+        user.write("log.jsonl", lines.join("\n") + "\n");
+        user.run(["replay", "log.jsonl"])
+    };
+    let from = |record: usize| format!("is not as it was written from record {record} on");
+    // Its time, which no verdict depends on.
+    let changed = with(&|lines| lines[event] = lines[event].replace("\"time\":1", "\"time\":2"));
+    changed.expect(
+        DIFFERS,
+        &[&from(event + 1), "try: hookhost audit verify --log log.jsonl", "try: hookhost replay --unverified"],
+    );
+    assert!(!changed.stdout.contains("events"), "{}", changed.stdout);
+    with(&|lines| drop(lines.remove(event))).expect(DIFFERS, &[&from(event + 1)]);
+    with(&|lines| lines.swap(event, event + 1)).expect(DIFFERS, &[&from(event + 1)]);
+    with(&|lines| drop(lines.remove(0))).expect(DIFFERS, &[&from(1)]);
+    with(&|lines| drop(lines.drain(..))).expect(5, &[]);
+    // What whoever wrote it was cut off in is no record, and the end is nobody's to vouch for.
+    user.write("log.jsonl", &export[..export.len() - 10]);
+    user.run(["replay", "log.jsonl"]).expect(0, &[]);
+    let unverified = with(&|lines| lines[event] = lines[event].replace("\"time\":1", "\"time\":2"));
+    unverified.expect(DIFFERS, &[]);
+    user.run(["replay", "--unverified", "log.jsonl"]).expect(0, &[]);
+}
+
+#[test]
+fn a_database_that_holds_more_than_the_log_is_not_replayed() {
+    let user = user_with_a_log();
+    let view = "ALTER TABLE audit RENAME TO hidden; CREATE VIEW audit AS SELECT * FROM hidden";
+    let trigger = "CREATE TRIGGER t BEFORE INSERT ON audit BEGIN SELECT raise(ignore); END";
+    for (name, sql, what, goes_on) in
+        [("view.db", view, "the view `audit`", false), ("trigger.db", trigger, "the trigger `t`", true)]
+    {
+        let copy = user.path(name);
+        rusqlite::Connection::open(user.log_file())
+            .unwrap()
+            .execute("VACUUM INTO ?1", [copy.to_str().unwrap()])
+            .unwrap();
+        rusqlite::Connection::open(&copy).unwrap().execute_batch(sql).unwrap();
+        let copy = copy.to_str().unwrap();
+        user.run(["replay", copy]).expect(DIFFERS, &[what]);
+        let verified = user.run(["audit", "verify", "--log", copy]);
+        assert!(verified.code == Some(DIFFERS) && (verified.stdout + &verified.stderr).contains(what));
+        user.run(["replay", "--unverified", copy]).expect(if goes_on { 0 } else { DIFFERS }, &[what]);
+    }
 }
 
 #[test]

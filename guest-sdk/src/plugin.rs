@@ -189,7 +189,9 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`.
+    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`. What this does has no record in
+    /// turn, so nothing of it is kept: writing to the state is an error, and to report a finding or give a reminder ends the
+    /// call as a failure. The state can be read, and requests be sent.
     fn audit_record(session: &Session, entry: &str) {}
 
     // ------------------------------------------------------------ tools that the plugin brings

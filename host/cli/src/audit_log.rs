@@ -53,9 +53,18 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, Stop> {
     })
 }
 
+/// Says what the database holds that hookhost did not make, for commands that read the log without verifying it.
+pub(crate) fn warn_of_foreign(log: &Log) {
+    for what in log.foreign() {
+        let text = output::one_line(&format!("the database holds {what}: records may have been kept out of it"));
+        output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
+    }
+}
+
 /// A log cannot be read.
 pub(crate) fn unreadable(error: LogError) -> Stop {
     match error {
+        LogError::NotAsWritten { .. } | LogError::Store(StoreError::Altered { .. }) => Stop::new(Exit::Differs, error),
         LogError::Store(error) => unusable(&error),
         LogError::Io { .. } => Stop::not_loaded(anyhow!("{error}; check that it is a file and that you may read it")),
         other => Stop::not_loaded(other),

@@ -5,7 +5,7 @@
 //! rule would have made of them. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept
 //! for the replay alone.
 
-use crate::audit::{CallRecord, Entry, Log, LogError, Record, SessionOpened};
+use crate::audit::{CallRecord, Entry, Line, Log, LogError, Record, SessionOpened};
 use crate::event::Shape;
 use crate::host::Host;
 use crate::session::{DispatchOptions, OutcomeKind, Recall, RecalledConsent, Session, SessionSpec};
@@ -80,15 +80,32 @@ pub struct Summary {
 }
 
 /// Asks `host` about each event of `log`, in order, and hands what came of it to `each`. A host for this has neither a
-/// store nor an approver.
+/// store nor an approver. Each record is verified before it is asked about.
+///
+/// # Errors
+/// If the log cannot be read, or is not as it was written: then nothing from the record on that the error names was asked about. A
+/// record of a later version counts as an event that cannot be replayed.
+pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
+    replay_lines(host, log.verified_lines()?, each).await
+}
+
+/// As [`replay`], of a log that may be anybody's: a part of one, or one that somebody has changed.
 ///
 /// # Errors
 /// If the log cannot be read. A line that is none of a log, or a later version's, counts as an event that cannot be
 /// replayed.
-pub async fn replay(host: &Host, log: &Log, mut each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
+pub async fn replay_unverified(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
+    replay_lines(host, log.lines()?, each).await
+}
+
+async fn replay_lines(
+    host: &Host,
+    lines: impl Iterator<Item = Result<Line, LogError>>,
+    mut each: impl FnMut(&Compared),
+) -> Result<Summary, LogError> {
     let mut summary = Summary::default();
     let mut sessions: HashMap<String, Replayed> = HashMap::new();
-    for line in log.lines()? {
+    for line in lines {
         let line = match line {
             Ok(line) => line,
             Err(LogError::Line { .. }) => {

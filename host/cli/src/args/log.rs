@@ -146,6 +146,10 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
+    /// Replay also what is not as it was written: a part of a log, or one that somebody has changed
+    #[arg(long)]
+    pub(crate) unverified: bool,
+
     /// Print each difference as JSON, one object a line, and then the summary
     #[arg(long)]
     pub(crate) json: bool,

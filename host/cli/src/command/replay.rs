@@ -12,14 +12,17 @@ use crate::output::{
     style::{CHANGED, DIM, NAME, WARNING},
     time,
 };
-use hookhost::audit::{CallRecord, Record};
-use hookhost::replay::{Compared, Difference, Summary, replay};
+use hookhost::audit::{CallRecord, LogError, Record};
+use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
     let log = audit_log::open(args.log.as_deref())?;
+    if args.unverified {
+        audit_log::warn_of_foreign(&log);
+    }
     let config = loading::config(&args.configuration, &configuration::cwd()?)?;
     // Without a store, an approver or a model: nothing is recorded, nobody is asked, nothing is called.
     let host = loading::host(config).await?;
@@ -38,16 +41,28 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
             }
         }
     };
+    let replaying = async {
+        if args.unverified { replay_unverified(&host, &log, show).await } else { replay(&host, &log, show).await }
+    };
     let replayed = tokio::select! {
         biased;
         () = unread.cancelled() => None,
-        summary = replay(&host, &log, show) => Some(summary),
+        summary = replaying => Some(summary),
     };
     if let Some(stop) = failed {
         return Err(stop);
     }
     let Some(summary) = replayed else { return Ok(Exit::Done) };
-    let summary = summary.map_err(audit_log::unreadable)?;
+    let summary = summary.map_err(|error| match error {
+        LogError::NotAsWritten { .. } => {
+            let log = args.log.as_deref().map(|log| output::quoted(&log.to_string_lossy()));
+            let verify = log.map_or_else(String::new, |log| format!(" --log {log}"));
+            audit_log::unreadable(error)
+                .advise(format!("hookhost audit verify{verify}"))
+                .advise("hookhost replay --unverified, if it is to be replayed all the same")
+        }
+        error => audit_log::unreadable(error),
+    })?;
     if args.json {
         let mut object = json!(summary);
         object["type"] = "summary".into();

@@ -1,6 +1,6 @@
 //! Reading a log back: from the database, or exported as JSON Lines.
 
-use super::{Entry, Line, LineError};
+use super::{BEFORE_THE_FIRST, Entry, Line, LineError};
 use crate::allowlist::Digest;
 use crate::event::EventKind;
 use crate::session::OutcomeKind;
@@ -20,6 +20,7 @@ const LONGEST: u64 = 1 << 30;
 pub struct Log {
     path: PathBuf,
     source: Source,
+    foreign: Vec<String>,
 }
 
 enum Source {
@@ -53,6 +54,14 @@ pub enum LogError {
         /// What is wrong with it.
         problem: LineError,
     },
+    /// A record is not the one that was written, is missing, or stands elsewhere.
+    #[error("{} is not as it was written from record {from} on", path.display())]
+    NotAsWritten {
+        /// The file.
+        path: PathBuf,
+        /// The number of the first record that nothing vouches for.
+        from: u64,
+    },
     /// The log is of another version.
     #[error("{} has format {found}, and this hookhost knows format {known}: use the version that wrote it", path.display())]
     Version {
@@ -84,12 +93,12 @@ impl Log {
     /// If there is none, or it is not a log that this version can read.
     pub fn open(path: &Path) -> Result<Self, LogError> {
         // SQLite looks first: were the file opened and closed beside it, every lock that this process has on it would end.
-        let source = match store::read(path) {
-            Ok(connection) => Source::Database(connection),
-            Err(StoreError::Foreign(_)) => Source::File,
+        let (source, foreign) = match store::read(path) {
+            Ok(opened) => (Source::Database(opened.connection), opened.foreign),
+            Err(StoreError::Foreign(_)) => (Source::File, Vec::new()),
             Err(error) => return Err(error.into()),
         };
-        let log = Self { path: path.to_owned(), source };
+        let log = Self { path: path.to_owned(), source, foreign };
         if let Source::File = log.source {
             let first = log.stored(0)?.next().transpose()?;
             // One that is cut off in its midst says at least what it was to be.
@@ -112,6 +121,13 @@ impl Log {
         matches!(self.source, Source::File)
     }
 
+    /// What the database holds, or lacks, beside the records, that hookhost did not make so, each as the end of "it holds …":
+    /// a trigger, a view, an index, a table. By it records could have been kept out. The host that finds one refuses the database.
+    #[must_use]
+    pub fn foreign(&self) -> &[String] {
+        &self.foreign
+    }
+
     /// Its lines, in order.
     ///
     /// # Errors
@@ -127,6 +143,18 @@ impl Log {
     /// As [`Log::lines`].
     pub fn lines_after(&self, seq: u64) -> Result<Lines<'_>, LogError> {
         Ok(Lines { log: self, stored: self.stored(seq)?, after: seq, ended: false })
+    }
+
+    /// Its lines, in order, each once the line after it has vouched for it by its hash.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or the database [holds something foreign](Self::foreign). A line that is not as it was written is the
+    /// last one, and an error. [`verify`](super::verify) says more about what is wrong.
+    pub fn verified_lines(&self) -> Result<VerifiedLines<'_>, LogError> {
+        if let Some(what) = self.foreign.first() {
+            return Err(StoreError::Altered { path: self.path.clone(), what: what.clone() }.into());
+        }
+        Ok(VerifiedLines { log: self, stored: self.stored(0)?.peekable(), held: None, ended: false })
     }
 
     /// The number of its last line; 0 where it has none.
@@ -215,6 +243,80 @@ impl Iterator for Lines<'_> {
 impl std::fmt::Debug for Lines<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lines").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+/// The lines of a [`Log`], as far as they are as they were written.
+pub struct VerifiedLines<'a> {
+    log: &'a Log,
+    stored: std::iter::Peekable<StoredLines<'a>>,
+    /// The line that the next one is to vouch for.
+    held: Option<Line>,
+    ended: bool,
+}
+
+impl VerifiedLines<'_> {
+    /// The next line, if it follows the one that is held.
+    fn read(&mut self, stored: Stored) -> Result<Option<Line>, LogError> {
+        let altered = |from| LogError::NotAsWritten { path: self.log.path.clone(), from };
+        let (last, before) = match &self.held {
+            Some(held) => (held.seq(), held.hash()),
+            None => (0, BEFORE_THE_FIRST),
+        };
+        let line = match Line::parse(&stored.text) {
+            Ok(line) => line,
+            // Whoever wrote it was cut off.
+            Err(_) if !stored.whole && self.stored.peek().is_none() => return Ok(None),
+            Err(_) => return Err(altered(last + 1)),
+        };
+        if let Some(found) = other_version(&line) {
+            return Err(LogError::Version { path: self.log.path.clone(), found, known: super::VERSION });
+        }
+        if Some(line.seq()) != last.checked_add(1) || (last == 0 && !matches!(line.entry(), Ok(Entry::Log(_)))) {
+            return Err(altered(last + 1));
+        }
+        if line.previous() != before {
+            // Which of the two it is only the line after could tell.
+            return Err(altered(last.max(1)));
+        }
+        let row = (i64::try_from(line.seq()).unwrap_or(i64::MAX), line.hash());
+        if stored.row.is_some_and(|stored| stored != row) {
+            return Err(altered(line.seq()));
+        }
+        Ok(Some(line))
+    }
+}
+
+impl Iterator for VerifiedLines<'_> {
+    type Item = Result<Line, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            let Some(stored) = self.stored.next() else {
+                self.ended = true;
+                let empty = || LogError::NotAsWritten { path: self.log.path.clone(), from: 1 };
+                return Some(self.held.take().ok_or_else(empty));
+            };
+            match stored.and_then(|stored| self.read(stored)) {
+                Ok(Some(line)) => {
+                    if let Some(vouched_for) = self.held.replace(line) {
+                        return Some(Ok(vouched_for));
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl std::fmt::Debug for VerifiedLines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VerifiedLines").field("log", &self.log).finish_non_exhaustive()
     }
 }
 

@@ -102,6 +102,6 @@ loggable! {
 
 fn forget_state(call: &mut super::CallRecord) {
     call.inputs.state = None;
-    call.wrote.clear();
+    (call.wrote, call.wrote_dropped) = (Vec::new(), 0);
     call.log.clear();
 }

@@ -15,7 +15,7 @@ mod verify;
 mod withholding;
 
 pub use line::{Line, LineError, VERSION};
-pub use log::{Filter, Lines, Log, LogError};
+pub use log::{Filter, Lines, Log, LogError, VerifiedLines};
 pub use mask::Withheld;
 pub use record::{
     Answer, AskedAgain, CallRecord, Dropped, Entry, Inputs, LoadedPlugin, LogBegins, ModelAnswer, ModelReply, Observed,
@@ -30,3 +30,4 @@ pub use verify::{Flaw, Report, verify};
 pub(crate) use line::{BEFORE_THE_FIRST, next};
 pub(crate) use loggable::Loggable;
 pub(crate) use record::raw;
+pub(crate) use value::{bytes_size, written_size};

@@ -188,6 +188,9 @@ pub struct CallRecord {
     /// The state that it wrote, where the call's writes hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrote: Vec<StateWrite>,
+    /// Writes that found no room in the record; they hold as the others do.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wrote_dropped: u64,
     /// What it logged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
@@ -218,8 +221,13 @@ pub struct Inputs {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateUse {
-    /// Bytes of keys and values in the scopes `session` and `plugin`.
-    pub used: [usize; 2],
+    /// What the scopes `session` and `plugin` held: bytes of keys and values, and 64 for each key. Absent where the call wrote
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<[usize; 2]>,
+    /// How many keys that were; beyond 10 000, how many more is not said. Absent as `used` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<[usize; 2]>,
     /// What was at each key that it read or wrote.
     pub read: Vec<StateRead>,
 }

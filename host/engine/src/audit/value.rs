@@ -43,6 +43,31 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
+/// Bytes of a value as JSON, escapes included: what it takes in the log.
+pub(crate) fn written_size<T: Serialize + ?Sized>(value: &T) -> usize {
+    struct Counts(usize);
+    impl std::io::Write for Counts {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counts = Counts(0);
+    // Values of ours always have JSON; one that had none would be too large.
+    serde_json::to_writer(&mut counts, value).map_or(usize::MAX, |()| counts.0)
+}
+
+/// The same of a state value, which is a text or hexadecimal digits.
+pub(crate) fn bytes_size(value: &[u8]) -> usize {
+    match std::str::from_utf8(value) {
+        Ok(text) => written_size(text),
+        Err(_) => r#"{"hex":""}"#.len() + 2 * value.len(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Bytes;
@@ -57,6 +82,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_size_is_that_of_the_json(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let json = serde_json::to_string(&Bytes(bytes.clone())).unwrap();
+            prop_assert_eq!(super::bytes_size(&bytes), json.len());
+            prop_assert_eq!(super::written_size(&Bytes(bytes)), json.len());
+        }
+
         #[test]
         fn every_value_comes_back(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let json = serde_json::to_string(&Bytes(bytes.clone())).unwrap();

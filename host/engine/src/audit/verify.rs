@@ -23,7 +23,7 @@ pub struct Report {
     pub lines: u64,
     /// The hash of the last line.
     pub head: Option<Digest>,
-    /// What is wrong: first with single lines, then with their order, then with the head.
+    /// What is wrong: first with the database, then with single lines, then with their order, then with the head.
     pub flaws: Vec<Flaw>,
     /// Flaws that are not named, since there are more than 1000.
     pub more_flaws: u64,
@@ -59,6 +59,8 @@ pub enum Flaw {
         /// What is wrong with it.
         problem: String,
     },
+    /// The database holds, or lacks, this beside the records; hookhost did not make it so.
+    Foreign(String),
     /// No record has the head that was asked for: the end of the log is missing, or it was rewritten.
     HeadMissing(Digest),
 }
@@ -75,6 +77,7 @@ impl fmt::Display for Flaw {
                 f.write_str("the log does not begin as every log does: its beginning was removed or changed")
             }
             Self::Unreadable { line, problem } => write!(f, "line {line} is {problem}"),
+            Self::Foreign(what) => write!(f, "the database holds {what}: records may have been kept out of it"),
             Self::HeadMissing(head) => {
                 write!(f, "no record has the hash {head}: the end of the log was removed, or all of it rewritten")
             }
@@ -103,6 +106,9 @@ impl Report {
 /// If the log cannot be read, or is of another version.
 pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
     let mut report = Report::default();
+    for what in log.foreign() {
+        report.flaw(Flaw::Foreign(what.clone()));
+    }
     let mut order = Order::default();
     let mut before = BEFORE_THE_FIRST;
     let mut stored = log.stored(0)?.peekable();

@@ -254,7 +254,7 @@ impl HostBuilder {
         let rules = RuleSet::load(&self.config, cache.as_ref(), None).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
-            None => Store::in_memory()?,
+            None => Store::in_memory(),
         };
         let Self { actions, approver, model, network, .. } = self;
         let shared = Shared {

@@ -25,6 +25,7 @@ pub(crate) struct Guest {
     servers: Arc<[Server]>,
     network: Arc<Network>,
     pub(super) state: Option<View>,
+    pub(super) is_recorded: bool,
     pub(super) transcript: Arc<dyn Transcript>,
     pub(super) model: Option<Arc<dyn Model>>,
     pub(super) model_calls: Arc<AtomicU32>,
@@ -83,6 +84,8 @@ pub(crate) struct GuestSetup {
     pub(crate) servers: Arc<[Server]>,
     pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
+    /// Whether the event has a record, so that effects can be kept with it: `audit-record` has none.
+    pub(crate) is_recorded: bool,
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) model_calls: Arc<AtomicU32>,
@@ -102,6 +105,7 @@ impl GuestSetup {
             servers: Arc::default(),
             network: Arc::default(),
             state: None,
+            is_recorded: true,
             transcript: Arc::new(NoTranscript),
             model: None,
             model_calls: Arc::default(),
@@ -121,6 +125,7 @@ impl Guest {
             servers: setup.servers,
             network: setup.network,
             state: setup.state,
+            is_recorded: setup.is_recorded,
             transcript: setup.transcript,
             model: setup.model,
             model_calls: setup.model_calls,
@@ -166,6 +171,7 @@ impl Guest {
             servers,
             network,
             state,
+            is_recorded,
             transcript,
             model,
             model_calls,
@@ -179,6 +185,7 @@ impl Guest {
         self.servers = servers;
         self.network = network;
         self.state = state;
+        self.is_recorded = is_recorded;
         self.transcript = transcript;
         self.model = model;
         self.model_calls = model_calls;
@@ -189,6 +196,11 @@ impl Guest {
         self.calls_left = self.calls_allowed;
         self.wasi = None;
         self.http = None;
+    }
+
+    /// For how long it may compute.
+    pub(super) fn compute(&self) -> Duration {
+        self.compute
     }
 
     /// Counts a call of a capability.

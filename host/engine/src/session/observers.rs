@@ -82,10 +82,7 @@ pub(super) fn tell<E: Dispatched<Return = ()>>(
         }
         let mut dispatch = Dispatch::to_tell(&shared, &rules, E::KIND, info, facts, bytes);
         dispatch.hear::<E>(&payload).await;
-        // The record of a record would never end.
-        if E::KIND != EventKind::AuditRecord {
-            dispatch.conclude_observed().await;
-        }
+        dispatch.conclude_observed().await;
     };
     queue(session, Job { event: E::KIND, bytes, tell: Box::pin(tell) });
 }

@@ -1,11 +1,11 @@
 //! What is given again of an event that was recorded, when it is replayed.
 
 use super::streak::NextCall;
-use crate::audit::{CallRecord, StateUse};
+use crate::audit::{CallRecord, StateRead, StateUse};
 use crate::plugin::Plugin;
 use crate::sandbox::FailureKind;
 use crate::sandbox::capability::Recalled;
-use crate::state::{Scope, Snapshot, Stored};
+use crate::state::{Learnt, Read, Source, Usage};
 use std::sync::Arc;
 
 /// A recorded event's own facts, and what the plugins that were asked about it learnt from outside.
@@ -51,31 +51,28 @@ impl Recall {
     }
 
     /// The state of a plugin: what it learnt then, over what the replay has made of the rest.
-    pub(super) fn state(&self, plugin: &str, own: Arc<Snapshot>) -> Arc<Snapshot> {
+    pub(super) fn state(&self, plugin: &str, own: Arc<dyn Source>) -> Arc<dyn Source> {
         let calls = self.calls.iter().filter(|call| call.plugin == plugin);
-        let used: Vec<StateUse> = calls.filter_map(|call: &CallRecord| call.inputs.state.clone()).collect();
+        let used: Vec<&StateUse> = calls.filter_map(|call: &CallRecord| call.inputs.state.as_ref()).collect();
         if used.is_empty() {
             return own;
         }
-        Snapshot::new(move || {
-            let mut spaces = own.read_spaces()?;
-            // A call may have learnt a value of which a later one learnt only the size.
-            let (values, sizes): (Vec<_>, Vec<_>) =
-                used.iter().flat_map(|used| &used.read).partition(|read| read.value.is_some());
-            for read in sizes.into_iter().chain(values) {
-                let space = match read.scope {
-                    Scope::Session => Arc::make_mut(&mut spaces.session),
-                    Scope::Plugin => Arc::make_mut(&mut spaces.plugin),
-                };
-                match (&read.value, read.size) {
-                    (Some(value), _) => space.put(&read.key, Stored { value: value.0.clone(), expires: None }),
-                    // Only its size was learnt, so only that can have mattered.
-                    (None, Some(size)) => space.put_size(&read.key, size),
-                    (None, None) => space.remove(&read.key),
-                }
-            }
-            spaces.used = used[0].used;
-            Ok(spaces)
-        })
+        // A call may have learnt a value of which a later one learnt only the size.
+        let (values, sizes): (Vec<_>, Vec<_>) =
+            used.iter().flat_map(|used| &used.read).partition(|read| read.value.is_some());
+        let learnt = |read: &StateRead| {
+            let value = match (&read.value, read.size) {
+                (Some(value), _) => Read::Value(Some(value.0.clone())),
+                // Only its size was learnt, so only that can have mattered.
+                (None, Some(size)) => Read::Size(Some(size)),
+                (None, None) => Read::Value(None),
+            };
+            ((read.scope, read.key.clone()), value)
+        };
+        let usage = used.iter().find_map(|used| {
+            let keys = used.keys.unwrap_or_default();
+            used.used.map(|bytes| [0, 1].map(|scope| Usage { keys: keys[scope], bytes: bytes[scope] }))
+        });
+        Arc::new(Learnt { values: sizes.into_iter().chain(values).map(learnt).collect(), usage, rest: own })
     }
 }

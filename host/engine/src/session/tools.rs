@@ -132,6 +132,7 @@ impl<'a> Call<'a> {
                 micros: 0,
                 inputs: Inputs::default(),
                 wrote: Vec::new(),
+                wrote_dropped: 0,
                 log: Vec::new(),
                 log_dropped: 0,
                 findings: Vec::new(),
@@ -186,6 +187,7 @@ impl<'a> Call<'a> {
             servers: Arc::clone(&plugin.shared.servers),
             network: session.host.network(),
             state,
+            is_recorded: true,
             transcript: session.transcript(),
             model: session.host.model(),
             model_calls: session.model_calls(plugin.name()),
@@ -206,7 +208,7 @@ impl<'a> Call<'a> {
             call.findings = effects.findings;
             reminders = effects.reminders;
             if let Some(written) = written.filter(|writes| !writes.is_empty()) {
-                call.wrote = written.recorded();
+                call.note_writes(&written);
                 writes.push((Arc::clone(&plugin.shared.name), written));
             }
         }
@@ -219,7 +221,7 @@ impl<'a> Call<'a> {
             }
             Err(error) => {
                 tracing::error!(%error, tool = self.record.tool, "a tool's call could not be recorded");
-                (self.record.call.wrote, self.record.call.findings) = (Vec::new(), Vec::new());
+                self.record.call.void_effects();
                 self.session.record_soon(self.rules, &self.info, &self.record);
                 Err(error.to_string())
             }

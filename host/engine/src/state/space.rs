@@ -1,6 +1,6 @@
 //! The values of one scope, in memory.
 
-use super::{Time, Write, Writes, number};
+use super::{KEY_COST, Time, Usage, Write, Writes, number};
 use crate::state::Scope;
 use std::collections::BTreeMap;
 
@@ -11,8 +11,6 @@ pub(crate) struct Space {
     bytes: usize,
     /// When the first of the values expires.
     next_expiry: Option<Time>,
-    /// Of which no more is known than the bytes of key and value: in a replay.
-    sizes: BTreeMap<String, usize>,
 }
 
 /// A value, and how long it lives.
@@ -22,27 +20,28 @@ pub(crate) struct Stored {
     pub(crate) expires: Option<Time>,
 }
 
+impl Stored {
+    pub(crate) fn is_live(&self, now: Time) -> bool {
+        self.expires.is_none_or(|expires| expires > now)
+    }
+}
+
 impl Space {
-    /// Bytes of its keys and values.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    /// What it holds that has not expired.
+    pub(crate) fn usage(&self, now: Time) -> Usage {
+        let usage = |keys: usize, bytes: usize| Usage { keys, bytes: bytes + KEY_COST * keys };
+        if !self.has_expired(now) {
+            return usage(self.values.len(), self.bytes);
+        }
+        let live = self.values.iter().filter(|(_, stored)| stored.is_live(now));
+        let sizes = live.map(|(key, stored)| key.len() + stored.value.len());
+        let (keys, bytes) = sizes.fold((0, 0), |(keys, bytes), size| (keys + 1, bytes + size));
+        usage(keys, bytes)
     }
 
     /// The value, where it has not expired.
     pub(crate) fn live(&self, key: &str, now: Time) -> Option<&[u8]> {
-        let stored = self.values.get(key)?;
-        stored.expires.is_none_or(|expires| expires > now).then_some(stored.value.as_slice())
-    }
-
-    /// What a key and its value occupy, also where it has expired.
-    pub(crate) fn size_of(&self, key: &str) -> Option<usize> {
-        let known = self.values.get(key).map(|stored| key.len() + stored.value.len());
-        known.or_else(|| self.sizes.get(key).copied())
-    }
-
-    /// Whether no more is known than that there is something.
-    pub(crate) fn is_unknown(&self, key: &str) -> bool {
-        self.sizes.contains_key(key)
+        self.values.get(key).filter(|stored| stored.is_live(now)).map(|stored| stored.value.as_slice())
     }
 
     pub(crate) fn put(&mut self, key: &str, stored: Stored) {
@@ -52,14 +51,7 @@ impl Space {
         self.values.insert(key.to_owned(), stored);
     }
 
-    /// Puts something there of which only the bytes of key and value are known.
-    pub(crate) fn put_size(&mut self, key: &str, size: usize) {
-        self.remove(key);
-        self.sizes.insert(key.to_owned(), size);
-    }
-
     pub(crate) fn remove(&mut self, key: &str) {
-        self.sizes.remove(key);
         if let Some(old) = self.values.remove(key) {
             self.bytes -= key.len() + old.value.len();
         }
@@ -74,9 +66,8 @@ impl Space {
         if !self.has_expired(now) {
             return;
         }
-        let expired = |stored: &Stored| stored.expires.is_some_and(|expires| expires <= now);
-        let keys: Vec<String> =
-            self.values.iter().filter(|(_, stored)| expired(stored)).map(|(key, _)| key.clone()).collect();
+        let expired = self.values.iter().filter(|(_, stored)| !stored.is_live(now));
+        let keys: Vec<String> = expired.map(|(key, _)| key.clone()).collect();
         for key in keys {
             self.remove(&key);
         }
@@ -90,7 +81,7 @@ impl Space {
             Write::Set { value, expires } => Some(Stored { value: value.clone(), expires: *expires }),
             Write::Delete => None,
             Write::Add(by) => {
-                let before = before.filter(|stored| stored.expires.is_none_or(|expires| expires > now));
+                let before = before.filter(|stored| stored.is_live(now));
                 let sum = before.and_then(|stored| number(&stored.value)).unwrap_or(0).saturating_add(*by);
                 Some(Stored { value: sum.to_string().into_bytes(), expires: before.and_then(|stored| stored.expires) })
             }

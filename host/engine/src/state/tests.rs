@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const QUOTA: usize = 60;
+const QUOTA: usize = 60 + 3 * KEY_COST;
 /// What counts for a number that is added: as many digits as it could have.
 const LONGEST_NUMBER: usize = 20;
 
@@ -62,8 +62,7 @@ impl Model {
     fn at(values: &BTreeMap<Place, (Vec<u8>, Option<Time>)>, now: Time) -> Self {
         let mut values = values.clone();
         values.retain(|_, (_, expires)| expires.is_none_or(|expires| expires > now));
-        let charged =
-            values.iter().map(|(&(scope, key), (value, _))| ((scope, key), key.len() + value.len())).collect();
+        let charged = values.iter().map(|(&(scope, key), (value, _))| ((scope, key), cost(key, value.len()))).collect();
         let stored = values.keys().copied().collect();
         Self { values, charged, set: BTreeSet::new(), stored }
     }
@@ -84,7 +83,7 @@ impl Model {
         match step {
             Step::Get => return Ok(live.map(|(value, _)| value)),
             Step::Set(value, ttl) => {
-                self.charge(place, place.1.len() + value.len())?;
+                self.charge(place, cost(place.1, value.len()))?;
                 self.values.insert(place, (value.clone(), ttl.map(|seconds| now + 1000 * seconds)));
                 self.set.insert(place);
             }
@@ -106,7 +105,7 @@ impl Model {
                 let sum = (number(&before).ok_or(unavailable)? + by).to_string().into_bytes();
                 // Another event may add something, too, unless this one begins from a value of its own.
                 let digits = if self.set.contains(&place) { sum.len() } else { LONGEST_NUMBER };
-                self.charge(place, place.1.len() + digits)?;
+                self.charge(place, cost(place.1, digits))?;
                 self.values.insert(place, (sum.clone(), expires));
                 return Ok(Some(sum));
             }
@@ -129,7 +128,7 @@ impl Committed {
             space.expire(now);
             Arc::new(space)
         });
-        View::new(Snapshot::new(move || Ok(Spaces::new(Arc::clone(&session), Arc::clone(&plugin)))), quota, now)
+        View::new(Arc::new(Spaces::new(session, plugin, now)), quota, now)
     }
 
     fn commit(&mut self, view: View, now: Time) {
@@ -177,12 +176,12 @@ proptest! {
                 space.expire(now);
                 let model = Model::at(&values, now);
                 let live: Vec<_> = model.values.iter().filter(|((of, _), _)| *of == scope).collect();
-                let bytes = live.iter().map(|((_, key), (value, _))| key.len() + value.len()).sum::<usize>();
-                prop_assert_eq!(space.bytes(), bytes);
+                let bytes = live.iter().map(|((_, key), (value, _))| cost(key, value.len())).sum::<usize>();
+                prop_assert_eq!(space.usage(now), Usage { keys: live.len(), bytes });
+                prop_assert_eq!(committed.of(scope).usage(now), space.usage(now));
                 prop_assert!(bytes <= QUOTA);
                 for ((_, key), (value, _)) in live {
                     prop_assert_eq!(space.live(key, now), Some(value.as_slice()));
-                    prop_assert_eq!(space.size_of(key), Some(key.len() + value.len()));
                 }
             }
         }
@@ -245,7 +244,8 @@ fn what_a_view_learnt_is_noted_and_what_it_did_not_ask_for_is_not() {
     view.delete(Scope::Plugin, "deleted").unwrap();
     view.delete(Scope::Plugin, "not-there").unwrap();
     let (writes, reads) = view.into_parts();
-    assert_eq!(reads.used, Some([0, "readwrittendeleteduntouched".len() + 4]));
+    let bytes = "readwrittendeleteduntouched".len() + 4 + 4 * KEY_COST;
+    assert_eq!(reads.used, Some([Usage::default(), Usage { keys: 4, bytes }]));
     let expected = [
         (Scope::Plugin, "deleted", Read::Size(Some(8))),
         (Scope::Plugin, "not-there", Read::Size(None)),
@@ -261,7 +261,7 @@ fn what_a_view_learnt_is_noted_and_what_it_did_not_ask_for_is_not() {
 }
 
 #[test]
-fn no_number_of_keys_makes_the_host_remember_more_than_the_quota() {
+fn no_number_of_keys_makes_the_host_remember_more_than_a_record_has_room_for() {
     let quota = 1000;
     let mut view = Committed::default().view(quota, 0);
     for number in 0..10_000 {
@@ -278,16 +278,37 @@ fn no_number_of_keys_makes_the_host_remember_more_than_the_quota() {
     let (writes, reads) = view.into_parts();
     assert!(writes.is_empty());
     assert!(reads.incomplete);
-    assert!(reads.values.keys().map(|(_, key)| key.len()).sum::<usize>() <= quota);
+    let recorded = crate::audit::written_size(&reads.recorded());
+    assert!((MAX_RECORDED / 2..MAX_RECORDED + 1000).contains(&recorded), "{recorded}");
 }
 
 #[test]
-fn the_absent_keys_that_are_remembered_may_fill_the_quota_and_no_more() {
-    let mut view = Committed::default().view(10, 0);
-    assert_eq!(view.get(Scope::Plugin, "ten-bytes!"), Ok(None));
-    assert!(!view.clone().into_parts().1.incomplete);
-    assert_eq!(view.get(Scope::Plugin, "k"), Ok(None));
-    assert!(view.into_parts().1.incomplete);
+fn what_was_read_is_as_large_in_the_record_as_its_escapes_make_it() {
+    let mut committed = Committed::default();
+    for (key, value) in [("nul", vec![0; 30_000]), ("more", vec![0; 30_000]), ("text", vec![b'x'; 30_000])] {
+        committed.plugin.put(key, Stored { value, expires: None });
+    }
+    let mut view = committed.view(1 << 20, 0);
+    for (key, is_complete) in [("nul", true), ("text", true), ("more", false)] {
+        assert!(view.get(Scope::Plugin, key).unwrap().is_some());
+        assert_eq!(!view.clone().into_parts().1.incomplete, is_complete, "{key}");
+    }
+}
+
+#[test]
+fn a_scope_takes_so_many_keys_however_small_they_are() {
+    let mut committed = Committed::default();
+    for number in 0..MAX_KEYS {
+        committed.plugin.put(&number.to_string(), Stored { value: vec![], expires: None });
+    }
+    let mut view = committed.view(usize::MAX, 0);
+    assert_eq!(view.set(Scope::Plugin, "new", vec![], None), Err(StateError::QuotaExceeded));
+    assert_eq!(view.increment(Scope::Plugin, "new", 1), Err(StateError::QuotaExceeded));
+    assert_eq!(view.set(Scope::Plugin, "7", b"longer".to_vec(), None), Ok(()));
+    assert_eq!(view.set(Scope::Session, "new", vec![], None), Ok(()));
+    assert_eq!(view.delete(Scope::Plugin, "8"), Ok(()));
+    assert_eq!(view.set(Scope::Plugin, "new", vec![], None), Ok(()));
+    assert_eq!(view.set(Scope::Plugin, "8", vec![], None), Err(StateError::QuotaExceeded));
 }
 
 #[test]
@@ -299,21 +320,30 @@ fn what_is_over_a_lowered_quota_may_be_replaced_by_as_much_or_less_but_not_by_mo
     assert_eq!((set(b"456"), set(b"1234"), set(b"7")), (Ok(()), Err(StateError::QuotaExceeded), Ok(())));
 }
 
+/// A store that does not answer.
+#[derive(Debug)]
+struct Gone;
+
+impl Source for Gone {
+    fn value(&self, _: Scope, _: &str) -> Result<Found, String> {
+        Err("the disk is gone".into())
+    }
+    fn size(&self, _: Scope, _: &str) -> Result<Option<usize>, String> {
+        Err("the disk is gone".into())
+    }
+    fn usage(&self) -> Result<[Usage; 2], String> {
+        Err("the disk is gone".into())
+    }
+}
+
 #[test]
-fn a_state_that_cannot_be_read_is_unavailable_and_is_read_once() {
-    let reads = Arc::new(std::sync::atomic::AtomicU32::new(0));
-    let counted = Arc::clone(&reads);
-    let snapshot = Snapshot::new(move || {
-        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Err("the disk is gone".to_owned())
-    });
+fn a_state_that_cannot_be_read_is_unavailable() {
     let why = Err(StateError::Unavailable("the disk is gone".into()));
-    let mut view = View::new(Arc::clone(&snapshot), 1000, 0);
+    let mut view = View::new(Arc::new(Gone), 1000, 0);
     assert_eq!(view.get(Scope::Plugin, "k").map(|_| ()), why);
     assert_eq!(view.set(Scope::Plugin, "k", vec![], None), why);
-    assert_eq!(View::new(Arc::clone(&snapshot), 1000, 0).delete(Scope::Session, "k"), why);
-    assert_eq!(snapshot.read_spaces().map(|_| ()), Err("the disk is gone".into()));
-    assert_eq!(reads.load(std::sync::atomic::Ordering::Relaxed), 1);
+    assert_eq!(view.delete(Scope::Session, "k"), why);
+    assert_eq!(view.increment(Scope::Session, "k", 1).map(|_| ()), why);
 }
 
 #[test]
@@ -335,22 +365,32 @@ fn a_space_knows_whether_something_in_it_has_expired() {
     space.put("soon", stored(Some(10)));
     assert!(!space.has_expired(9) && space.has_expired(10));
     assert_eq!((space.live("soon", 9), space.live("soon", 10)), (Some(b"1".as_slice()), None));
+    assert_eq!(space.usage(10).keys, 2);
     space.expire(10);
-    assert_eq!((space.size_of("soon"), space.size_of("later")), (None, Some(6)));
+    assert_eq!(space.usage(0), Usage { keys: 2, bytes: "never1later1".len() + 2 * KEY_COST });
     assert!(!space.has_expired(19) && space.has_expired(20));
 }
 
 #[test]
 fn where_only_a_size_is_known_it_counts_and_reading_is_noted_as_not_repeatable() {
-    let mut committed = Committed::default();
-    committed.plugin.put_size("k", 50);
-    assert_eq!((committed.plugin.size_of("k"), committed.plugin.live("k", 0)), (Some(50), None));
-    let mut view = committed.view(1000, 0);
-    view.get(Scope::Plugin, "other").unwrap();
+    let learnt =
+        [("size", Read::Size(Some(50))), ("gone", Read::Size(None)), ("value", Read::Value(Some(b"1".to_vec())))];
+    let mut rest = Committed::default();
+    for key in ["size", "gone", "value", "other"] {
+        rest.plugin.put(key, Stored { value: b"rest".to_vec(), expires: None });
+    }
+    let source = || Learnt {
+        values: learnt.clone().map(|(key, read)| ((Scope::Plugin, key.to_owned()), read)).into(),
+        usage: Some([Usage { keys: 1, bytes: 500 }; 2]),
+        rest: Arc::new(Spaces::new(Arc::default(), Arc::new(rest.plugin.clone()), 0)),
+    };
+    let mut view = View::new(Arc::new(source()), 1000, 0);
+    assert_eq!(view.get(Scope::Plugin, "other"), Ok(Some(b"rest".to_vec())));
+    assert_eq!(view.get(Scope::Plugin, "gone"), Ok(None));
+    assert_eq!(view.get(Scope::Plugin, "value"), Ok(Some(b"1".to_vec())));
     assert!(!view.clone().into_parts().1.incomplete);
-    assert_eq!(view.get(Scope::Plugin, "k"), Ok(None));
+    assert_eq!(view.set(Scope::Session, "k", vec![0; 450], None), Err(StateError::QuotaExceeded));
+    assert_eq!(source().size(Scope::Plugin, "size"), Ok(Some(50)));
+    assert_eq!(view.get(Scope::Plugin, "size"), Ok(None));
     assert!(view.into_parts().1.incomplete);
-    committed.plugin.put("k", Stored { value: b"1".to_vec(), expires: None });
-    assert!(!committed.plugin.is_unknown("k"));
-    assert_eq!(committed.plugin.size_of("k"), Some(2));
 }

@@ -1,8 +1,8 @@
 //! What one call sees of its plugin's state: a snapshot, and its own writes.
 
-use super::{Scope, Space, Time, number};
+use super::{Found, MAX_KEYS, Read, Reads, Scope, Source, Time, Usage, cost, number};
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// What a call wrote, to be committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,26 +15,6 @@ pub(crate) enum Write {
     Add(i64),
 }
 
-/// What a call learnt of the snapshot: with it, the call can be made again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reads {
-    /// Bytes of keys and values in the session's and in the plugin's scope; absent where the state was not used.
-    pub(crate) used: Option<[usize; 2]>,
-    pub(crate) values: BTreeMap<(Scope, String), Read>,
-    /// Bytes of the keys among them at which there was nothing.
-    absent: usize,
-    /// Keys at which there was nothing, and which are not among them: a guest can ask for any number of them.
-    pub(crate) incomplete: bool,
-}
-
-/// What a call learnt of one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
-    Value(Option<Vec<u8>>),
-    /// Only how many bytes key and value are, since they count against the quota; absent where there was no such key.
-    Size(Option<usize>),
-}
-
 /// Why a write was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StateError {
@@ -42,29 +22,14 @@ pub(crate) enum StateError {
     Unavailable(String),
 }
 
-/// The two scopes of a plugin at one moment.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Spaces {
-    pub(crate) session: Arc<Space>,
-    pub(crate) plugin: Arc<Space>,
-    /// Bytes in the session's and in the plugin's scope.
-    pub(crate) used: [usize; 2],
-}
-
-/// The state of one plugin for one event, read when it is first used, and then once.
-pub(crate) struct Snapshot {
-    read: Box<dyn Fn() -> Result<Spaces, String> + Send + Sync>,
-    spaces: OnceLock<Result<Spaces, String>>,
-}
-
 /// What one call sees: a snapshot and its own writes.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
-    snapshot: Arc<Snapshot>,
+    snapshot: Arc<dyn Source>,
     writes: Writes,
     reads: Reads,
-    /// Bytes of keys and values, own writes included, of the session's and of the plugin's scope.
-    used: [usize; 2],
+    /// What the session's and the plugin's scope hold, own writes included; absent until something is written.
+    used: Option<[Usage; 2]>,
     quota: usize,
     now: Time,
 }
@@ -84,55 +49,20 @@ impl Writes {
 }
 
 impl Write {
-    /// What it occupies: a key and its value, or the most that a number can be.
-    fn bytes(&self, key: &str) -> usize {
+    /// Bytes of the value that it leaves, or the most that a number can have; none where it leaves nothing.
+    fn leaves(&self) -> Option<usize> {
         match self {
-            Self::Set { value, .. } => key.len() + value.len(),
-            Self::Add(_) => key.len() + i64::MIN.to_string().len(),
-            Self::Delete => 0,
+            Self::Set { value, .. } => Some(value.len()),
+            Self::Add(_) => Some(i64::MIN.to_string().len()),
+            Self::Delete => None,
         }
-    }
-}
-
-impl Spaces {
-    pub(crate) fn new(session: Arc<Space>, plugin: Arc<Space>) -> Self {
-        let used = [session.bytes(), plugin.bytes()];
-        Self { session, plugin, used }
-    }
-
-    fn of(&self, scope: Scope) -> &Space {
-        match scope {
-            Scope::Session => &self.session,
-            Scope::Plugin => &self.plugin,
-        }
-    }
-}
-
-impl Snapshot {
-    pub(crate) fn new(read: impl Fn() -> Result<Spaces, String> + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { read: Box::new(read), spaces: OnceLock::new() })
-    }
-
-    pub(crate) fn read_spaces(&self) -> Result<Spaces, String> {
-        self.spaces.get_or_init(|| (self.read)()).clone()
-    }
-
-    fn spaces(&self) -> Result<&Spaces, StateError> {
-        let spaces = self.spaces.get_or_init(|| (self.read)());
-        spaces.as_ref().map_err(|why| StateError::Unavailable(why.clone()))
-    }
-}
-
-impl std::fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("spaces", &self.spaces).finish_non_exhaustive()
     }
 }
 
 impl View {
     /// A view at `now` that may fill each scope up to `quota` bytes.
-    pub(crate) fn new(snapshot: Arc<Snapshot>, quota: usize, now: Time) -> Self {
-        Self { snapshot, writes: Writes::default(), reads: Reads::default(), used: [0; 2], quota, now }
+    pub(crate) fn new(snapshot: Arc<dyn Source>, quota: usize, now: Time) -> Self {
+        Self { snapshot, writes: Writes::default(), reads: Reads::default(), used: None, quota, now }
     }
 
     pub(crate) fn get(&mut self, scope: Scope, key: &str) -> Result<Option<Vec<u8>>, StateError> {
@@ -163,7 +93,8 @@ impl View {
         }
         // What is not there need not be remembered: a guest could fill the host's memory with the names of it.
         if let Some(written) = self.writes.0.remove(&(scope, key.to_owned())) {
-            self.used[scope as usize] = self.used[scope as usize].saturating_sub(written.bytes(key));
+            let used = &mut self.used()?[scope as usize];
+            *used = used.replacing(key, written.leaves(), None);
         }
         Ok(())
     }
@@ -188,75 +119,66 @@ impl View {
         Ok(sum)
     }
 
-    /// Bytes used in the session's and in the plugin's scope.
-    pub(crate) fn used(&self) -> [usize; 2] {
-        self.used
-    }
-
     /// What it wrote, and what it learnt.
     pub(crate) fn into_parts(self) -> (Writes, Reads) {
         (self.writes, self.reads)
     }
 
-    /// A write counts with its key and value against the quota of its scope.
+    /// A write counts against the quota of its scope, and against the number of its keys.
     fn write(&mut self, scope: Scope, key: &str, write: Write) -> Result<(), StateError> {
         let place = (scope, key.to_owned());
         let before = match self.writes.0.get(&place) {
-            Some(write) => write.bytes(key),
-            None => self.size(scope, key)?.unwrap_or(0),
+            Some(write) => write.leaves(),
+            None => self.size(scope, key)?.map(|size| size.saturating_sub(key.len())),
         };
-        let used = self.used[scope as usize].saturating_sub(before).saturating_add(write.bytes(key));
-        if used > self.quota && write.bytes(key) > before {
+        let (quota, after) = (self.quota, write.leaves());
+        let used = &mut self.used()?[scope as usize];
+        let new = used.replacing(key, before, after);
+        let bytes = |value: Option<usize>| value.map_or(0, |value| cost(key, value));
+        let grows = bytes(after) > bytes(before);
+        let is_one_too_many = new.keys > MAX_KEYS && (before.is_none() || grows);
+        if grows && new.bytes > quota || after.is_some() && is_one_too_many {
             return Err(StateError::QuotaExceeded);
         }
-        self.used[scope as usize] = used;
+        *used = new;
         self.writes.0.insert(place, write);
         Ok(())
     }
 
-    /// The snapshot; from its first use on, what is used counts.
-    fn spaces(&mut self) -> Result<&Spaces, StateError> {
-        let spaces = self.snapshot.spaces()?;
-        if self.reads.used.is_none() {
-            self.reads.used = Some(spaces.used);
-            self.used = spaces.used;
+    /// What the scopes hold; from here on it counts what is written.
+    fn used(&mut self) -> Result<&mut [Usage; 2], StateError> {
+        match &mut self.used {
+            Some(used) => Ok(used),
+            unknown => {
+                let used = self.snapshot.usage().map_err(StateError::Unavailable)?;
+                self.reads.used = Some(used);
+                Ok(unknown.insert(used))
+            }
         }
-        Ok(spaces)
     }
 
     fn read(&mut self, scope: Scope, key: &str) -> Result<Option<Vec<u8>>, StateError> {
-        let now = self.now;
-        let space = self.spaces()?.of(scope);
-        let (value, is_unknown) = (space.live(key, now).map(<[u8]>::to_vec), space.is_unknown(key));
-        self.reads.incomplete |= is_unknown;
-        self.note(scope, key, Read::Value(value.clone()));
+        if let Some(value) = self.reads.value(scope, key) {
+            return Ok(value.clone());
+        }
+        let value = match self.snapshot.value(scope, key).map_err(StateError::Unavailable)? {
+            Found::Value(value) => value,
+            Found::SizeAlone => {
+                self.reads.incomplete = true;
+                None
+            }
+        };
+        self.reads.note(scope, key, Read::Value(value.clone()));
         Ok(value)
     }
 
-    /// What a key and its value occupy, in bytes.
-    pub(crate) fn size(&mut self, scope: Scope, key: &str) -> Result<Option<usize>, StateError> {
-        let size = self.spaces()?.of(scope).size_of(key);
-        self.note(scope, key, Read::Size(size));
-        Ok(size)
-    }
-
-    /// What was learnt of a value counts for more than what was learnt of its size.
-    fn note(&mut self, scope: Scope, key: &str, read: Read) {
-        let place = (scope, key.to_owned());
-        match self.reads.values.get_mut(&place) {
-            Some(noted @ Read::Size(_)) => *noted = read,
-            Some(Read::Value(_)) => {}
-            None => {
-                if matches!(read, Read::Value(None) | Read::Size(None)) {
-                    if self.reads.absent.saturating_add(key.len()) > self.quota {
-                        self.reads.incomplete = true;
-                        return;
-                    }
-                    self.reads.absent += key.len();
-                }
-                self.reads.values.insert(place, read);
-            }
+    fn size(&mut self, scope: Scope, key: &str) -> Result<Option<usize>, StateError> {
+        if let Some(size) = self.reads.size(scope, key) {
+            return Ok(size);
         }
+        let size = self.snapshot.size(scope, key).map_err(StateError::Unavailable)?;
+        self.reads.note(scope, key, Read::Size(size));
+        Ok(size)
     }
 
     fn number(&mut self, scope: Scope, key: &str) -> Result<i64, StateError> {

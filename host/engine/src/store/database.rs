@@ -10,6 +10,7 @@ use crate::allowlist::AuditSettings;
 use crate::allowlist::Digest;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, Loggable as _};
 use rusqlite::config::DbConfig;
+use rusqlite::types::ValueRef::Null;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,14 +21,21 @@ const APPLICATION: i64 = 0x686b_6873;
 /// How long opening waits for another process that opens or closes the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-const SCHEMA: &str = "
-CREATE TABLE audit (
+/// The tables, each by its name and by the statement that makes it. SQLite keeps the statements word for word, and a database is
+/// ours only if it has exactly these: whoever changes a character, be it of a comment, raises [`audit::VERSION`].
+pub(super) const TABLES: [(&str, &str); 3] = [
+    (
+        "audit",
+        "CREATE TABLE audit (
   seq INTEGER PRIMARY KEY,
   -- Before the line, so that it can be read without what a long line overflows into.
   hash BLOB NOT NULL,
   line TEXT NOT NULL
-);
-CREATE TABLE space (
+)",
+    ),
+    (
+        "space",
+        "CREATE TABLE space (
   id INTEGER PRIMARY KEY,
   plugin TEXT NOT NULL,
   -- Empty: the plugin's, in all sessions.
@@ -36,19 +44,35 @@ CREATE TABLE space (
   -- When it was last written, in milliseconds since the Unix epoch.
   touched INTEGER NOT NULL,
   UNIQUE (plugin, session)
-);
-CREATE TABLE value (
+)",
+    ),
+    (
+        "value",
+        "CREATE TABLE value (
   space INTEGER NOT NULL REFERENCES space,
   key TEXT NOT NULL,
   value BLOB NOT NULL,
   -- In milliseconds since the Unix epoch.
   expires INTEGER,
   PRIMARY KEY (space, key)
-) WITHOUT ROWID;
-";
+) WITHOUT ROWID",
+    ),
+];
+
+/// The index that SQLite makes by itself for a `UNIQUE` of [`TABLES`], and its table.
+const INDEX: (&str, &str) = ("sqlite_autoindex_space_1", "space");
+
+/// A database that was opened for writing.
+pub(super) struct Created {
+    pub(super) connection: Connection,
+    /// Which file it is.
+    pub(super) file: Option<Identity>,
+    /// The version of its schema, which was found to be ours.
+    pub(super) schema: i64,
+}
 
 /// Opens the database for writing, and makes it where there is none.
-pub(super) fn create(path: &Path, now: u64) -> Result<Connection, StoreError> {
+pub(super) fn create(path: &Path, now: u64) -> Result<Created, StoreError> {
     let began = Instant::now();
     loop {
         // Where several begin it at once, SQLite does not always wait by itself.
@@ -61,36 +85,55 @@ pub(super) fn create(path: &Path, now: u64) -> Result<Connection, StoreError> {
     }
 }
 
-fn try_to_create(path: &Path, now: u64) -> Result<Connection, StoreError> {
+fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
+    check_name(path)?;
     make_private(path)?;
+    let file = identity(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
-    // To close a connection is no reason to write to the file, least of all to one that turns out not to be ours.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
+    defend(&connection).map_err(of)?;
     connection.busy_timeout(Duration::from_millis(100)).map_err(of)?;
     if !is_begun(&connection, path)? {
         begin(&mut connection, now).map_err(of)?;
         is_begun(&connection, path)?;
     }
+    // Before, so that a change in between is noticed when something is written.
+    let schema = schema_version(&connection).map_err(of)?;
+    check_schema(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
     // The keeper does it, off the path of events.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
     // From here on whoever finds it locked waits without holding up a thread.
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
-    Ok(connection)
+    if identity(path) != file {
+        return Err(StoreError::Gone(path.to_owned()));
+    }
+    Ok(Created { connection, file, schema })
 }
 
-/// A database in memory, for state that lives as long as the host.
-pub(super) fn in_memory() -> rusqlite::Result<Connection> {
-    let connection = Connection::open_in_memory()?;
-    connection.execute_batch(SCHEMA)?;
-    Ok(connection)
+/// Opens a database that this process has open, to read the state of plugins: which file it is has to be known.
+pub(super) fn reader(path: &Path, file: Option<Identity>) -> Result<Connection, StoreError> {
+    let of = |error: rusqlite::Error| StoreError::of(&error, path);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    defend(&connection).map_err(of)?;
+    connection.busy_timeout(Duration::ZERO).map_err(of)?;
+    connection.pragma_update(None, "query_only", true).map_err(of)?;
+    if identity(path) == file { Ok(connection) } else { Err(StoreError::Gone(path.to_owned())) }
 }
 
-/// Opens a database that is there, to read it.
-pub(crate) fn read(path: &Path) -> Result<Connection, StoreError> {
+/// A database that is there, opened to read its log.
+pub(crate) struct Opened {
+    pub(crate) connection: Connection,
+    /// What it holds, or lacks, that hookhost did not make so. None of it has a part in what is read.
+    pub(crate) foreign: Vec<String>,
+}
+
+/// Opens a database that is there, to read its log: the table of records has to be ours, all else is told.
+pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
+    check_name(path)?;
     if !path.exists() {
         return Err(StoreError::Missing(path.to_owned()));
     }
@@ -98,11 +141,108 @@ pub(crate) fn read(path: &Path) -> Result<Connection, StoreError> {
     // Not read-only: what readers of a WAL share between processes has to be made where nobody else has it open.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(of)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of)?;
+    defend(&connection).map_err(of)?;
     connection.busy_timeout(PATIENCE).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
     // Whoever began it was cut off before there was anything in it.
-    if is_begun(&connection, path)? { Ok(connection) } else { Err(StoreError::Missing(path.to_owned())) }
+    if !is_begun(&connection, path)? {
+        return Err(StoreError::Missing(path.to_owned()));
+    }
+    let (records, foreign): (Vec<_>, Vec<_>) =
+        foreign(&connection).map_err(of)?.into_iter().partition(|object| object.is_the_log);
+    match records.into_iter().next() {
+        Some(object) => Err(StoreError::Altered { path: path.to_owned(), what: object.says }),
+        None => Ok(Opened { connection, foreign: foreign.into_iter().map(|object| object.says).collect() }),
+    }
+}
+
+/// Whatever is in the file, opening and reading it runs nothing that stands there: no trigger, no view, no function in the
+/// schema. Nor can a statement of ours reach the schema's own table, and a name that is misspelt is no text.
+/// <https://sqlite.org/security.html#untrusted_sqlite_database_files>
+fn defend(connection: &Connection) -> rusqlite::Result<()> {
+    for (setting, value) in [
+        // To close a connection is no reason to write to the file, least of all to one that turns out not to be ours.
+        (DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+    ] {
+        connection.set_db_config(setting, value)?;
+    }
+    connection.pragma_update(None, "cell_size_check", true)
+}
+
+/// Names under which SQLite keeps nothing on the disk, or something else than the file of that name.
+fn check_name(path: &Path) -> Result<(), StoreError> {
+    let name = path.as_os_str().as_encoded_bytes();
+    let problem = match name {
+        b"" => "it is empty",
+        b":memory:" => "SQLite would keep it in memory alone",
+        _ if name.starts_with(b"file:") => "it is a URI",
+        _ => return Ok(()),
+    };
+    Err(StoreError::Name { path: path.to_owned(), problem })
+}
+
+/// Something in a database that hookhost did not make so.
+struct Foreign {
+    /// As the end of "the database holds …".
+    says: String,
+    /// Whether it stands in place of the table of records.
+    is_the_log: bool,
+}
+
+/// What differs from the schema that [`TABLES`] make.
+fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
+    let mut objects = connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid")?;
+    let mut rows = objects.query([])?;
+    let (mut foreign, mut missing) = (Vec::new(), Vec::from(TABLES));
+    while let Some(row) = rows.next()? {
+        // Whatever somebody has put there is told, not stumbled over.
+        let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+        let (kind, name, table, statement) = (text(0), text(1).unwrap_or_default(), text(2), text(3));
+        let of_this_name = TABLES.iter().find(|(ours, _)| name.eq_ignore_ascii_case(ours));
+        let is_ours = match (kind, of_this_name) {
+            (Some("table"), Some((ours, makes))) => {
+                missing.retain(|(missing, _)| missing != ours);
+                name == *ours && table == Some(*ours) && statement == Some(*makes)
+            }
+            (Some("index"), None) => (name, table) == (INDEX.0, Some(INDEX.1)) && matches!(row.get_ref(3)?, Null),
+            _ => false,
+        };
+        if !is_ours {
+            let kind = kind.filter(|kind| ["table", "index", "view", "trigger"].contains(kind)).unwrap_or("object");
+            let shown: String = name.chars().take(100).flat_map(char::escape_debug).collect();
+            let says = match of_this_name {
+                Some((ours, _)) if kind == "table" => format!("a table `{ours}` that is not as hookhost makes it"),
+                _ => format!("the {kind} `{shown}`, which hookhost did not make"),
+            };
+            foreign.push(Foreign { says, is_the_log: of_this_name.is_some_and(|(ours, _)| *ours == TABLES[0].0) });
+        }
+    }
+    foreign.extend(
+        missing
+            .into_iter()
+            .map(|(name, _)| Foreign { says: format!("no table `{name}`"), is_the_log: name == TABLES[0].0 }),
+    );
+    Ok(foreign)
+}
+
+/// Whether the schema is exactly ours; else the error names what is not.
+pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let foreign = foreign(connection).map_err(|error| StoreError::of(&error, path))?;
+    match foreign.into_iter().next() {
+        None => Ok(()),
+        Some(object) => Err(StoreError::Altered { path: path.to_owned(), what: object.says }),
+    }
+}
+
+/// A number that each change of the schema raises. <https://sqlite.org/pragma.html#pragma_schema_version>
+pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
 /// The number and the hash of the last line.
@@ -126,8 +266,14 @@ pub(super) fn append(
     let line = audit::next(seq, &hash, body);
     let hash = line.hash();
     let mut insert = connection.prepare_cached("INSERT INTO audit (seq, hash, line) VALUES (?1, ?2, ?3)")?;
-    insert.execute((line.seq().cast_signed(), hash.as_bytes(), line.text()))?;
+    let inserted = insert.execute((line.seq().cast_signed(), hash.as_bytes(), line.text()))?;
+    one_row(inserted)?;
     Ok((line.seq(), hash))
+}
+
+/// What SQLite has not written has not happened.
+pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
+    if changed == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(changed)) }
 }
 
 /// Whether the schema is there; an empty file has none. Anything else that is not ours is an error.
@@ -146,9 +292,8 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
         (0, 0) if tables == 0 => Ok(false),
         (APPLICATION, version) if version == i64::from(audit::VERSION) => {
             // Damage that one would meet later is better met before anything runs.
-            head(connection).map_err(of)?;
-            for table in ["audit", "space", "value"] {
-                connection.prepare(&format!("SELECT * FROM {table}")).map(drop).map_err(of)?;
+            if foreign(connection).map_err(of)?.iter().all(|object| !object.is_the_log) {
+                head(connection).map_err(of)?;
             }
             Ok(true)
         }
@@ -162,13 +307,17 @@ fn begin(connection: &mut Connection, now: u64) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables == 0 {
-        transaction.execute_batch(SCHEMA)?;
+        make_tables(&transaction)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", audit::VERSION)?;
         let first = LogBegins { version: audit::VERSION, time: now };
         append(&transaction, (0, BEFORE_THE_FIRST), &first.body(&AuditSettings::default()))?;
     }
     transaction.commit()
+}
+
+fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
+    TABLES.iter().try_for_each(|(_, makes)| connection.execute(makes, []).map(drop))
 }
 
 /// Makes the file, where there is none, so that only its user can read it: it holds what agents have seen. SQLite gives
@@ -194,4 +343,24 @@ pub(super) fn wal(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
+}
+
+/// Which file stands at a path.
+#[cfg(unix)]
+pub(super) type Identity = (u64, u64);
+
+/// Which file stands at a path; none where there is none.
+#[cfg(unix)]
+pub(super) fn identity(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// A file that is open cannot be removed or replaced there.
+#[cfg(not(unix))]
+pub(super) type Identity = ();
+
+#[cfg(not(unix))]
+pub(super) fn identity(_: &Path) -> Option<Identity> {
+    Some(())
 }

@@ -24,6 +24,32 @@ pub enum StoreError {
     /// It is a database of something else.
     #[error("{} is not an audit log of hookhost: move it away, or name another file", .0.display())]
     Foreign(PathBuf),
+    /// It holds, or lacks, something that hookhost did not make so: a trigger, a view, another table. Records could
+    /// vanish by it.
+    #[error(
+        "{} holds {what}, so what it says cannot be relied on: find out who changed it, and move it away, and a new one is begun",
+        path.display()
+    )]
+    Altered {
+        /// The file.
+        path: PathBuf,
+        /// What it holds or lacks, as the end of "it holds …".
+        what: String,
+    },
+    /// It was removed, moved or replaced while this process had it open.
+    #[error(
+        "{} was removed or replaced while it was in use, so nothing can be recorded any more: put it back, or start again",
+        .0.display()
+    )]
+    Gone(PathBuf),
+    /// The name is not one of a file, or SQLite would read it as something else.
+    #[error("`{}` cannot be the name of an audit log, since {problem}: name a file", path.display())]
+    Name {
+        /// The name.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// It was written by a later version.
     #[error("{} has format {found}, and this hookhost knows format {known}: use the version that wrote it", path.display())]
     Version {

@@ -92,29 +92,37 @@ fn rest(shared: &Shared, time: Duration) {
 /// A checkpoint, where the WAL is so large. Its connection is its own, opened when it is first needed: most processes end
 /// before.
 fn make_room(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
-    let path = shared.path();
+    let path = &shared.path;
     let size = std::fs::metadata(database::wal(path)).map_or(0, |wal| wal.len());
     if size < large {
         return;
     }
-    if let Err(error) = checkpoint(connection, path) {
+    let done = checkpoint(connection, path).and_then(|is_done| {
+        if is_done {
+            return Ok(true);
+        }
+        // Whatever event reads the state for so long has it in memory from here on.
+        shared.readers.end_transactions();
+        checkpoint(connection, path)
+    });
+    if let Err(error) = done {
         tracing::warn!(%error, "the audit log's WAL could not be moved into the database");
     }
 }
 
 /// Moves what the WAL holds while others write, and then, with them waiting, the little that they have written meanwhile:
 /// only a WAL that has been moved as a whole is begun anew, and under events without a pause it would grow for ever. What
-/// a reader still needs stays until the next time. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
-fn checkpoint(connection: &mut Option<Connection>, path: &Path) -> Result<(), StoreError> {
+/// a reader still needs stays until the next time; whether there was none. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
+fn checkpoint(connection: &mut Option<Connection>, path: &Path) -> Result<bool, StoreError> {
     let connection = match connection {
         Some(connection) => connection,
-        None => connection.insert(database::read(path)?),
+        None => connection.insert(database::read(path)?.connection),
     };
     let run = |patience, checkpoint| {
         let ready = connection.busy_timeout(patience);
-        ready.and_then(|()| connection.query_row(checkpoint, [], |_| Ok(())))
+        ready.and_then(|()| connection.query_row(checkpoint, [], |row| Ok(row.get::<_, i64>(0)? == 0)))
     };
     let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)")
-        .and_then(|()| run(FOR_A_READER, "PRAGMA wal_checkpoint(TRUNCATE)"));
+        .and_then(|_| run(FOR_A_READER, "PRAGMA wal_checkpoint(TRUNCATE)"));
     done.map_err(|error| StoreError::of(&error, path))
 }

@@ -7,16 +7,20 @@
 mod database;
 mod error;
 mod keeper;
+mod memory;
+mod snapshots;
 mod spaces;
 
 pub use error::StoreError;
 
 pub(crate) use database::read;
 
-use crate::state::{Snapshot, Time, Writes};
+use crate::state::{Scope, Source, Time, Writes};
+use database::{Created, Identity};
 use keeper::Keeper;
+use memory::Memory;
 use rusqlite::Connection;
-use spaces::SpaceCache;
+use snapshots::{Readers, Reading};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,24 +38,43 @@ const MOST_KEPT_BACK: usize = 16 << 20;
 const COMMITS_TO_CHECKPOINT: u32 = 256;
 
 /// The audit log and the state of all plugins.
-pub(crate) struct Store {
-    shared: Arc<Shared>,
-    /// None where nothing is kept back.
-    _keeper: Option<Keeper>,
+pub(crate) struct Store(Kept);
+
+enum Kept {
+    /// State alone.
+    InMemory(Memory),
+    OnDisk {
+        shared: Arc<Shared>,
+        _keeper: Keeper,
+    },
 }
 
 struct Shared {
-    /// None: in memory, without a log.
-    path: Option<PathBuf>,
+    path: PathBuf,
     inner: Mutex<Inner>,
+    readers: Arc<Readers>,
     queue: Mutex<Queue>,
     wake: Condvar,
 }
 
 struct Inner {
     connection: Connection,
-    spaces: SpaceCache,
     commits: u32,
+    /// The schema's version when it was last found to be ours.
+    schema: i64,
+    /// Which file the database is.
+    file: Option<Identity>,
+    /// Which file its WAL is, once it has been written to.
+    wal: Option<Identity>,
+    wal_path: PathBuf,
+}
+
+/// A plugin and a session; no session: the plugin's own state, in all sessions.
+type Owner = (Arc<str>, String);
+
+fn owner(plugin: &Arc<str>, session: &str, scope: Scope) -> Owner {
+    let session = if scope == Scope::Session { session } else { "" };
+    (Arc::clone(plugin), session.to_owned())
 }
 
 /// Records that are not yet written.
@@ -78,42 +101,45 @@ pub(crate) struct Unit {
 
 impl Store {
     /// State in memory, and no log.
-    pub(crate) fn in_memory() -> Result<Self, StoreError> {
-        let path = Path::new(":memory:");
-        let connection = database::in_memory().map_err(|error| StoreError::of(&error, path))?;
-        Ok(Self { shared: Shared::new(None, connection), _keeper: None })
+    pub(crate) fn in_memory() -> Self {
+        Self(Kept::InMemory(Memory::default()))
     }
 
     /// The database at `path`, made where there is none.
     ///
     /// # Errors
-    /// If it is not ours, damaged, of a later version, locked for longer than 5 s, or cannot be written.
+    /// If it is not ours, damaged, of a later version, locked for longer than 5 s, or cannot be written; or if the name is not
+    /// that of a file.
     pub(crate) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
-        let connection = database::create(path, now)?;
-        match spaces::forget_old_sessions(&connection, now).map_err(|error| StoreError::of(&error, path)) {
+        let created = database::create(path, now)?;
+        match spaces::forget_old_sessions(&created.connection, now).map_err(|error| StoreError::of(&error, path)) {
             // The next one to open it will.
             Err(error) if error.is_passing() => {}
             done => done?,
         }
-        let shared = Shared::new(Some(path.to_owned()), connection);
+        let shared = Shared::new(path, created);
         let keeper = Keeper::start(&shared).map_err(|error| StoreError::io(&error, path))?;
-        Ok(Self { shared, _keeper: Some(keeper) })
+        Ok(Self(Kept::OnDisk { shared, _keeper: keeper }))
+    }
+
+    fn on_disk(&self) -> Option<&Arc<Shared>> {
+        match &self.0 {
+            Kept::InMemory(_) => None,
+            Kept::OnDisk { shared, .. } => Some(shared),
+        }
     }
 
     /// Whether records are kept.
     pub(crate) fn keeps_log(&self) -> bool {
-        self.shared.path.is_some()
+        self.on_disk().is_some()
     }
 
-    /// The state of a plugin as it is when it is first read.
-    pub(crate) fn snapshot(&self, plugin: &Arc<str>, session: &str, now: Time) -> Arc<Snapshot> {
-        let (shared, plugin, session) = (Arc::clone(&self.shared), Arc::clone(plugin), session.to_owned());
-        Snapshot::new(move || {
-            let mut inner = shared.inner();
-            let Inner { connection, spaces, .. } = &mut *inner;
-            let read = spaces.read(connection, &plugin, &session, now);
-            read.map_err(|error| StoreError::of(&error, shared.path()).to_string())
-        })
+    /// The state of a plugin at one moment: when it is first used, or before.
+    pub(crate) fn snapshot(&self, plugin: &Arc<str>, session: &str, now: Time) -> Arc<dyn Source> {
+        match &self.0 {
+            Kept::InMemory(memory) => memory.snapshot(plugin, session, now),
+            Kept::OnDisk { shared, .. } => Arc::new(Reading(shared.readers.snapshot(plugin, session, now))),
+        }
     }
 
     /// Makes it hold; it has reached the operating system when this returns.
@@ -121,9 +147,16 @@ impl Store {
     /// # Errors
     /// If it could not be written: then nothing of it holds.
     pub(crate) async fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
+        let shared = match &self.0 {
+            Kept::InMemory(memory) => {
+                memory.commit(unit);
+                return Ok(());
+            }
+            Kept::OnDisk { shared, .. } => shared,
+        };
         let began = Instant::now();
         loop {
-            match self.shared.attempt(unit) {
+            match shared.attempt(unit) {
                 Err(error) if error.is_passing() && began.elapsed() < PATIENCE => {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
@@ -137,15 +170,16 @@ impl Store {
     /// # Errors
     /// If so much waits to be written that nothing more is taken.
     pub(crate) fn push(&self, record: String) -> Result<(), StoreError> {
-        let mut queue = self.shared.queue();
+        let Some(shared) = self.on_disk() else { return Ok(()) };
+        let mut queue = shared.queue();
         if queue.bytes > MOST_KEPT_BACK {
-            let full = || StoreError::Io { path: self.shared.path().to_owned(), problem: "too slow".into() };
+            let full = || StoreError::Io { path: shared.path.clone(), problem: "too slow".into() };
             return Err(queue.problem.clone().unwrap_or_else(full));
         }
         queue.bytes += record.len();
         queue.bodies.push(record);
         if queue.bodies.len() == 1 {
-            self.shared.wake.notify_one();
+            shared.wake.notify_one();
         }
         Ok(())
     }
@@ -155,25 +189,31 @@ impl Store {
     /// # Errors
     /// If it could not be written; it is kept.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        if self.shared.queue().bodies.is_empty() { Ok(()) } else { self.commit(&Unit::default()).await }
+        let waits = self.on_disk().is_some_and(|shared| !shared.queue().bodies.is_empty());
+        if waits { self.commit(&Unit::default()).await } else { Ok(()) }
     }
 
-    /// Forgets what is in memory of a session.
+    /// Forgets what is known in memory of a session's state in the database.
     pub(crate) fn forget(&self, session: &str) {
-        self.shared.inner().spaces.forget(session);
+        if let Some(shared) = self.on_disk() {
+            shared.readers.counts().forget(session);
+        }
     }
 }
 
 impl Shared {
-    fn new(path: Option<PathBuf>, connection: Connection) -> Arc<Self> {
+    fn new(path: &Path, created: Created) -> Arc<Self> {
+        let Created { connection, file, schema } = created;
         // Ours, and one for each scope's reading and writing.
         connection.set_prepared_statement_cache_capacity(32);
-        let inner = Inner { connection, spaces: SpaceCache::default(), commits: 0 };
-        Arc::new(Self { path, inner: Mutex::new(inner), queue: Mutex::default(), wake: Condvar::new() })
-    }
-
-    fn path(&self) -> &Path {
-        self.path.as_deref().unwrap_or_else(|| Path::new(":memory:"))
+        let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path: database::wal(path) };
+        Arc::new(Self {
+            path: path.to_owned(),
+            inner: Mutex::new(inner),
+            readers: Readers::new(path.to_owned(), file),
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+        })
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -192,7 +232,7 @@ impl Shared {
             queue.bytes = 0;
             std::mem::take(&mut queue.bodies)
         };
-        let written = inner.write(&waiting, unit).map_err(|error| StoreError::of(&error, self.path()));
+        let written = inner.write(&self.path, &self.readers, &waiting, unit);
         let mut queue = self.queue();
         match &written {
             Ok(()) => queue.problem = None,
@@ -213,26 +253,47 @@ impl Shared {
 }
 
 impl Inner {
-    fn write(&mut self, waiting: &[String], unit: &Unit) -> rusqlite::Result<()> {
+    fn write(&mut self, path: &Path, readers: &Readers, waiting: &[String], unit: &Unit) -> Result<(), StoreError> {
         if waiting.is_empty() && unit.records.is_empty() && unit.writes.iter().all(|(_, writes)| writes.is_empty()) {
             return Ok(());
         }
-        let Self { connection, spaces, .. } = self;
-        run(connection, "BEGIN IMMEDIATE")?;
-        let written = append(connection, waiting.iter().chain(&unit.records))
-            .and_then(|()| spaces.write(connection, unit))
-            .and_then(|changed| run(connection, "COMMIT").map(|()| changed));
+        let of = |error: rusqlite::Error| StoreError::of(&error, path);
+        run(&self.connection, "BEGIN IMMEDIATE").map_err(of)?;
+        let written = self.check(path).and_then(|()| {
+            let connection = &self.connection;
+            append(connection, waiting.iter().chain(&unit.records))
+                .and_then(|()| spaces::write(connection, &readers.counts(), unit))
+                .and_then(|changed| run(connection, "COMMIT").map(|()| changed))
+                .map_err(of)
+        });
         match written {
             Ok(changed) => {
-                spaces.hold(changed, unit);
+                readers.counts().hold(changed);
                 Ok(())
             }
             Err(error) => {
                 // Where SQLite has rolled back by itself there is nothing left to roll back.
-                let _ = run(connection, "ROLLBACK");
+                let _ = run(&self.connection, "ROLLBACK");
                 Err(error)
             }
         }
+    }
+
+    /// Whether what this transaction writes will be what others read: the schema is still ours, and the files that are open
+    /// are those that stand at the path. The schema cannot change while the transaction lasts.
+    fn check(&mut self, path: &Path) -> Result<(), StoreError> {
+        let schema = database::schema_version(&self.connection).map_err(|error| StoreError::of(&error, path))?;
+        if schema != self.schema {
+            database::check_schema(&self.connection, path)?;
+            self.schema = schema;
+        }
+        let wal = database::identity(&self.wal_path);
+        let is_there = self.file.is_some() && database::identity(path) == self.file;
+        if !is_there || wal.is_none() || self.wal.is_some_and(|known| Some(known) != wal) {
+            return Err(StoreError::Gone(path.to_owned()));
+        }
+        self.wal = wal;
+        Ok(())
     }
 }
 

@@ -1,100 +1,59 @@
-//! The state of plugins in the database, and the spaces that were read from it.
+//! The state of plugins in the database, key by key.
 //!
-//! A space has a version, which each commit raises. What is in memory counts as long as the database has the same
-//! version, so that what other processes write is seen by the next event.
+//! A space has a version, which each commit raises. How much a space holds is counted once and kept in memory as long as the
+//! database has the same version: what other processes write is seen by the next event.
 
-use super::Unit;
-use crate::state::{Scope, Space, Spaces, Stored, Time, Write, Writes};
+use super::database::one_row;
+use super::{Owner, Unit, owner};
+use crate::state::{KEY_COST, MAX_KEYS, Scope, Space, Stored, Time, Usage, Write, Writes};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// How long the state of a session is kept after it was last written, in milliseconds: 30 days, so that a session can
 /// be taken up again.
 const SESSION_KEPT: Time = 30 * 24 * 60 * 60 * 1000;
 
-/// A plugin and a session; no session: the plugin's own, in all sessions.
-type Owner = (Arc<str>, String);
-
-/// The spaces that were read.
+/// What is known of how much spaces hold.
 #[derive(Default)]
-pub(super) struct SpaceCache(HashMap<Owner, Cached>);
+pub(super) struct Counts(HashMap<Owner, Counted>);
 
-struct Cached {
+/// How much a space holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counted {
     version: i64,
-    space: Arc<Space>,
+    pub(super) usage: Usage,
+    /// When the first of its values expires.
+    next_expiry: Option<Time>,
 }
 
-/// The versions that the spaces have once a transaction holds.
-pub(super) type Changed = Vec<(Owner, i64)>;
+/// What becomes of the counts once a transaction holds; none: it has to be counted anew.
+pub(super) type Changed = Vec<(Owner, Option<Counted>)>;
 
-fn owner(plugin: &Arc<str>, session: &str, scope: Scope) -> Owner {
-    let session = if scope == Scope::Session { session } else { "" };
-    (Arc::clone(plugin), session.to_owned())
+impl Counted {
+    fn holds(&self, version: i64, now: Time) -> bool {
+        self.version == version && self.next_expiry.is_none_or(|expiry| expiry > now)
+    }
 }
 
-impl SpaceCache {
-    /// Both scopes of a plugin, as the database has them now.
-    pub(super) fn read(
-        &mut self,
-        connection: &Connection,
-        plugin: &Arc<str>,
-        session: &str,
-        now: Time,
-    ) -> rusqlite::Result<Spaces> {
-        // One read transaction: both scopes are of the same moment.
-        super::run(connection, "BEGIN")?;
-        let both = self
-            .read_one(connection, owner(plugin, session, Scope::Session), now)
-            .and_then(|session| Ok((session, self.read_one(connection, owner(plugin, "", Scope::Plugin), now)?)));
-        super::run(connection, "COMMIT")?;
-        let (session, plugin) = both?;
-        Ok(Spaces::new(session, plugin))
+impl Counts {
+    pub(super) fn get(&self, owner: &Owner, version: i64, now: Time) -> Option<Usage> {
+        self.0.get(owner).filter(|counted| counted.holds(version, now)).map(|counted| counted.usage)
     }
 
-    fn read_one(&mut self, connection: &Connection, owner: Owner, now: Time) -> rusqlite::Result<Arc<Space>> {
-        let Some((id, version)) = find(connection, &owner)? else {
-            self.0.remove(&owner);
-            return Ok(Arc::default());
-        };
-        if self.0.get(&owner).is_none_or(|cached| cached.version != version) {
-            let space = Arc::new(load(connection, id)?);
-            self.0.insert(owner.clone(), Cached { version, space });
+    /// Keeps what was counted, unless something newer is known.
+    pub(super) fn put(&mut self, owner: Owner, counted: Counted) {
+        let newer = self.0.get(&owner).is_some_and(|known| known.version > counted.version);
+        if !newer {
+            self.0.insert(owner, counted);
         }
-        let cached = self.0.entry(owner).or_insert_with(|| Cached { version, space: Arc::default() });
-        if cached.space.has_expired(now) {
-            Arc::make_mut(&mut cached.space).expire(now);
-        }
-        Ok(Arc::clone(&cached.space))
     }
 
-    /// Writes what a unit writes, within its transaction.
-    pub(super) fn write(&self, connection: &Connection, unit: &Unit) -> rusqlite::Result<Changed> {
-        let mut changed = Changed::new();
-        for (plugin, writes) in &unit.writes {
-            for scope in [Scope::Session, Scope::Plugin] {
-                if writes.of(scope).next().is_some() {
-                    let owner = owner(plugin, &unit.session, scope);
-                    let version = write_one(connection, &owner, writes, scope, unit.time)?;
-                    changed.push((owner, version));
-                }
-            }
-        }
-        Ok(changed)
-    }
-
-    /// Makes the same hold in memory.
-    pub(super) fn hold(&mut self, changed: Changed, unit: &Unit) {
-        for (owner, version) in changed {
-            // What another process has changed in between is read anew.
-            let Some(cached) = self.0.get_mut(&owner).filter(|cached| cached.version + 1 == version) else {
-                self.0.remove(&owner);
-                continue;
-            };
-            cached.version = version;
-            let scope = if owner.1.is_empty() { Scope::Plugin } else { Scope::Session };
-            for (_, writes) in unit.writes.iter().filter(|(plugin, _)| *plugin == owner.0) {
-                Arc::make_mut(&mut cached.space).apply(scope, writes, unit.time);
+    /// Makes hold what was committed.
+    pub(super) fn hold(&mut self, changed: Changed) {
+        for (owner, counted) in changed {
+            match counted {
+                Some(counted) => drop(self.0.insert(owner, counted)),
+                None => drop(self.0.remove(&owner)),
             }
         }
     }
@@ -105,30 +64,76 @@ impl SpaceCache {
     }
 }
 
-fn find(connection: &Connection, (plugin, session): &Owner) -> rusqlite::Result<Option<(i64, i64)>> {
+/// The identifier and the version of a space.
+pub(super) fn find(connection: &Connection, (plugin, session): &Owner) -> rusqlite::Result<Option<(i64, i64)>> {
     let mut find = connection.prepare_cached("SELECT id, version FROM space WHERE plugin = ?1 AND session = ?2")?;
     find.query_row((&**plugin, session), |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
-fn load(connection: &Connection, id: i64) -> rusqlite::Result<Space> {
-    let mut values = connection.prepare_cached("SELECT key, value, expires FROM value WHERE space = ?1")?;
-    let mut rows = values.query([id])?;
-    let mut space = Space::default();
-    while let Some(row) = rows.next()? {
-        let expires = row.get::<_, Option<i64>>(2)?.map(i64::cast_unsigned);
-        space.put(&row.get::<_, String>(0)?, Stored { value: row.get(1)?, expires });
-    }
-    Ok(space)
+/// What is at a key, also where it has expired.
+pub(super) fn value(connection: &Connection, space: i64, key: &str) -> rusqlite::Result<Option<Stored>> {
+    let mut value = connection.prepare_cached("SELECT value, expires FROM value WHERE space = ?1 AND key = ?2")?;
+    let stored = |row: &rusqlite::Row<'_>| Ok(Stored { value: row.get(0)?, expires: expiry(row, 1)? });
+    value.query_row((space, key), stored).optional()
 }
 
-/// Writes to one space; gives its new version.
+/// Bytes of the value at a key, which is not read, and when it expires.
+pub(super) fn size(connection: &Connection, space: i64, key: &str) -> rusqlite::Result<Option<(usize, Option<Time>)>> {
+    let mut size =
+        connection.prepare_cached("SELECT octet_length(value), expires FROM value WHERE space = ?1 AND key = ?2")?;
+    size.query_row((space, key), |row| Ok((number(row, 0)?, expiry(row, 1)?))).optional()
+}
+
+/// Counts what a space holds and has not expired, up to the first key too many.
+pub(super) fn count(connection: &Connection, space: i64, version: i64, now: Time) -> rusqlite::Result<Counted> {
+    let mut count = connection.prepare_cached(
+        "SELECT count(*), ifnull(sum(bytes), 0), min(expires) FROM (
+           SELECT octet_length(key) + octet_length(value) AS bytes, expires FROM value
+           WHERE space = ?1 AND (expires IS NULL OR expires > ?2) LIMIT ?3
+         )",
+    )?;
+    count.query_row((space, signed(now), i64::try_from(MAX_KEYS).unwrap_or(i64::MAX - 1) + 1), |row| {
+        let (keys, bytes): (usize, usize) = (number(row, 0)?, number(row, 1)?);
+        let usage = Usage { keys, bytes: bytes.saturating_add(keys.saturating_mul(KEY_COST)) };
+        Ok(Counted { version, usage, next_expiry: expiry(row, 2)? })
+    })
+}
+
+/// All of a space.
+pub(super) fn load(connection: &Connection, space: i64) -> rusqlite::Result<Space> {
+    let mut values = connection.prepare_cached("SELECT key, value, expires FROM value WHERE space = ?1")?;
+    let mut rows = values.query([space])?;
+    let mut loaded = Space::default();
+    while let Some(row) = rows.next()? {
+        loaded.put(&row.get::<_, String>(0)?, Stored { value: row.get(1)?, expires: expiry(row, 2)? });
+    }
+    Ok(loaded)
+}
+
+/// Writes what a unit writes, within its transaction.
+pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> rusqlite::Result<Changed> {
+    let mut changed = Changed::new();
+    for (plugin, writes) in &unit.writes {
+        for scope in [Scope::Session, Scope::Plugin] {
+            if writes.of(scope).next().is_some() {
+                let owner = owner(plugin, &unit.session, scope);
+                let counted = write_one(connection, &owner, counts.0.get(&owner), writes, scope, unit.time)?;
+                changed.push((owner, counted));
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// Writes to one space; gives what it then holds, where that is known without counting.
 fn write_one(
     connection: &Connection,
     owner: &Owner,
+    counted: Option<&Counted>,
     writes: &Writes,
     scope: Scope,
     now: Time,
-) -> rusqlite::Result<i64> {
+) -> rusqlite::Result<Option<Counted>> {
     let mut touch = connection.prepare_cached(
         "INSERT INTO space (plugin, session, version, touched) VALUES (?1, ?2, 1, ?3)
          ON CONFLICT (plugin, session) DO UPDATE SET version = version + 1, touched = ?3
@@ -136,32 +141,50 @@ fn write_one(
     )?;
     let (id, version): (i64, i64) =
         touch.query_row((&*owner.0, &owner.1, signed(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut expire = connection.prepare_cached("DELETE FROM value WHERE space = ?1 AND expires <= ?2")?;
-    expire.execute((id, signed(now)))?;
+    // What another process has changed in between has to be counted anew, and so has what was not counted to the end.
+    let known = counted.copied().filter(|counted| counted.holds(version - 1, now));
+    let mut counted = known.filter(|counted| counted.usage.keys <= MAX_KEYS);
+    if known.is_none() {
+        let mut expire = connection.prepare_cached("DELETE FROM value WHERE space = ?1 AND expires <= ?2")?;
+        expire.execute((id, signed(now)))?;
+    }
     for (key, write) in writes.of(scope) {
-        let before = if matches!(write, Write::Add(_)) { value(connection, id, key)? } else { None };
-        match Space::after(before.as_ref(), write, now) {
+        let before = size(connection, id, key)?;
+        let stored = match write {
+            Write::Add(_) => Space::after(value(connection, id, key)?.as_ref(), write, now),
+            Write::Set { .. } | Write::Delete => Space::after(None, write, now),
+        };
+        if let Some(counted) = &mut counted {
+            let after = stored.as_ref().map(|stored| stored.value.len());
+            counted.usage = counted.usage.replacing(key, before.map(|(bytes, _)| bytes), after);
+            let expires = stored.as_ref().and_then(|stored| stored.expires);
+            counted.next_expiry = counted.next_expiry.into_iter().chain(expires).min();
+        }
+        match stored {
             Some(stored) => {
                 let mut put = connection.prepare_cached(
                     "INSERT OR REPLACE INTO value (space, key, value, expires) VALUES (?1, ?2, ?3, ?4)",
                 )?;
-                put.execute((id, key, stored.value, stored.expires.map(signed)))?;
+                one_row(put.execute((id, key, stored.value, stored.expires.map(signed)))?)?;
             }
             None => {
                 let mut remove = connection.prepare_cached("DELETE FROM value WHERE space = ?1 AND key = ?2")?;
-                remove.execute((id, key))?;
+                let removed = remove.execute((id, key))?;
+                if before.is_some() {
+                    one_row(removed)?;
+                }
             }
         }
     }
-    Ok(version)
+    Ok(counted.map(|counted| Counted { version, ..counted }))
 }
 
-fn value(connection: &Connection, space: i64, key: &str) -> rusqlite::Result<Option<Stored>> {
-    let mut value = connection.prepare_cached("SELECT value, expires FROM value WHERE space = ?1 AND key = ?2")?;
-    let stored = |row: &rusqlite::Row<'_>| {
-        Ok(Stored { value: row.get(0)?, expires: row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned) })
-    };
-    value.query_row((space, key), stored).optional()
+fn number(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<usize> {
+    Ok(usize::try_from(row.get::<_, i64>(column)?).unwrap_or(usize::MAX))
+}
+
+fn expiry(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Time>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
 }
 
 /// SQLite's integers have a sign; a time beyond them is never.

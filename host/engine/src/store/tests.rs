@@ -2,7 +2,7 @@
 
 use super::{Store, StoreError, Unit};
 use crate::audit::{Flaw, Log, verify};
-use crate::state::{Scope, StateError, View};
+use crate::state::{KEY_COST, MAX_KEYS, Scope, StateError, View};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn plugin(name: &str) -> Arc<str> {
 }
 
 fn view(store: &Store, name: &str, session: &str, now: u64) -> View {
-    View::new(store.snapshot(&plugin(name), session, now), 1000, now)
+    View::new(store.snapshot(&plugin(name), session, now), 2000, now)
 }
 
 fn unit(name: &str, session: &str, time: u64, records: &[&str], view: View) -> Unit {
@@ -38,7 +38,7 @@ fn get(store: &Store, scope: Scope, key: &str) -> Option<Vec<u8>> {
 /// Both kinds, since they must mean the same.
 fn stores() -> (tempfile::TempDir, [Store; 2]) {
     let folder = tempfile::tempdir().unwrap();
-    let stores = [Store::in_memory().unwrap(), Store::open(&folder.path().join("hookhost.db"), 0).unwrap()];
+    let stores = [Store::in_memory(), Store::open(&folder.path().join("hookhost.db"), 0).unwrap()];
     (folder, stores)
 }
 
@@ -131,7 +131,8 @@ fn a_value_that_never_expires_outlives_every_clock() {
 #[test]
 fn a_write_over_the_quota_is_refused_and_changes_nothing() {
     for store in &stores().1 {
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), 10, 0);
+        let quota = KEY_COST + 10;
+        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
         view.set(Scope::Session, "key", b"value".to_vec(), None).unwrap();
         assert_eq!(view.set(Scope::Session, "more", b"value".to_vec(), None), Err(StateError::QuotaExceeded));
         assert_eq!(view.get(Scope::Session, "more").unwrap(), None);
@@ -140,7 +141,7 @@ fn a_write_over_the_quota_is_refused_and_changes_nothing() {
         // The other scope has a quota of its own.
         view.set(Scope::Plugin, "key", b"value".to_vec(), None).unwrap();
         write(store, view);
-        let mut full = View::new(store.snapshot(&plugin("p"), "s", 0), 10, 0);
+        let mut full = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
         assert_eq!(full.set(Scope::Session, "other", vec![], None), Err(StateError::QuotaExceeded));
         full.delete(Scope::Session, "key").unwrap();
         full.set(Scope::Session, "other", vec![], None).unwrap();
@@ -150,10 +151,11 @@ fn a_write_over_the_quota_is_refused_and_changes_nothing() {
 #[test]
 fn what_has_expired_makes_room_again() {
     for store in &stores().1 {
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), 10, 0);
+        let quota = KEY_COST + 10;
+        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
         view.set(Scope::Plugin, "key", b"value".to_vec(), Some(1)).unwrap();
         write(store, view);
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 1_000), 10, 1_000);
+        let mut view = View::new(store.snapshot(&plugin("p"), "s", 1_000), quota, 1_000);
         view.set(Scope::Plugin, "new", b"value".to_vec(), None).unwrap();
     }
 }
@@ -253,11 +255,11 @@ fn a_record_and_what_it_writes_hold_together_or_not_at_all() {
     store.push(r#"{"kind":"event","n":1}"#.into()).unwrap();
     // Too large for the file: neither the record nor the write may hold, and what waited waits on.
     let pages: i64 = {
-        let inner = store.shared.inner();
+        let inner = store.on_disk().unwrap().inner();
         inner.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
     };
     let limit = |pages: i64| {
-        let inner = store.shared.inner();
+        let inner = store.on_disk().unwrap().inner();
         inner.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
     };
     limit(pages + 2);
@@ -466,4 +468,267 @@ fn a_commit_waits_for_another_process_without_holding_up_the_thread() {
         committed.unwrap();
     });
     assert_eq!(verify(&Log::open(&path).unwrap(), None).unwrap().flaws, Vec::<Flaw>::new());
+}
+
+/// What somebody may do to the database with another program.
+fn altered(path: &Path, sql: &str) {
+    rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+const CHANGES: [(&str, &str); 9] = [
+    (
+        "CREATE TRIGGER t BEFORE INSERT ON audit WHEN new.line LIKE '%SECRET%' BEGIN SELECT raise(ignore); END",
+        "the trigger `t`, which hookhost did not make",
+    ),
+    ("CREATE VIEW v AS SELECT * FROM audit", "the view `v`, which hookhost did not make"),
+    ("CREATE INDEX i ON audit (line)", "the index `i`, which hookhost did not make"),
+    ("CREATE TABLE more (x)", "the table `more`, which hookhost did not make"),
+    ("CREATE TABLE counted (x INTEGER PRIMARY KEY AUTOINCREMENT)", "the table `counted`, which hookhost did not make"),
+    ("ANALYZE", "the table `sqlite_stat1`, which hookhost did not make"),
+    ("DROP TABLE value", "no table `value`"),
+    ("ALTER TABLE value ADD COLUMN more", "a table `value` that is not as hookhost makes it"),
+    (
+        "DROP TABLE value; CREATE TABLE value (space INTEGER NOT NULL REFERENCES space, key TEXT NOT NULL COLLATE NOCASE,
+         value BLOB NOT NULL, expires INTEGER, PRIMARY KEY (space, key)) WITHOUT ROWID",
+        "a table `value` that is not as hookhost makes it",
+    ),
+];
+
+/// The log's own table, changed in ways in which its records can be read all the same.
+const LOG_CHANGES: [(&str, &str); 4] = [
+    (
+        "ALTER TABLE audit RENAME TO hidden; CREATE VIEW audit AS SELECT * FROM hidden",
+        "the view `audit`, which hookhost did not make",
+    ),
+    (
+        "ALTER TABLE audit RENAME TO old; CREATE TABLE audit (seq INTEGER PRIMARY KEY, hash BLOB NOT NULL,
+           line TEXT NOT NULL CHECK (line NOT LIKE '%SECRET%') ON CONFLICT IGNORE);
+         INSERT INTO audit SELECT * FROM old; DROP TABLE old",
+        "a table `audit` that is not as hookhost makes it",
+    ),
+    (
+        "ALTER TABLE audit ADD COLUMN twice TEXT GENERATED ALWAYS AS (line || line)",
+        "a table `audit` that is not as hookhost makes it",
+    ),
+    ("DROP TABLE audit", "no table `audit`"),
+];
+
+#[test]
+fn a_database_whose_schema_is_not_exactly_ours_is_refused_and_what_is_foreign_is_named() {
+    for (change, what) in CHANGES.iter().chain(&LOG_CHANGES) {
+        let (_folder, path) = file();
+        drop(Store::open(&path, 0).unwrap());
+        altered(&path, change);
+        let error = Store::open(&path, 0).err().unwrap();
+        assert_eq!(error, StoreError::Altered { path: path.clone(), what: (*what).to_owned() }, "{change}");
+        assert!(error.to_string().contains(what) && error.to_string().contains("move it away"), "{error}");
+    }
+}
+
+#[test]
+fn verifying_names_what_is_foreign_and_a_log_whose_table_is_another_is_not_read() {
+    for (change, what) in CHANGES {
+        let (_folder, path) = file();
+        drop(Store::open(&path, 0).unwrap());
+        altered(&path, change);
+        let report = verify(&Log::open(&path).unwrap(), None).unwrap();
+        assert!(report.flaws.contains(&Flaw::Foreign(what.to_owned())), "{change}: {:?}", report.flaws);
+        assert!(!report.is_sound());
+    }
+    for (change, what) in LOG_CHANGES {
+        let (_folder, path) = file();
+        drop(Store::open(&path, 0).unwrap());
+        altered(&path, change);
+        let error = Log::open(&path).unwrap_err().to_string();
+        assert!(error.contains(what), "{change}: {error}");
+    }
+}
+
+#[test]
+fn a_schema_that_changes_while_the_store_is_open_is_noticed_before_anything_is_written() {
+    for (change, what) in CHANGES.iter().chain(&LOG_CHANGES) {
+        let (_folder, path) = file();
+        let store = Store::open(&path, 0).unwrap();
+        let secret = || Unit { records: vec![r#"{"kind":"a","text":"SECRET"}"#.into()], ..Unit::default() };
+        commit(&store, &secret());
+        altered(&path, change);
+        let error = block_on(store.commit(&secret())).unwrap_err();
+        assert_eq!(error, StoreError::Altered { path: path.clone(), what: (*what).to_owned() }, "{change}");
+    }
+    // What puts the same schema elsewhere in the file is no change of it.
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    altered(&path, "VACUUM");
+    commit(&store, &Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() });
+    assert!(verify(&Log::open(&path).unwrap(), None).unwrap().is_sound());
+}
+
+#[test]
+fn a_record_that_sqlite_did_not_insert_is_an_error() {
+    // As if a schema had been changed under the very transaction: the connection itself runs no trigger, so it is told to.
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    {
+        let inner = store.on_disk().unwrap().inner();
+        let trigger = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+        assert!(!inner.connection.db_config(trigger).unwrap(), "triggers are off");
+        inner.connection.set_db_config(trigger, true).unwrap();
+        let ignoring = "CREATE TEMP TRIGGER t BEFORE INSERT ON main.audit BEGIN SELECT raise(ignore); END";
+        inner.connection.execute_batch(ignoring).unwrap();
+    }
+    let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
+    assert!(matches!(block_on(store.commit(&unit)), Err(StoreError::Damaged { .. })));
+}
+
+#[test]
+fn the_schema_is_that_of_its_version() {
+    let text: String = super::database::TABLES.iter().map(|(name, makes)| format!("{name}: {makes};\n")).collect();
+    let digest = crate::allowlist::Digest::of_bytes(text.as_bytes()).to_string();
+    // Databases are compared with it word for word: who changes a word raises the version, and this.
+    assert_eq!(
+        (crate::audit::VERSION, digest.as_str()),
+        (1, "e3d9f4f5bb47899a95781649e8bfb717bc66345b7ea91fdad21a524bcfc29347")
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_database_that_is_removed_or_replaced_while_it_is_open_takes_no_more_records() {
+    let remove_all: fn(&Path) = |path| std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    let remove: fn(&Path) = |path| std::fs::remove_file(path).unwrap();
+    let replace: fn(&Path) = |path| {
+        let copy = path.with_extension("copy");
+        std::fs::copy(path, &copy).unwrap();
+        std::fs::rename(copy, path).unwrap();
+    };
+    let remove_wal: fn(&Path) = |path| std::fs::remove_file(super::database::wal(path)).unwrap();
+    for change in [remove_all, remove, replace, remove_wal] {
+        let (_folder, path) = file();
+        let store = Store::open(&path, 0).unwrap();
+        let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
+        commit(&store, &unit);
+        change(&path);
+        assert_eq!(block_on(store.commit(&unit)), Err(StoreError::Gone(path.clone())));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_database_that_is_put_back_takes_records_again() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
+    let away = path.with_extension("away");
+    std::fs::rename(&path, &away).unwrap();
+    assert!(block_on(store.commit(&unit)).is_err());
+    std::fs::rename(&away, &path).unwrap();
+    commit(&store, &unit);
+    assert_eq!(lines(&path).len(), 2);
+}
+
+#[test]
+fn a_name_that_sqlite_would_not_read_as_a_file_is_refused() {
+    for name in ["", ":memory:", "file:log.db", "file:log?mode=memory"] {
+        let path = Path::new(name);
+        for error in [Store::open(path, 0).err().unwrap().to_string(), Log::open(path).unwrap_err().to_string()] {
+            assert!(error.starts_with(&format!("`{name}` cannot be the name of an audit log, since ")), "{error}");
+        }
+        assert!(!path.exists());
+    }
+}
+
+/// Many keys, put there by hand, as an earlier version could leave them.
+fn fill(path: &Path, keys: usize) {
+    let mut connection = rusqlite::Connection::open(path).unwrap();
+    let transaction = connection.transaction().unwrap();
+    transaction.execute("INSERT INTO space VALUES (1, 'p', '', 1, 0)", []).unwrap();
+    {
+        let mut insert = transaction.prepare("INSERT INTO value VALUES (1, ?1, x'31', NULL)").unwrap();
+        for key in 0..keys {
+            insert.execute([format!("{key:06}")]).unwrap();
+        }
+    }
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn a_scope_has_so_many_keys_at_most_and_one_that_has_more_can_be_read_and_emptied() {
+    let large = |store: &Store| View::new(store.snapshot(&plugin("p"), "s", 0), 1 << 30, 0);
+    for keys in [MAX_KEYS - 1, MAX_KEYS, MAX_KEYS + 1, MAX_KEYS + 5] {
+        let (_folder, path) = file();
+        drop(Store::open(&path, 0).unwrap());
+        fill(&path, keys);
+        let store = Store::open(&path, 0).unwrap();
+        let mut view = large(&store);
+        let room = keys < MAX_KEYS;
+        assert_eq!(view.get(Scope::Plugin, "000007"), Ok(Some(b"1".to_vec())));
+        assert_eq!(view.set(Scope::Plugin, "new", vec![], None).is_ok(), room, "{keys}");
+        assert_eq!(view.set(Scope::Plugin, "new 2", vec![], None), Err(StateError::QuotaExceeded), "{keys}");
+        assert_eq!(view.set(Scope::Plugin, "000007", b"2".to_vec(), None), Ok(()), "{keys}");
+        assert_eq!(view.set(Scope::Plugin, "000007", b"22".to_vec(), None).is_ok(), keys <= MAX_KEYS, "{keys}");
+        assert_eq!(view.set(Scope::Session, "new", vec![], None), Ok(()), "{keys}");
+        for key in 10..20 {
+            view.delete(Scope::Plugin, &format!("{key:06}")).unwrap();
+        }
+        write(&store, view);
+        let mut after = large(&store);
+        assert_eq!(after.get(Scope::Plugin, "000010"), Ok(None));
+        assert_eq!(after.set(Scope::Plugin, "another", vec![], None), Ok(()), "{keys}");
+    }
+    // What has far too many takes no new one after some were deleted.
+    let (_folder, path) = file();
+    drop(Store::open(&path, 0).unwrap());
+    fill(&path, 2 * MAX_KEYS);
+    let store = Store::open(&path, 0).unwrap();
+    for key in 0..2 {
+        let mut view = large(&store);
+        view.delete(Scope::Plugin, &format!("{key:06}")).unwrap();
+        write(&store, view);
+    }
+    assert_eq!(large(&store).set(Scope::Plugin, "new", vec![], None), Err(StateError::QuotaExceeded));
+}
+
+#[test]
+fn reading_a_key_reads_no_other() {
+    let (_folder, path) = file();
+    drop(Store::open(&path, 0).unwrap());
+    fill(&path, 100);
+    // What cannot be read as a value is met only by whoever asks for it.
+    altered(&path, "UPDATE value SET value = 1.5 WHERE key = '000050'");
+    let store = Store::open(&path, 0).unwrap();
+    let mut view = view(&store, "p", "s", 0);
+    assert_eq!(view.get(Scope::Plugin, "000049"), Ok(Some(b"1".to_vec())));
+    assert!(matches!(view.get(Scope::Plugin, "000050"), Err(StateError::Unavailable(_))));
+}
+
+#[test]
+fn how_full_a_scope_is_stays_right_whoever_writes_to_it() {
+    let (_folder, path) = file();
+    let (one, two) = (Store::open(&path, 0).unwrap(), Store::open(&path, 0).unwrap());
+    let mut number = 0_u32;
+    let mut random = || {
+        number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        number >> 16
+    };
+    for round in 0..200_u64 {
+        let now = round * 400;
+        let store = if random() % 3 == 0 { &two } else { &one };
+        let mut event = view(store, "p", "s", now);
+        for _ in 0..3 {
+            let key = format!("k{}", random() % 8);
+            let scope = if random() % 2 == 0 { Scope::Session } else { Scope::Plugin };
+            match random() % 4 {
+                0 => event.delete(scope, &key).unwrap(),
+                1 => drop(event.increment(scope, &format!("n{key}"), 1).unwrap()),
+                _ => {
+                    let lives = (random() % 3 == 0).then_some(1);
+                    event.set(scope, &key, vec![b'x'; random() as usize % 20], lives).unwrap();
+                }
+            }
+        }
+        commit(store, &unit("p", "s", now, &[], event));
+        let fresh = Store::open(&path, 0).unwrap();
+        let usage = |store: &Store| store.snapshot(&plugin("p"), "s", now).usage().unwrap();
+        assert_eq!([usage(&one), usage(&two)], [usage(&fresh); 2], "round {round}");
+    }
 }

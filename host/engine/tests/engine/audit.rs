@@ -383,6 +383,75 @@ async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_
 }
 
 #[tokio::test]
+async fn what_a_plugin_does_about_a_record_is_not_kept_and_it_is_told_so() {
+    let steps = [
+        json!({"set": ["plugin", "heard", "{value}"]}),
+        json!({"delete": ["plugin", "heard"]}),
+        json!({"increment": ["plugin", "n", 1]}),
+        json!({"report": "code"}),
+        json!({"remind": "x"}),
+        json!({"get": ["plugin", "heard"]}),
+    ];
+    for (number, step) in steps.iter().enumerate() {
+        let heard = json!({"audit-record": {"do": [step, {"log": "it said: {last}"}]}});
+        let (_folder, log, builder) = recording(vec![plugin("b", heard)]);
+        let host = builder.build().await.unwrap();
+        let session = host.open_session(spec()).unwrap();
+        let options = DispatchOptions { raw: None, await_observers: true };
+        let event = EventKind::AuditRecord;
+        let record = session.dispatch_event(event, payload(event), options).await.unwrap().record;
+        let call = &record.calls[0];
+        let failed = call.failure.as_ref().map(|failure| failure.detail.contains("records are not recorded"));
+        let logged = call.log.first().map(|line| line.message.contains("records are not recorded"));
+        let expected = match number {
+            0..3 => (None, Some(true)),
+            3..5 => (Some(true), None),
+            _ => (None, Some(false)),
+        };
+        assert_eq!((failed, logged), expected, "{step}: {call:?}");
+        drained(&host).await;
+        assert!(state_in(&log).is_empty() && session.reminders().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn what_one_call_brings_into_the_log_is_bounded_as_it_is_written() {
+    let logs: Vec<_> = (0..20).map(|_| json!({"log": "{value}"})).collect();
+    let sets: Vec<_> = (0..20).map(|key| json!({"set": ["plugin", key.to_string(), "{value}"]})).collect();
+    let gets: Vec<_> = (0..20).map(|key| json!({"get": ["plugin", key.to_string()]})).collect();
+    let bounds = [
+        plugin("a", json!({"prompt-submit": {"do": logs}})),
+        plugin("b", json!({"prompt-submit": {"do": sets}, "custom-event": {"do": gets}})),
+    ];
+    let (_folder, log, builder) = recording(bounds.to_vec());
+    let host = builder.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    // Each byte is six in the log.
+    let prompt = session.prompt_submit("\0".repeat(20_000)).await.record;
+    let custom = session
+        .dispatch_event(EventKind::CustomEvent, payload(EventKind::CustomEvent), DispatchOptions::default())
+        .await
+        .unwrap()
+        .record;
+    assert!(prompt.calls.iter().all(|call| call.failure.is_none()), "{:?}", prompt.calls);
+    let [logged, wrote] = &prompt.calls[..] else { panic!("{:?}", prompt.calls) };
+    assert_eq!((logged.log.len(), logged.log_dropped), (0, 20));
+    assert_eq!((wrote.wrote.len(), wrote.wrote_dropped), (2, 18));
+    assert!(
+        custom.not_replayable.iter().any(|why| why.contains("more keys of its state")),
+        "{:?}",
+        custom.not_replayable
+    );
+    for record in [prompt, custom] {
+        let size = serde_json::to_string(&record).unwrap().len();
+        assert!(size < 600 << 10, "{size}");
+    }
+    drained(&host).await;
+    // What found no room in the record holds all the same.
+    assert_eq!(state_in(&log).len(), 20);
+}
+
+#[tokio::test]
 async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_reported() {
     let mut slow = plugin("o", json!({"stream-end": {"misbehave": "sleep"}}));
     slow.limits.compute = Duration::from_secs(600);

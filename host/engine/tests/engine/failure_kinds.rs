@@ -106,6 +106,8 @@ pub(crate) fn ways() -> Vec<Way> {
     let modify = |value: Value| json!({"verdict": "modify", "value": value});
     let finding = json!({"report": {"code": "x".repeat(70_000), "severity": "info", "explanation": "", "references": [],
                                     "action": ""}});
+    let escaped = json!({"report": {"code": "\u{1}".repeat(50_000), "severity": "info", "explanation": "", "references": [],
+                                    "action": ""}});
     let others = [
         ("trap", BeforeToolCall, json!({"misbehave": "recurse"})),
         ("trap", BeforeToolCall, json!({"misbehave": "exit"})),
@@ -113,6 +115,7 @@ pub(crate) fn ways() -> Vec<Way> {
         ("capability-calls", BeforeToolCall, many(json!({"remind": "x"}))),
         ("capability-calls", BeforeToolCall, json!({"do": [finding]})),
         ("capability-calls", BeforeToolCall, json!({"do": [{"remind": "x".repeat(5_000)}]})),
+        ("capability-calls", BeforeToolCall, json!({"do": [escaped]})),
         ("out-of-memory", BeforeToolCall, json!({"do": [{"open": ["/here/Cargo.toml", 300]}]})),
         ("invalid-answer", BeforeToolCall, json!({"misbehave": "invalid-json"})),
         ("invalid-answer", AfterToolCall, json!({"misbehave": "invalid-json"})),

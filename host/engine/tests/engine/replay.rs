@@ -8,7 +8,7 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::Log;
 use hookhost::capability::{Message, Model, ModelRequest, Transcript};
 use hookhost::event::{EventKind, Shape};
-use hookhost::replay::{Compared, Difference, Summary, replay};
+use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
 use hookhost::session::{DispatchOptions, OutcomeKind, ToolSpec};
 use hookhost::{Config, Host};
 use serde_json::{Value, json};
@@ -261,6 +261,9 @@ async fn a_log_that_names_an_impossible_size_harms_nobody() {
     assert!(changed > 0);
     let export = folder.path().join("export.jsonl");
     std::fs::write(&export, exported).unwrap();
-    let (summary, _) = replayed(&export, plugins()).await;
+    let host = builder(plugins(), Settings::default()).build().await.unwrap();
+    let export = Log::open(&export).unwrap();
+    assert!(replay(&host, &export, |_| {}).await.is_err());
+    let summary = replay_unverified(&host, &export, |_| {}).await.unwrap();
     assert!(summary.events > 200);
 }

@@ -16,6 +16,7 @@ pub(super) async fn run(args: &TailArgs) -> Result<Exit, Stop> {
     let cancel = CancellationToken::new();
     let _watch = if args.follow { Some(interrupt::watch(cancel.clone(), None)?) } else { None };
     let log = audit_log::open(args.filter.log.log.as_deref())?;
+    audit_log::warn_of_foreign(&log);
     if args.follow && log.is_export() {
         return Err(Stop::usage("an export does not grow: --follow is for the database itself"));
     }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 pub(super) fn run(args: &ShowArgs) -> Result<Exit, Stop> {
     let log = audit_log::open(args.filter.log.log.as_deref())?;
+    audit_log::warn_of_foreign(&log);
     let most = if args.all { usize::MAX } else { args.count };
     let mut printer = Printer::new(&args.filter);
     let reader = printer.print_last(&log, most)?;

@@ -99,6 +99,7 @@ fn flaw(flaw: &Flaw) -> Value {
         Flaw::Twice(seq) => json!({ "kind": "twice", "record": seq, "says": says }),
         Flaw::NoBeginning => json!({ "kind": "no-beginning", "says": says }),
         Flaw::Unreadable { line, .. } => json!({ "kind": "unreadable", "line": line, "says": says }),
+        Flaw::Foreign(what) => json!({ "kind": "foreign", "holds": what, "says": says }),
         Flaw::HeadMissing(head) => json!({ "kind": "head-missing", "head": head, "says": says }),
         _ => json!({ "kind": "other", "says": says }),
     }

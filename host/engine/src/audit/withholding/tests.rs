@@ -29,7 +29,8 @@ fn full() -> Record {
         micros: 1,
         inputs: Inputs {
             state: Some(StateUse {
-                used: [0, 0],
+                used: Some([0, 0]),
+                keys: Some([0, 0]),
                 read: vec![
                     StateRead { scope: Scope::Session, key: "k".into(), value: Some(text().into()), size: None },
                     StateRead {
@@ -49,6 +50,7 @@ fn full() -> Record {
                 messages: [(0, Message { role: "user".into(), content: text() })].into(),
             }),
         },
+        wrote_dropped: 0,
         wrote: vec![StateWrite {
             scope: Scope::Plugin,
             key: "k".into(),

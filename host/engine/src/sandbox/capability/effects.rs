@@ -1,6 +1,7 @@
 //! `effects`: findings and reminders, held until the call has returned.
 
 use super::{Guest, wit};
+use crate::audit::written_size;
 use crate::sandbox::failure::{Failure, FailureKind, Limit};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,9 @@ const LONGEST_REMINDER: usize = 4096;
 
 /// Longest finding, in bytes.
 const LONGEST_FINDING: usize = 64 * 1024;
+
+/// Most bytes of all findings and reminders of one call together, as JSON: a byte of a text may be written as six.
+const MAX_WRITTEN: usize = 256 * 1024;
 
 /// Something that the audit log is to hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +66,20 @@ pub struct Reminder {
 pub(crate) struct Effects {
     pub(crate) findings: Vec<Finding>,
     pub(crate) reminders: Vec<Reminder>,
+    /// Bytes of both as JSON.
+    written: usize,
+}
+
+impl Effects {
+    /// Whether there is room for one more.
+    fn count<T: Serialize>(&mut self, effect: &T) -> wasmtime::Result<()> {
+        self.written = self.written.saturating_add(written_size(effect));
+        if self.written > MAX_WRITTEN {
+            let detail = format!("gave findings and reminders of more than {MAX_WRITTEN} bytes together, as JSON");
+            return Err(exceeded(detail));
+        }
+        Ok(())
+    }
 }
 
 /// Bytes that texts are, each with as much as it takes to keep it: a list of empty texts is not for nothing.
@@ -74,9 +92,21 @@ fn exceeded(detail: String) -> wasmtime::Error {
     Limit(Failure::new(FailureKind::CapabilityCalls, detail)).into()
 }
 
+impl Guest {
+    /// Whether there is a record that an effect could be in; the contract has no other way to say that it is not kept.
+    fn has_a_record(&self, effect: &str) -> wasmtime::Result<()> {
+        if self.is_recorded {
+            return Ok(());
+        }
+        let detail = format!("gave {effect} about `audit-record`, of which none is kept: records are not recorded");
+        Err(Limit(Failure::invalid(detail)).into())
+    }
+}
+
 impl wit::effects::Host for Guest {
     fn report(&mut self, finding: wit::effects::Finding) -> wasmtime::Result<()> {
         self.count_call()?;
+        self.has_a_record("a finding")?;
         if self.effects.findings.len() == MOST {
             return Err(exceeded(format!("reported more than {MOST} findings about one event")));
         }
@@ -84,7 +114,7 @@ impl wit::effects::Host for Guest {
         if size(texts.chain(&finding.references).chain(&finding.details)) > LONGEST_FINDING {
             return Err(exceeded(format!("reported a finding of more than {LONGEST_FINDING} bytes")));
         }
-        self.effects.findings.push(Finding {
+        let finding = Finding {
             code: finding.code,
             severity: match finding.severity {
                 wit::effects::Severity::Info => Severity::Info,
@@ -95,12 +125,15 @@ impl wit::effects::Host for Guest {
             references: finding.references,
             action: finding.action,
             details: finding.details,
-        });
+        };
+        self.effects.count(&finding)?;
+        self.effects.findings.push(finding);
         Ok(())
     }
 
     fn remind(&mut self, reminder: wit::effects::Reminder) -> wasmtime::Result<()> {
         self.count_call()?;
+        self.has_a_record("a reminder")?;
         if self.effects.reminders.len() == MOST {
             return Err(exceeded(format!("gave more than {MOST} reminders about one event")));
         }
@@ -108,13 +141,15 @@ impl wit::effects::Host for Guest {
         if size(texts) > LONGEST_REMINDER {
             return Err(exceeded(format!("gave a reminder of more than {LONGEST_REMINDER} bytes")));
         }
-        self.effects.reminders.push(Reminder {
+        let reminder = Reminder {
             plugin: self.plugin.to_string(),
             body: reminder.body,
             tags: reminder.tags,
             dedupe_key: reminder.dedupe_key,
             ttl_turns: reminder.ttl_turns,
-        });
+        };
+        self.effects.count(&reminder)?;
+        self.effects.reminders.push(reminder);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! `log`: lines into the host's log, bounded and attributed.
 
 use super::{Guest, wit};
+use crate::audit::written_size;
 use serde::{Deserialize, Serialize};
 
 /// How much a line matters.
@@ -27,7 +28,7 @@ pub struct LogLine {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) lines: Vec<LogLine>,
-    /// Bytes that may still be written.
+    /// Bytes, as JSON, that may still be written: what a line takes in the record counts, not what it says.
     pub(crate) room: usize,
     /// Lines that found no room.
     pub(crate) dropped: u64,
@@ -39,10 +40,14 @@ impl Log {
     }
 
     pub(crate) fn write(&mut self, level: Level, message: String) {
-        match self.room.checked_sub(message.len()) {
+        let line = LogLine { level, message };
+        // A text is at least as long as JSON: one that is far too long need not be looked through.
+        let fits = line.message.len() <= self.room;
+        // And a comma.
+        match fits.then(|| self.room.checked_sub(written_size(&line) + 1)).flatten() {
             Some(room) => {
                 self.room = room;
-                self.lines.push(LogLine { level, message });
+                self.lines.push(line);
             }
             None => self.dropped += 1,
         }

@@ -1,7 +1,7 @@
 //! `model`: side calls to a language model, within the grant's budget.
 
 use super::{Guest, wit};
-use crate::audit::{ModelAnswer, ModelReply};
+use crate::audit::{ModelAnswer, ModelReply, written_size};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use wit::model::Error;
 
-/// Most bytes of questions and answers that the record of one call repeats; a call that asked more cannot be replayed. A
+/// Most bytes of questions and answers, as JSON, that the record of one call repeats; a call that asked more cannot be replayed. A
 /// question counts also where it is not put to the model, and a guest may ask ten thousand times.
 const RECORDED: usize = 4 << 20;
 
@@ -69,16 +69,13 @@ impl wit::model::Host for Guest {
 impl Guest {
     /// Notes what was asked and answered, as far as there is room for it in the record.
     fn note_asked(&mut self, request: ModelRequest, reply: &ModelReply) {
-        let answer = match reply {
-            ModelReply::Completion(text) | ModelReply::Denied(text) | ModelReply::Failed(text) => text.len(),
-            ModelReply::BudgetExceeded => 0,
-        };
-        self.asked_bytes += size_of::<ModelAnswer>() + request.instructions.len() + request.input.len() + answer;
+        let asked = ModelAnswer { request, answer: reply.clone() };
+        self.asked_bytes = self.asked_bytes.saturating_add(size_of::<ModelAnswer>() + written_size(&asked));
         if self.asked_bytes > RECORDED {
             self.unrepeatable.insert("it asked the model for more than the log repeats");
             return;
         }
-        self.inputs.model.push(ModelAnswer { request, answer: reply.clone() });
+        self.inputs.model.push(asked);
     }
 
     async fn reply(&mut self, request: ModelRequest) -> ModelReply {

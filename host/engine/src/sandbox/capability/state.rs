@@ -1,6 +1,7 @@
 //! `state`: the plugin's own values.
 
 use super::{Guest, wit};
+use crate::sandbox::turn;
 use crate::state::{Scope, StateError, View};
 use wit::state as interface;
 
@@ -27,10 +28,23 @@ impl From<StateError> for interface::Error {
 impl Guest {
     fn with_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> Answer<T> {
         self.count_call()?;
-        Ok(match &mut self.state {
+        let answer = match &mut self.state {
             Some(view) => use_it(view).map_err(Into::into),
             None => Err(interface::Error::Unavailable("`configure` has no state".into())),
-        })
+        };
+        // It may have waited for a disk.
+        turn::check(self.compute())?;
+        Ok(answer)
+    }
+
+    /// The same, where what is written is kept.
+    fn with_kept_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> Answer<T> {
+        if !self.is_recorded {
+            self.count_call()?;
+            let why = "what is written about `audit-record` is not kept: records are not recorded";
+            return Ok(Err(interface::Error::Unavailable(why.into())));
+        }
+        self.with_state(use_it)
     }
 }
 
@@ -40,14 +54,14 @@ impl interface::Host for Guest {
     }
 
     fn set(&mut self, scope: interface::Scope, key: String, value: Vec<u8>, ttl_seconds: Option<u64>) -> Answer<()> {
-        self.with_state(|view| view.set(scope.into(), &key, value, ttl_seconds))
+        self.with_kept_state(|view| view.set(scope.into(), &key, value, ttl_seconds))
     }
 
     fn delete(&mut self, scope: interface::Scope, key: String) -> Answer<()> {
-        self.with_state(|view| view.delete(scope.into(), &key))
+        self.with_kept_state(|view| view.delete(scope.into(), &key))
     }
 
     fn increment(&mut self, scope: interface::Scope, key: String, by: i64) -> Answer<i64> {
-        self.with_state(|view| view.increment(scope.into(), &key, by))
+        self.with_kept_state(|view| view.increment(scope.into(), &key, by))
     }
 }

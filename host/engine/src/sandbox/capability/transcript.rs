@@ -1,7 +1,7 @@
 //! `transcript`: the conversation, read as needed.
 
 use super::{Guest, wit};
-use crate::audit::TranscriptRead;
+use crate::audit::{TranscriptRead, written_size};
 use crate::sandbox::failure::{Failure, FailureKind, Limit};
 use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Most bytes of contents that one `read` returns.
 const PAGE: usize = 1 << 20;
 
-/// Most bytes of the conversation that the record of one call repeats; a call that read more cannot be replayed.
+/// Most bytes of the conversation, as JSON, that the record of one call repeats; a call that read more cannot be replayed.
 const RECORDED: usize = 256 * 1024;
 
 /// The conversation of a session, as its embedder keeps it.
@@ -86,7 +86,7 @@ impl Guest {
             if read.messages.contains_key(index) {
                 continue;
             }
-            self.recorded_bytes += message.role.len() + message.content.len();
+            self.recorded_bytes = self.recorded_bytes.saturating_add(written_size(message));
             if self.recorded_bytes > RECORDED {
                 self.unrepeatable.insert("it read more of the conversation than the log repeats");
                 return;

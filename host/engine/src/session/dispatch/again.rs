@@ -9,7 +9,7 @@ use crate::host::RuleSet;
 use crate::plugin::Plugin;
 use crate::session::now;
 use crate::session::outcome::GateOutcome;
-use crate::state::View;
+use crate::state::{Found, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -52,14 +52,14 @@ impl Dispatch<'_> {
     /// Whether the plugins would answer as they did. Verdicts are functions of event, rules and what was learnt from
     /// outside, so that asking them again can be skipped where all of that is as it was.
     pub(super) fn would_answer_the_same(&self) -> bool {
-        let mut views = HashMap::new();
+        let mut states = HashMap::new();
         self.record.not_replayable.is_empty()
             && self.record.calls.iter().all(|call| match (&call.inputs.state, self.called(call)) {
                 (None, _) => true,
                 (Some(_), None) => false,
                 (Some(learnt), Some(plugin)) => {
-                    let view = views.entry(plugin.name()).or_insert_with(|| self.view_now(plugin));
-                    learnt_the_same(view, learnt)
+                    let state = states.entry(plugin.name()).or_insert_with(|| self.state_now(plugin));
+                    would_learn_the_same(&**state, learnt)
                 }
             })
     }
@@ -108,18 +108,17 @@ impl Dispatch<'_> {
         self.chain.iter().find(|plugin| plugin.name() == call.plugin)
     }
 
-    fn view_now(&self, plugin: &Plugin) -> View {
-        let time = now();
-        let quota = plugin.entry().grants.state.as_ref().map_or(0, |grant| grant.quota.get());
-        View::new(self.session.host.store().snapshot(&plugin.shared.name, &self.info.id, time), quota, time)
+    fn state_now(&self, plugin: &Plugin) -> Arc<dyn Source> {
+        self.session.host.store().snapshot(&plugin.shared.name, &self.info.id, now())
     }
 }
 
 /// Whether a plugin that looks at the same keys learns the same.
-fn learnt_the_same(view: &mut View, learnt: &StateUse) -> bool {
-    let same = learnt.read.iter().all(|read| match &read.value {
-        Some(value) => view.get(read.scope, &read.key).is_ok_and(|now| now.as_ref() == Some(&value.0)),
-        None => view.size(read.scope, &read.key).is_ok_and(|now| now == read.size),
+fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
+    let reads = learnt.read.iter().all(|read| match &read.value {
+        Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),
+        None => state.size(read.scope, &read.key) == Ok(read.size),
     });
-    same && view.used() == learnt.used
+    let usage = learnt.used.is_none_or(|used| state.usage().is_ok_and(|usage| usage.map(|usage| usage.bytes) == used));
+    reads && usage
 }

@@ -3,7 +3,7 @@
 use super::Dispatch;
 use crate::audit::{CallRecord, Inputs, raw};
 use crate::chain::OnFailure;
-use crate::event::{Dispatched, Event, Shape};
+use crate::event::{Dispatched, Event, EventKind, Shape};
 use crate::sandbox::capability::EventFacts;
 use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
 use crate::session::streak::{FAILURES_TO_TRIP, NextCall};
@@ -41,6 +41,7 @@ impl Dispatch<'_> {
             micros: 0,
             inputs: Inputs::default(),
             wrote: Vec::new(),
+            wrote_dropped: 0,
             log: Vec::new(),
             log_dropped: 0,
             findings: Vec::new(),
@@ -90,6 +91,7 @@ impl Dispatch<'_> {
             servers: Arc::clone(&plugin.shared.servers),
             network: session.host.network(),
             state,
+            is_recorded: self.record.event != EventKind::AuditRecord,
             transcript: session.transcript(),
             model: session.host.model(),
             model_calls: session.model_calls(plugin.name()),

@@ -1,19 +1,22 @@
 //! Which effects of a plugin's calls hold, and recording them with the event.
 
 use super::Dispatch;
-use crate::audit::{Observed, raw};
+use crate::audit::{CallRecord, Observed, raw};
 use crate::event::EventKind;
-use crate::sandbox::capability::{Effects, Reminder};
+use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
 use crate::session::outcome::{Cause, Rejection};
 use crate::session::recording::Due;
-use crate::state::{Snapshot, Writes};
+use crate::state::{Source, Writes};
 use crate::store::StoreError;
 use std::sync::Arc;
+
+/// Most characters of a warning that a plugin logs about a record: it may be said on a terminal.
+const MAX_WARNING: usize = 200;
 
 /// What one plugin did beside its verdicts, so far.
 #[derive(Default)]
 pub(super) struct Ledger {
-    pub(super) snapshot: Option<Arc<Snapshot>>,
+    pub(super) snapshot: Option<Arc<dyn Source>>,
     /// Of its last call that returned, with the index of its record.
     pub(super) writes: Option<(usize, Writes)>,
     /// Of its last call; none where that failed. With the index of its record.
@@ -59,11 +62,12 @@ impl Held {
 impl Dispatch<'_> {
     /// Records what the observers did, and makes what they wrote hold.
     pub(in crate::session) async fn conclude_observed(&mut self) {
-        let mut held = self.effects();
         // The record of a record would never end.
         if self.record.event == EventKind::AuditRecord {
+            self.trace_log();
             return;
         }
+        let mut held = self.effects();
         let observed = Observed {
             id: self.record.id.clone(),
             session: self.info.id.clone(),
@@ -76,6 +80,24 @@ impl Dispatch<'_> {
         match self.session.record(self.rules, &self.info, &observed, writes, Due::Soon).await {
             Ok(()) => self.session.remind(held.reminders(true)),
             Err(error) => tracing::error!(%error, "what observers did could not be recorded, and does not hold"),
+        }
+    }
+
+    /// Hands on what plugins logged about a record, which has no record of its own: the first warning of a call, and all else
+    /// for whoever traces.
+    fn trace_log(&self) {
+        for call in &self.record.calls {
+            let plugin = &call.plugin;
+            let mut has_warned = false;
+            for LogLine { level, message } in &call.log {
+                let warns = matches!(level, Level::Warn | Level::Error) && !std::mem::replace(&mut has_warned, true);
+                if warns {
+                    let message: String = message.chars().take(MAX_WARNING).collect();
+                    tracing::warn!(plugin, "a plugin that hears `audit-record` logged: {message}");
+                } else {
+                    tracing::debug!(plugin, ?level, "{message}");
+                }
+            }
         }
     }
 
@@ -108,10 +130,7 @@ impl Dispatch<'_> {
 
     /// Takes back what the record says of effects that were to hold.
     pub(super) fn void_effects(&mut self) {
-        for call in &mut self.record.calls {
-            call.wrote.clear();
-            call.findings.clear();
-        }
+        self.record.calls.iter_mut().for_each(CallRecord::void_effects);
     }
 
     /// What has no record may not happen.
@@ -131,7 +150,7 @@ impl Dispatch<'_> {
             let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
             ledger.kept.retain(|(call, _)| stands || Some(*call) == last);
             if let Some((call, writes)) = ledger.writes.filter(|(_, writes)| !writes.is_empty()) {
-                self.record.calls[call].wrote = writes.recorded();
+                self.record.calls[call].note_writes(&writes);
                 held.writes.push((Arc::clone(&plugin.shared.name), writes));
             }
             let changes = ledger.kept.into_iter().map(|kept| (true, kept));

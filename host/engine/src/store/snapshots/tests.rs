@@ -1,0 +1,107 @@
+//! One moment of the state, whatever is written meanwhile and wherever it is read from.
+
+use super::*;
+use crate::state::View;
+use crate::store::{Store, Unit, database};
+
+fn store() -> (tempfile::TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("hookhost.db"), 0).unwrap();
+    (folder, store)
+}
+
+fn set(store: &Store, keys: &[&str], value: &str) {
+    let mut view = View::new(store.snapshot(&"p".into(), "s", 0), 1 << 20, 0);
+    for key in keys {
+        view.set(Scope::Plugin, key, value.into(), None).unwrap();
+    }
+    let unit = Unit { writes: vec![("p".into(), view.into_parts().0)], session: "s".into(), ..Unit::default() };
+    store.on_disk().unwrap().attempt(&unit).unwrap();
+}
+
+fn get(snapshot: &Arc<dyn Source>, key: &str) -> String {
+    match snapshot.value(Scope::Plugin, key) {
+        Ok(Found::Value(Some(value))) => String::from_utf8(value).unwrap(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn keys_that_are_read_later_are_of_the_same_moment() {
+    let (_folder, store) = store();
+    set(&store, &["a", "b"], "1");
+    let snapshot = store.snapshot(&"p".into(), "s", 0);
+    assert_eq!(get(&snapshot, "a"), "1");
+    set(&store, &["a", "b", "c"], "2");
+    let other = Store::open(&store.on_disk().unwrap().path, 0).unwrap();
+    set(&other, &["b", "c"], "3");
+    assert_eq!(
+        (get(&snapshot, "a"), get(&snapshot, "b"), get(&snapshot, "c")),
+        ("1".into(), "1".into(), "Ok(Value(None))".into())
+    );
+    let later = store.snapshot(&"p".into(), "s", 0);
+    assert_eq!((get(&later, "a"), get(&later, "b"), get(&later, "c")), ("2".into(), "3".into(), "3".into()));
+}
+
+#[test]
+fn a_moment_that_is_moved_into_memory_stays_the_same() {
+    let (_folder, store) = store();
+    set(&store, &["a", "b"], "1");
+    let snapshot = store.snapshot(&"p".into(), "s", 0);
+    assert_eq!(get(&snapshot, "a"), "1");
+    let usage = snapshot.usage();
+    set(&store, &["b", "c"], "2");
+    store.on_disk().unwrap().readers.end_transactions();
+    set(&store, &["a"], "3");
+    assert_eq!(
+        (get(&snapshot, "a"), get(&snapshot, "b"), get(&snapshot, "c")),
+        ("1".into(), "1".into(), "Ok(Value(None))".into())
+    );
+    assert_eq!(snapshot.usage(), usage);
+    assert_eq!(snapshot.size(Scope::Plugin, "b"), Ok(Some(2)));
+}
+
+#[test]
+fn any_number_of_events_read_each_its_moment_with_a_bounded_number_of_connections() {
+    let (_folder, store) = store();
+    let mut snapshots = Vec::new();
+    for number in 0..3 * MAX_READERS {
+        set(&store, &["a", "b"], &number.to_string());
+        let snapshot = store.snapshot(&"p".into(), "s", 0);
+        assert_eq!(get(&snapshot, "a"), number.to_string());
+        snapshots.push(snapshot);
+    }
+    for (number, snapshot) in snapshots.iter().enumerate() {
+        assert_eq!(get(snapshot, "b"), number.to_string());
+    }
+    let readers = &store.on_disk().unwrap().readers;
+    assert!(readers.pool().open <= MAX_READERS, "{}", readers.pool().open);
+    drop(snapshots);
+    assert_eq!(readers.pool().free.len(), readers.pool().open);
+}
+
+#[test]
+fn an_event_that_reads_for_long_does_not_keep_the_wal_from_being_begun_anew() {
+    let (_folder, store) = store();
+    set(&store, &["a", "b"], "1");
+    let snapshot = store.snapshot(&"p".into(), "s", 0);
+    assert_eq!(get(&snapshot, "a"), "1");
+    let wal = database::wal(&store.on_disk().unwrap().path);
+    let record = format!("{{\"event\":\"{}\"}}", "x".repeat(64 << 10));
+    let (mut written, mut largest) = (0, 0);
+    while written < 128 << 20 {
+        let unit = Unit { records: vec![record.clone()], ..Unit::default() };
+        store.on_disk().unwrap().attempt(&unit).unwrap();
+        written += record.len() as u64;
+        largest = largest.max(std::fs::metadata(&wal).unwrap().len());
+    }
+    assert!(largest < written / 2, "{largest} of {written} bytes were in the WAL at once");
+    assert_eq!(get(&snapshot, "b"), "1");
+}
+
+#[test]
+fn a_state_that_is_not_used_costs_no_connection() {
+    let (_folder, store) = store();
+    drop(store.snapshot(&"p".into(), "s", 0));
+    assert_eq!(store.on_disk().unwrap().readers.pool().open, 0);
+}
