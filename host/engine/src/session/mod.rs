@@ -19,6 +19,7 @@ pub(crate) use recall::Recall;
 pub(crate) use rules::Rules;
 
 use crate::allowlist::Digest;
+use crate::approval::AskingAgent;
 use crate::audit::raw;
 use crate::contract::{self, Json, ToolCall, ToolOrigin};
 use crate::event::{Dispatched, EventKind};
@@ -44,6 +45,9 @@ const MOST_ID: usize = 256;
 
 /// Most notices that wait for the agent to take them.
 const MOST_NOTICES: usize = 256;
+
+/// Most characters of a prompt that are told with a question.
+const MAX_TASK: usize = 80;
 
 /// Most reminders that a session keeps; the oldest go first.
 const MOST_REMINDERS: usize = 64;
@@ -174,6 +178,8 @@ struct Life {
     notices: Vec<String>,
     model_calls: HashMap<String, Arc<AtomicU32>>,
     transcript: Arc<dyn Transcript>,
+    /// How the prompt begins that the agent works on.
+    task: Option<String>,
 }
 
 /// Failures in a row of one plugin: as one that answers, or as one that observes, so that what happens off the path of an
@@ -214,6 +220,7 @@ impl Session {
             notices: host.rules().tool_patterns_that_fit_none(&spec),
             model_calls: HashMap::new(),
             transcript: Arc::new(NoTranscript),
+            task: None,
         };
         let shared = Shared {
             host,
@@ -345,6 +352,12 @@ impl Session {
         Ok(Settled { outcome: serde_json::to_value(outcome)?, record, answer })
     }
 
+    /// Notes the prompt that the agent works on from here on: a person who is asked is told how it begins.
+    pub(crate) fn works_on(&self, prompt: &str) {
+        let begins = prompt.trim_start().chars().take(MAX_TASK).collect();
+        self.shared.life().task = Some(begins);
+    }
+
     pub(crate) async fn dispatch<E: Dispatched>(&self, payload: E::Payload) -> Settled<E::Outcome> {
         self.settle::<E>(payload, DispatchOptions::default(), None).await
     }
@@ -446,6 +459,11 @@ impl Shared {
         if life.notices.len() < MOST_NOTICES {
             life.notices.push(text);
         }
+    }
+
+    /// Who asks, for a person.
+    fn asking_agent(&self) -> AskingAgent {
+        AskingAgent { depth: self.spec.depth, parent: self.spec.parent.clone(), task: self.life().task.clone() }
     }
 
     fn transcript(&self) -> Arc<dyn Transcript> {
