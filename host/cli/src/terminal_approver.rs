@@ -96,7 +96,9 @@ impl Approver for Terminal {
             let code = match Code::fresh() {
                 Ok(code) => code,
                 Err(error) => {
-                    return Approval::Denied(Some(format!("nobody is asked: the system gives no random number, {error}")));
+                    return Approval::Denied(Some(format!(
+                        "nobody is asked: the system gives no random number, {error}"
+                    )));
                 }
             };
             // What was typed before the question was seen is no answer to it.
