@@ -130,3 +130,12 @@ fn every_command_runs() {
         "{printed}"
     );
 }
+
+#[test]
+fn the_page_names_what_is_hidden_by_default() {
+    let page = page("docs/using.md");
+    let listed = section(&page, "### What tools start");
+    for pattern in hookhost_agent::config::HIDDEN_BY_DEFAULT {
+        assert!(listed.contains(&format!("`{pattern}`")), "{pattern}");
+    }
+}
