@@ -1,6 +1,6 @@
 //! `docs/using.md`: its TOML is what the engine reads, its tables have every key, its commands run.
 
-use crate::guide::{blocks_of, page, run_commands};
+use crate::guide::{blocks_of, page, run_commands, section};
 use hookhost::allowlist::{
     AskRule, Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant,
 };
