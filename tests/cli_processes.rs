@@ -102,18 +102,18 @@ fn what_leaves_its_group_ends_with_the_run() {
 #[test]
 fn what_leaves_its_group_ends_with_a_second_ctrl_c() {
     use rustix::process::{Pid, Signal, kill_process};
-    let user =
-        running(&["(setsid sh -c 'echo $$ > tool.pid; exec sleep 3600' > /dev/null 2>&1 < /dev/null &)\nsleep 3600"]);
+    let leaves = "(setsid sh -c 'echo $$ > tool.pid; exec sleep 3600' > /dev/null 2>&1 < /dev/null &)";
+    let user = running(&[&format!("{leaves}\necho $$ > shell.pid; sleep 3600")]);
     let slow = json!({ "task-complete": { "misbehave": "sleep" } });
     let entry = hookhost_tests::Entry::all_events("slow", slow);
     user.configure(&entry.limits("deadline = \"1h\"\n").keys("events = [\"task-complete\"]").to_toml());
     let mut child = user.command(RUN).spawn().unwrap();
-    let file = user.project().join("tool.pid");
-    wait_for("the tool's start", || std::fs::read_to_string(&file).is_ok_and(|pid| !pid.is_empty()));
+    let (file, shell) = (user.project().join("tool.pid"), user.project().join("shell.pid"));
+    let written = |file: &Path| std::fs::read_to_string(file).is_ok_and(|pid| !pid.is_empty());
+    wait_for("the tool's start", || written(&file) && written(&shell));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    wait_for("the plugin's turn", || {
-        user.sessions().iter().any(|session| session["messages"].as_array().unwrap().len() > 2)
-    });
+    wait_for("the shell's end", || !runs(&shell));
+    assert!(runs(&file) && child.try_wait().unwrap().is_none(), "the run waits for the plugin");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!runs(&file));
@@ -153,6 +153,7 @@ fn a_tool_cannot_read_the_keys_in_the_environment_of_hookhost() {
         "cat /proc/$PPID/environ > /dev/null && echo read",
         "head -c 1 /proc/$PPID/mem > /dev/null && echo read",
         "ls /proc/$PPID/fd > /dev/null && echo read",
+        "cat /proc/self/environ > /dev/null && echo its own is readable",
     ]);
     let mut command = user.command(RUN);
     command.env("ANTHROPIC_API_KEY", "sk-in-the-environment");
@@ -178,7 +179,7 @@ fn a_tool_cannot_read_the_keys_in_the_environment_of_hookhost() {
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(said.matches("Permission denied").count(), 3, "{said}");
-    assert!(!said.contains("  read"), "{said}");
+    assert!(!said.contains("  read") && said.contains("  its own is readable"), "{said}");
 }
 
 #[test]
