@@ -177,7 +177,7 @@ fn a_tool_cannot_read_the_keys_in_the_environment_of_hookhost() {
         Err(error) => return println!("skipped: the command cannot be started as another user: {error}"),
     };
     assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("Permission denied").count(), 3, "{said}");
     assert!(!said.contains("  read") && said.contains("  its own is readable"), "{said}");
 }
