@@ -39,9 +39,9 @@ const RUN: [&str; 4] = ["run", "go", "--script", "script.toml"];
 fn a_question_shows_the_final_value_what_was_changed_by_whom_and_a_yes_lets_it_run() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    session.sees("Go on? [y/N] ");
+    session.sees("Go on? Type ");
     assert!(!user.project().join("made").exists(), "it ran before anybody answered");
-    session.types("y\n");
+    session.agrees();
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
     for text in [
@@ -61,7 +61,7 @@ fn anything_but_a_yes_is_a_no() {
     for answer in ["n\n", "\n", "yep\n", "\u{4}"] {
         let user = asked();
         let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-        session.sees("Go on? [y/N] ");
+        session.sees("Go on? Type ");
         session.types(answer);
         let (code, screen) = session.end();
         assert_eq!(code, Some(0), "the model goes on with the refusal: {screen}");
@@ -71,17 +71,56 @@ fn anything_but_a_yes_is_a_no() {
 }
 
 #[test]
+fn a_yes_without_the_number_of_its_question_is_asked_again_and_is_no_yes() {
+    let user = asked();
+    let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
+    let yes = session.yes();
+    for slip in ["y\n", "yes\n"] {
+        session.types(slip);
+        session.sees_again("A yes has the number of this question.");
+        assert_eq!(session.yes(), yes, "it is the same question");
+    }
+    assert!(!user.project().join("made").exists());
+    session.agrees();
+    let (_, screen) = session.end();
+    assert!(user.project().join("made").exists(), "{screen}");
+
+    let user = asked();
+    let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
+    for times in 1..=3 {
+        session.sees_times("Go on? Type ", times);
+        session.types("y\n");
+    }
+    let (_, screen) = session.end();
+    assert!(screen.contains("the answers had not the number of the question"), "{screen}");
+    assert!(!user.project().join("made").exists(), "{screen}");
+}
+
+#[test]
+fn what_was_typed_before_allow_and_trust_ask_is_no_answer() {
+    let user = User::new();
+    user.write("guard.wasm", std::fs::read(plugin("all-events")).unwrap());
+    user.write("hookhost.toml", "");
+    let allow = ["allow", "guard.wasm", "--grant", "model = { name = \"small\" }"];
+    for (command, question) in [(&allow[..], "Allow it? [y/N] "), (&["trust"], "Approve it? [y/N] ")] {
+        let mut session = Session::start_typed(user.command(command).env("TERM", "dumb"), "y\n");
+        session.sees(question);
+        session.types("n\n");
+        let (code, screen) = session.end();
+        assert_eq!(code, Some(3), "{screen}");
+    }
+}
+
+#[test]
 fn what_was_typed_before_the_question_is_no_answer_to_it() {
     let user = asked();
     let script = "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]\ntext = \"Hm.\\n\"\n[[turn]]\ntext = \"Bye.\"\n";
     user.write("script.toml", script);
     let mut command = user.command(RUN);
-    let mut session = Session::start_typed(command.env("TERM", "dumb"), "y\n");
-    session.sees("Go on? [y/N] ");
-    session.types("n\n");
+    let mut session = Session::start_typed(command.env("TERM", "dumb"), "\n");
+    session.agrees();
     let (_, screen) = session.end();
-    assert!(screen.contains("not approved, asked by careful"), "{screen}");
-    assert!(!user.project().join("made").exists());
+    assert!(user.project().join("made").exists(), "Enter, typed earlier, was taken for a no: {screen}");
 }
 
 #[test]
@@ -95,8 +134,8 @@ fn a_question_that_is_not_answered_in_time_is_a_no_and_the_next_one_can_be_answe
     session.sees("no longer asked: the answer is no");
     session.sees("nobody answered within 1s");
     assert!(!user.project().join("made").exists());
-    session.sees_again("Go on? [y/N] ");
-    session.types("y\n");
+    session.sees_again("Go on? Type ");
+    session.agrees();
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
     assert!(user.project().join("made").exists(), "{screen}");
@@ -116,15 +155,19 @@ fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
     );
     let dispatch = ["dispatch", "before-tool-call", "--payload", "call.json"];
     for (arguments, answer, code, said) in [
-        (&RUN[..], "y\n", 0, "Bye."),
+        (&RUN[..], "y", 0, "Bye."),
         (&RUN[..], "n\n", 0, "not approved, asked by the configuration"),
-        (&dispatch[..], "y\n", 0, "\"outcome\": \"allowed\""),
+        (&dispatch[..], "y", 0, "\"outcome\": \"allowed\""),
         (&dispatch[..], "n\n", 3, "\"cause\": \"not-approved\""),
     ] {
         let mut session = Session::start(user.command(arguments).env("TERM", "dumb"));
         session.sees("the configuration asks: Run this command?");
-        session.sees("Go on? [y/N] ");
-        session.types(answer);
+        session.sees("Go on? Type ");
+        if answer == "y" {
+            session.agrees()
+        } else {
+            session.types(answer)
+        }
         let (ended, screen) = session.end();
         assert_eq!(ended, Some(code), "{screen}");
         assert!(screen.contains(said), "{screen}");
@@ -154,7 +197,7 @@ fn ctrl_c_at_a_question_of_dispatch_ends_it_with_130_and_a_whole_log() {
     );
     let dispatch = ["dispatch", "before-tool-call", "--payload", "call.json"];
     let mut session = Session::start(user.command(dispatch).env("TERM", "dumb"));
-    session.sees("Go on? [y/N] ");
+    session.sees("Go on? Type ");
     kill_process(Pid::from_child(&session.child), Signal::INT).unwrap();
     let (code, screen) = session.end();
     assert_eq!(code, Some(130), "{screen}");
@@ -175,7 +218,7 @@ fn nobody_is_asked_where_the_answer_is_to_be_no() {
 fn ctrl_c_at_a_question_ends_the_run_with_130() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    session.sees("Go on? [y/N] ");
+    session.sees("Go on? Type ");
     kill_process(Pid::from_child(&session.child), Signal::INT).unwrap();
     let (code, screen) = session.end();
     assert_eq!(code, Some(130), "{screen}");

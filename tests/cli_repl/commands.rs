@@ -131,9 +131,9 @@ fn whether_questions_are_asked_is_shown_and_changed() {
     session.says("/approve ask");
     session.looks_like("ask: what a plugin asks, you are asked");
     session.says("go");
-    session.sees("Go on? [y/N]");
+    session.sees("Go on? Type ");
     assert!(!user.project().join("made").exists());
-    session.types("y\n");
+    session.agrees();
     session.sees("Yes.");
     session.says("/quit");
     let (_, screen) = session.end();

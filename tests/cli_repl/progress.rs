@@ -34,7 +34,7 @@ fn a_question_stands_alone_until_it_is_answered() {
     user.configure("[[ask]]\ntools = [\"write_file\"]\nquestion = \"Write this?\"\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? [y/N]");
+    let yes = session.yes();
     // Beside it a tool runs, for long enough to be shown as under way, and ends.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     user.write("go-on", "");
@@ -42,15 +42,16 @@ fn a_question_stands_alone_until_it_is_answered() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
-    session.types("y");
-    session.looks_like("\nGo on? [y/N] y");
+    session.types(&yes);
+    let answered = format!("\nGo on? Type \"{yes}\" to agree [N] {yes}");
+    session.looks_like(&answered);
     session.types("\n");
     session.sees("Done.");
     session.says("/quit");
     let (code, _, looks) = session.end_looking();
     assert_eq!(code, Some(0));
     assert!(user.project().join("made").exists());
-    let (before, behind) = looks.split_once("\nGo on? [y/N] y\n").unwrap();
+    let (before, behind) = looks.split_once(&format!("{answered}\n")).unwrap();
     assert!(!before.contains("gone on\n") && behind.contains("  gone on\n"), "{looks}");
     assert!(!looks.contains(" s, "), "what was under way has left a trace: {looks}");
 }

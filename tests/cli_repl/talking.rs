@@ -85,12 +85,12 @@ fn a_question_is_asked_between_the_lines_and_its_answer_is_no_prompt() {
     user.configure("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this command?\"\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? [y/N]");
+    session.sees("Go on? Type ");
     assert!(!user.project().join("made").exists());
-    session.types("y\n");
+    session.agrees();
     session.sees("Well.");
     session.says("more");
-    session.sees_again("Go on? [y/N]");
+    session.sees_again("Go on? Type ");
     session.types("n\n");
     session.sees("So.");
     session.says("/quit");
@@ -109,17 +109,27 @@ fn questions_of_agents_that_run_beside_each_other_are_asked_one_after_the_other(
     user.configure("[[ask]]\nactions = [\"shell\"]\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? [y/N]");
+    session.sees("Go on? Type ");
+    let first = session.yes();
     // So that the other one asks as well.
     std::thread::sleep(std::time::Duration::from_secs(1));
-    session.types("y\n");
-    session.sees_again("Go on? [y/N]");
-    session.types("y\n");
+    session.agrees();
+    session.sees_again("Go on? Type ");
+    assert_ne!(session.yes(), first, "each question has its own number (one in ten thousand is the same)");
+    session.agrees();
     session.sees("Well.");
     session.says("/quit");
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
     assert!(user.project().join("made").exists() && user.project().join("more").exists(), "{screen}");
+    // Each says which agent asks, and what that one works on.
+    let sessions = user.sessions();
+    for task in ["one", "two"] {
+        let of_task = |session: &&serde_json::Value| texts(session)[0] == task;
+        let id = sessions.iter().find(of_task).unwrap()["id"].as_str().unwrap();
+        let asks = format!("of the sub-agent {id} (depth 1), whose task begins “{task}”:");
+        assert_eq!(screen.matches(&asks).count(), 1, "{asks}: {screen}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `docs/using.md`: its TOML is what the engine reads, its tables have every key, its commands run.
 
-use crate::guide::{blocks_of, page, run_commands};
+use crate::guide::{blocks_of, page, run_commands, section};
 use hookhost::allowlist::{
     AskRule, Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant,
 };
@@ -129,4 +129,13 @@ fn every_command_runs() {
         printed.contains("\n  git push -f origin main\n  ^^^^^^^") && printed.contains("exit code 3\n"),
         "{printed}"
     );
+}
+
+#[test]
+fn the_page_names_what_is_hidden_by_default() {
+    let page = page("docs/using.md");
+    let listed = section(&page, "### What tools start");
+    for pattern in hookhost_agent::config::HIDDEN_BY_DEFAULT {
+        assert!(listed.contains(&format!("`{pattern}`")), "{pattern}");
+    }
 }

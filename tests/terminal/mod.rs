@@ -98,6 +98,25 @@ impl Session {
         }
     }
 
+    /// Reads until a question stands there, and what a yes to the last one is.
+    #[track_caller]
+    pub(crate) fn yes(&mut self) -> String {
+        loop {
+            let last = self.seen.rsplit_once("Go on? Type \"");
+            if let Some((yes, _)) = last.and_then(|(_, asked)| asked.split_once("\" to agree [N]")) {
+                return yes.to_owned();
+            }
+            assert!(self.reads(PATIENCE), "nothing is asked: {}", self.seen);
+        }
+    }
+
+    /// Says yes to the last question.
+    #[track_caller]
+    pub(crate) fn agrees(&mut self) {
+        let yes = self.yes();
+        self.types(&format!("{yes}\n"));
+    }
+
     pub(crate) fn types(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }

@@ -2,6 +2,10 @@
 //!
 //! No key stands in it: keys are in the environment, whose variables the section names, or in the user's [`Keys`].
 
+mod hidden;
+
+pub use hidden::HIDDEN_BY_DEFAULT;
+
 use crate::agent::AgentConfig;
 use crate::plugin_models::PluginModels;
 use crate::provider::anthropic::Anthropic;
@@ -73,6 +77,12 @@ pub struct AgentSection {
     pub max_concurrent_subagents: Option<NonZeroU32>,
     /// How often a failed request is sent again (rate limits, failures of the server, no connection). Default: 3; 0: never.
     pub retries: Option<u32>,
+    /// Environment variables that tools and MCP servers do not inherit, beside those of keys and [`HIDDEN_BY_DEFAULT`]:
+    /// names, in which `*` means any text. What the user's file and a project's name is added up.
+    pub hidden_variables: Vec<String>,
+    /// Environment variables that they do inherit, though `hidden-variables` or [`HIDDEN_BY_DEFAULT`] mean them; keys of
+    /// providers are never passed on. A project's file cannot set it.
+    pub passed_variables: Vec<String>,
 }
 
 /// One of `[agent.providers]`.
@@ -356,7 +366,7 @@ impl AgentSection {
         Ok(section)
     }
 
-    /// The environment variables that hold keys, for [`AgentConfig::hidden_variables`].
+    /// The environment variables that hold keys of providers.
     #[must_use]
     pub fn key_variables(&self) -> Vec<String> {
         let named = self.providers.values().filter_map(|section| section.key_variable.clone());
@@ -383,7 +393,7 @@ impl AgentSection {
             config.system_prompt.clone_from(prompt);
         }
         config.retry = self.retry();
-        config.hidden_variables = self.key_variables();
+        config.hidden_variables = self.hidden_variables(hidden::names_of_environment());
         config
     }
 }

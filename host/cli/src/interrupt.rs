@@ -2,7 +2,7 @@
 //! terminate, and a terminal that goes away, count as the first.
 
 use crate::exit::{Exit, Stop};
-use crate::output::screen;
+use crate::output::{self, screen};
 use anyhow::anyhow;
 use hookhost::Host;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,6 +65,13 @@ pub(crate) async fn end_at_once(host: &Host) -> ! {
 fn exit() -> ! {
     screen::no_status();
     // Nothing is dropped any more: MCP servers would go on, and what they have started.
-    hookhost_agent::tool::kill_started();
+    kill_started();
     std::process::exit(Exit::Interrupted as i32)
+}
+
+/// Kills all that tools and MCP servers have started; what cannot be killed is told.
+pub(crate) fn kill_started() {
+    if let Err(still) = hookhost_agent::tool::kill_started() {
+        output::note(&output::notice(&format!("{still}; end it by `kill`")));
+    }
 }

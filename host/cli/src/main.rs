@@ -15,6 +15,7 @@ mod warnings;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    keep_to_ourselves();
     let cli = args::Cli::typed();
     warnings::say();
     match command::run(cli) {
@@ -23,5 +24,17 @@ fn main() -> ExitCode {
             stop.print();
             stop.exit.into()
         }
+    }
+}
+
+/// This process holds keys, in its environment and in its memory. What it starts runs as the same user, and could read both
+/// (`/proc/PID/environ`, `/proc/PID/mem`, `ptrace`): on Linux it cannot any more, unless that user is root. There is no core
+/// dump either. A program that this one becomes or starts is as it always was.
+fn keep_to_ourselves() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // It fails on no Linux; what the agent may run is for plugins to say all the same.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

@@ -7,6 +7,7 @@ use crate::output::{
 };
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
+use rand::{TryRng as _, rngs::SysRng};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -18,6 +19,9 @@ use tokio::sync::oneshot;
 
 /// How often it is looked whether an answer is still waited for.
 const STEP: Duration = Duration::from_millis(50);
+
+/// How often an answer without the number of the question is taken for a slip; the next one is a no.
+const MAX_SLIPS: u32 = 2;
 
 /// The person at the terminal; `None` where there is none, or the answer is to be no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
@@ -89,20 +93,75 @@ impl Approver for Terminal {
                 return Approval::Denied(Some("nobody is asked: the answer is set to no".into()));
             }
             let _one = self.one.lock().await;
+            let code = match Code::fresh() {
+                Ok(code) => code,
+                Err(error) => {
+                    return Approval::Denied(Some(format!(
+                        "nobody is asked: the system gives no random number, {error}"
+                    )));
+                }
+            };
             // What was typed before the question was seen is no answer to it.
-            #[cfg(unix)]
-            let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-            let answered = read_line(&self.keyboard);
-            screen::ask(&describe(&request));
+            output::forget_typed();
+            let mut answered = read_line(&self.keyboard);
+            screen::ask(&describe(&request, &code));
             let mut asked = Asked { answered: false };
-            let line = answered.await;
+            let mut slips = 0;
+            let approval = loop {
+                match answered.await.ok().flatten().map(|line| code.answer(&line)) {
+                    Some(Typed::Yes) => break Approval::Approved,
+                    Some(Typed::No) => break Approval::Denied(None),
+                    Some(Typed::Slip) if slips < MAX_SLIPS => {
+                        slips += 1;
+                        answered = read_line(&self.keyboard);
+                        screen::ask_again(&format!("A yes has the number of this question.\n{}", code.prompt()));
+                    }
+                    Some(Typed::Slip) => {
+                        break Approval::Denied(Some("the answers had not the number of the question".into()));
+                    }
+                    None => break Approval::Denied(Some("nobody answered".into())),
+                }
+            };
             asked.answered = true;
-            match line {
-                Ok(Some(line)) if output::is_yes(&line) => Approval::Approved,
-                Ok(Some(_)) => Approval::Denied(None),
-                Ok(None) | Err(_) => Approval::Denied(Some("nobody answered".into())),
-            }
+            approval
         })
+    }
+}
+
+/// A number that a yes must repeat: only who sees the screen can say yes. What writes into the terminal, such as a program of
+/// the agent that got hold of it, can type and not read.
+#[derive(Debug)]
+struct Code(String);
+
+/// What was typed at a question.
+#[derive(Debug, PartialEq, Eq)]
+enum Typed {
+    Yes,
+    /// Meant as a yes, it seems, and without the number.
+    Slip,
+    No,
+}
+
+impl Code {
+    /// Four digits of the system's random numbers, for one question.
+    fn fresh() -> Result<Self, impl std::fmt::Display> {
+        SysRng.try_next_u32().map(|number| Self(format!("{:04}", number % 10_000)))
+    }
+
+    fn answer(&self, line: &str) -> Typed {
+        let line = line.trim().to_ascii_lowercase();
+        let digits = line.strip_prefix("yes").or_else(|| line.strip_prefix('y')).map(str::trim_start);
+        match digits {
+            Some(digits) if digits == self.0 => Typed::Yes,
+            Some(digits) if digits.chars().all(|character| character.is_ascii_digit()) => Typed::Slip,
+            None if line == self.0 => Typed::Slip,
+            _ => Typed::No,
+        }
+    }
+
+    /// What is asked in the end; no is what Enter alone says.
+    fn prompt(&self) -> String {
+        format!("{NAME}Go on? Type \"y {}\" to agree [N]{NAME:#} ", self.0)
     }
 }
 
@@ -167,10 +226,14 @@ fn is_typed() -> bool {
     poll(&mut streams, Some(&wait)).is_ok_and(|ready| ready > 0)
 }
 
-fn describe(request: &ApprovalRequest) -> String {
+fn describe(request: &ApprovalRequest, code: &Code) -> String {
     let mut text = String::new();
+    if let Some(agent) = sub_agent(request) {
+        let _ = writeln!(text, "{WARNING}{agent}{WARNING:#}");
+    }
     for question in &request.questions {
-        let _ = writeln!(text, "{WARNING}{} asks:{WARNING:#} {}", question.by, one_line(&question.escalation.question));
+        let by = one_line(&question.by.to_string());
+        let _ = writeln!(text, "{WARNING}{by} asks:{WARNING:#} {}", one_line(&question.escalation.question));
     }
     let _ = writeln!(text, "{DIM}what would happen ({}):{DIM:#}\n{}", request.event, indented(request.value.get()));
     if !request.changed_by.is_empty() {
@@ -188,8 +251,19 @@ fn describe(request: &ApprovalRequest) -> String {
         );
     }
     let _ = writeln!(text, "{DIM}Without an answer within {} it is no.{DIM:#}", in_words(request.deadline));
-    let _ = write!(text, "{NAME}Go on? [y/N]{NAME:#} ");
+    text.push_str(&code.prompt());
     text
+}
+
+/// Which sub-agent asks; nothing where it is the agent that one talks to.
+fn sub_agent(request: &ApprovalRequest) -> Option<String> {
+    let agent = &request.agent;
+    if agent.depth == 0 {
+        return None;
+    }
+    let (session, depth) = (one_line(&request.session), agent.depth);
+    let task = agent.task.as_deref().map(|task| format!(", whose task begins “{}”", one_line(task)));
+    Some(format!("of the sub-agent {session} (depth {depth}){}:", task.unwrap_or_default()))
 }
 
 /// A time as one reads it: whole minutes, or else seconds.
@@ -208,27 +282,58 @@ fn indented(json: &str) -> String {
         return format!("  {}", one_line(json));
     };
     let line = |(key, value): (&String, &Value)| match value {
-        Value::String(text) => format!("  {DIM}{key}:{DIM:#} {}", printable(text).replace('\n', "\n    ")),
-        other => format!("  {DIM}{key}:{DIM:#} {}", one_line(&other.to_string())),
+        Value::String(text) => {
+            format!("  {DIM}{}:{DIM:#} {}", one_line(key), printable(text).replace('\n', "\n    "))
+        }
+        other => format!("  {DIM}{}:{DIM:#} {}", one_line(key), one_line(&other.to_string())),
     };
     fields.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::describe;
-    use hookhost::approval::{ApprovalRequest, Asker, Question};
+    use super::{Code, Typed, describe};
+    use hookhost::approval::{ApprovalRequest, Asker, AskingAgent, Question};
     use hookhost::contract::Escalation;
     use hookhost::event::EventKind;
     use serde_json::value::RawValue;
     use std::time::Duration;
 
     #[test]
+    fn a_yes_has_the_number_of_its_question() {
+        let code = Code("0042".into());
+        for (line, typed) in [
+            ("y 0042\n", Typed::Yes),
+            ("  Yes 0042 \r\n", Typed::Yes),
+            ("y0042\n", Typed::Yes),
+            ("y\n", Typed::Slip),
+            ("YES\n", Typed::Slip),
+            ("y 0043\n", Typed::Slip),
+            ("y 42\n", Typed::Slip),
+            ("0042\n", Typed::Slip),
+            ("\n", Typed::No),
+            ("n\n", Typed::No),
+            ("n 0042\n", Typed::No),
+            ("yep 0042\n", Typed::No),
+            ("0043\n", Typed::No),
+        ] {
+            assert_eq!(code.answer(line), typed, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn two_questions_have_different_numbers() {
+        let numbers: std::collections::HashSet<_> = (0..100).map(|_| Code::fresh().ok().unwrap().0).collect();
+        assert!(numbers.len() > 50 && numbers.iter().all(|number| number.len() == 4), "{numbers:?}");
+    }
+
+    #[test]
     fn a_question_shows_the_final_value_what_was_changed_by_whom_and_who_asks() {
         let raw = |json: &str| RawValue::from_string(json.to_owned()).unwrap();
         let request = ApprovalRequest {
             id: "1".into(),
-            session: "s".into(),
+            session: "s\u{1b}7".into(),
+            agent: AskingAgent { depth: 2, parent: Some("p".into()), task: Some("Build\nit".into()) },
             event: EventKind::BeforeToolCall,
             original: raw(r#"{"name":"bash","arguments":{"command":"make"}}"#),
             value: raw(r#"{"name":"bash","arguments":{"command":"timeout 60 make\u001b[2J"}}"#),
@@ -246,15 +351,16 @@ mod tests {
             ],
             deadline: Duration::from_secs(300),
         };
-        let text = anstream::adapter::strip_str(&describe(&request)).to_string();
+        let text = anstream::adapter::strip_str(&describe(&request, &Code("4821".into()))).to_string();
         assert_eq!(
             text,
-            "careful asks: Really make?\u{fffd}[1A\n\
+            "of the sub-agent s\u{fffd}7 (depth 2), whose task begins “Build it”:\n\
+             careful asks: Really make?\u{fffd}[1A\n\
              the configuration asks: May the tool bash run?\n\
              what would happen (before-tool-call):\n  name: bash\n  arguments: {\"command\":\"timeout 60 make\\u001b[2J\"}\n\
              changed by bounded-shell:\n    - arguments.command: make\n    + arguments.command: timeout 60 make\u{fffd}[2J\n\
              Without an answer within 5 min it is no.\n\
-             Go on? [y/N] "
+             Go on? Type \"y 4821\" to agree [N] "
         );
     }
 }

@@ -4,27 +4,45 @@ use crate::configuration;
 use crate::exit::Stop;
 use hookhost::{Config, Host};
 use hookhost_agent::config::AgentSection;
-use hookhost_agent::tool::Toolbox;
+use hookhost_agent::tool::{Toolbox, adopt_orphans};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The tools, and a sentence for each that is left out.
+/// The tools, and a sentence for each that is left out, and for what they cannot have.
 pub(crate) async fn toolbox(
     host: &Host,
     config: &Config,
     section: &AgentSection,
     workspace: &Path,
 ) -> Result<(Toolbox, Vec<String>), Stop> {
+    // Before the first program is started: what leaves its group is found again at the end.
+    let mut notices = Vec::new();
+    if let Err(error) = adopt_orphans() {
+        notices.push(format!("what tools start cannot all be killed at the end of the run: {error}"));
+    }
+    let by_default = section.hidden_by_default(names_of_environment());
+    if !by_default.is_empty() {
+        let names = by_default.join(", ");
+        notices.push(format!(
+            "tools do not get {names}: a secret is not passed on; to pass one, name it in `passed-variables` of [agent]"
+        ));
+    }
     let mcp = configuration::mcp(config)?;
     let builtin = Toolbox::builtin().and_then(|tools| tools.with_plugins(host)).map_err(anyhow::Error::new)?;
     let started = mcp.start(workspace, &hidden_variables(config, section)?).await;
     let tools = started.tools.into_iter().try_fold(builtin, |tools, tool| tools.with(Arc::new(tool)));
-    Ok((tools.map_err(anyhow::Error::new)?, started.notices))
+    notices.extend(started.notices);
+    Ok((tools.map_err(anyhow::Error::new)?, notices))
 }
 
-/// The environment variables that hold keys, which nothing that the agent starts inherits.
+/// The environment variables that nothing that the agent starts inherits.
 pub(crate) fn hidden_variables(config: &Config, section: &AgentSection) -> Result<Vec<String>, Stop> {
-    let mut variables = section.key_variables();
+    let mut variables = section.hidden_variables(names_of_environment());
     variables.extend(configuration::mcp(config)?.key_variables());
     Ok(variables)
+}
+
+/// The names of this process's environment variables, but for those that are not UTF-8, which no pattern means.
+fn names_of_environment() -> impl Iterator<Item = String> {
+    std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
 }

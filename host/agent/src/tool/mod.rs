@@ -6,6 +6,7 @@
 
 mod bash;
 mod capped_output;
+mod descendants;
 mod edit_file;
 mod list_dir;
 mod plugin;
@@ -16,10 +17,11 @@ mod workspace;
 mod write_file;
 
 pub use bash::Bash;
+pub use descendants::adopt_orphans;
 pub use edit_file::EditFile;
 pub use list_dir::ListDir;
 pub use plugin::PluginTool;
-pub use process_group::kill_started;
+pub use process_group::{StillRunning, kill_started};
 pub use read_file::ReadFile;
 pub use toolbox::{Toolbox, ToolboxError};
 pub use workspace::{Workspace, WorkspaceError};

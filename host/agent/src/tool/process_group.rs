@@ -1,6 +1,10 @@
-//! A child process with everything it starts: one process group, killed as a whole.
+//! A child process with everything it starts: a session and a process group of its own, killed as a whole.
+//!
+//! The session has no terminal. A program that the model chose, or that brings tools, opens no `/dev/tty`: it neither
+//! writes on the terminal at which a person is asked nor types there.
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use super::descendants;
+use rustix::process::{Pid, Signal, kill_process_group, setsid};
 use std::collections::BTreeSet;
 use std::io;
 use std::process::ExitStatus;
@@ -10,15 +14,39 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 /// The groups that run, for a program that ends without dropping them.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-fn running() -> MutexGuard<'static, BTreeSet<i32>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+/// The leaders that the runtime waits for; nobody else may take their exit status.
+static LEADERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i32>> {
+    groups.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Kills everything that tools and MCP servers of this process have started and that still runs: for a program that ends
-/// at once, by [`std::process::exit`], without dropping its agents and servers.
-pub fn kill_started() {
-    for group in std::mem::take(&mut *running()).into_iter().filter_map(Pid::from_raw) {
+/// at once, by [`std::process::exit`], without dropping its agents and servers, and for the end of one that has called
+/// [`adopt_orphans`](super::adopt_orphans). Then every other process below this one is killed as well, and waited for, up
+/// to two seconds.
+///
+/// # Errors
+/// If something still runs then, such as a program of another user: its process ids, where they can be told.
+pub fn kill_started() -> Result<(), StillRunning> {
+    for group in std::mem::take(&mut *lock(&RUNNING)).into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
+    }
+    descendants::kill_adopted()
+}
+
+/// What tools or MCP servers have started cannot be killed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
+pub struct StillRunning {
+    /// The process ids; empty where the system does not tell them.
+    pub processes: Vec<i32>,
+}
+
+fn listed(processes: &[i32]) -> String {
+    match processes {
+        [] => "unknown".to_owned(),
+        known => known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -30,11 +58,15 @@ pub(crate) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts `command` as the leader of a group of its own.
+    /// Starts `command` as the leader of a session, and so of a group, of its own.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
-        let leader = command.process_group(0).spawn()?;
+        // Held while it starts: one that ends at once must not be taken for one that was adopted.
+        let mut leaders = lock(&LEADERS);
+        let leader = in_a_session_of_its_own(command).spawn()?;
         let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        running().extend(group.map(|group| group.as_raw_nonzero().get()));
+        let id = group.map(|group| group.as_raw_nonzero().get());
+        leaders.extend(id);
+        lock(&RUNNING).extend(id);
         Ok(Self { leader, group })
     }
 
@@ -45,16 +77,23 @@ impl ProcessGroup {
 
     /// Waits for the leader; what it left running goes on.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.leader.wait().await
+        let id = self.leader.id();
+        let status = self.leader.wait().await?;
+        if let Some(id) = id.and_then(|id| i32::try_from(id).ok()) {
+            lock(&LEADERS).remove(&id);
+        }
+        Ok(status)
     }
 
-    /// Kills all that is left of the group (SIGKILL). A process that left the group is out of reach.
+    /// Kills all that is left of the group (SIGKILL). A process that has left the group goes on until
+    /// [`kill_started`].
     pub(super) fn kill(&mut self) {
         if let Some(group) = self.group.take()
-            && running().remove(&group.as_raw_nonzero().get())
+            && lock(&RUNNING).remove(&group.as_raw_nonzero().get())
         {
             // The only failure is that nothing is left of it.
             let _ = kill_process_group(group, Signal::KILL);
+            descendants::reap_adopted(&lock(&LEADERS));
         }
     }
 }
@@ -62,5 +101,17 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// The group's id is the leader's, as with `process_group(0)`, which a leader of a session cannot have beside it.
+fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
+    let leave = || setsid().map(drop).map_err(io::Error::from);
+    // `CommandExt::setsid` of the standard library is not stable yet.
+    #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
+    // SAFETY: `leave` makes one system call, which POSIX lists as safe there, and a failure allocates nothing: it is an
+    // error number. It captures nothing, takes no lock and touches no memory that another thread could have been changing.
+    unsafe {
+        command.pre_exec(leave)
     }
 }

@@ -17,6 +17,7 @@ mod trust;
 
 use crate::args::{Cli, Command, SessionCommand};
 use crate::exit::{Exit, Stop};
+use crate::interrupt;
 use std::future::Future;
 use std::io::{self, IsTerminal as _};
 use tokio::runtime::Builder;
@@ -66,5 +67,7 @@ fn wait<F: Future<Output = Result<Exit, Stop>>>(runtime: &mut Builder, command: 
     let ended = runtime.block_on(command);
     // Whatever still waits for a terminal or a connection must not keep the process.
     runtime.shutdown_background();
+    // Nothing that was started outlives the run.
+    interrupt::kill_started();
     ended
 }

@@ -120,10 +120,14 @@ pub(crate) fn this_command_and(more: &str) -> String {
 }
 
 /// Asks a person on the terminal; `None` where there is none.
+///
+/// A plain yes is enough here: no agent runs in this process, so nothing that a model has chosen can hold this terminal. What
+/// was typed before is not an answer all the same: it was typed for something else, such as a command that ended early.
 pub(crate) fn confirm(question: &str) -> Option<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return None;
     }
+    forget_typed();
     note(&format!("{question} [y/N] "));
     let mut answer = String::new();
     if io::stdin().read_line(&mut answer).is_err() {
@@ -132,8 +136,15 @@ pub(crate) fn confirm(question: &str) -> Option<bool> {
     Some(is_yes(&answer))
 }
 
+/// Forgets what was typed at the terminal and not read yet.
+pub(crate) fn forget_typed() {
+    // Nothing else could be done where the terminal does not do it.
+    #[cfg(unix)]
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
 /// Whether an answer is a yes; everything else is a no.
-pub(crate) fn is_yes(answer: &str) -> bool {
+fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 

@@ -70,6 +70,16 @@ pub(crate) fn ask(text: &str) {
     screen.held.get_or_insert_default();
 }
 
+/// Writes more of the question that stands there, which has no answer yet.
+pub(crate) fn ask_again(text: &str) {
+    let mut screen = screen();
+    let held = screen.held.take();
+    // The line that was typed has ended the last one.
+    screen.mid_line = false;
+    let _ = screen.write(Stream::Err, text);
+    screen.held = held;
+}
+
 /// The question has its answer, by a line that was typed, or another end that this text tells of.
 pub(crate) fn answered(text: &str) {
     let mut screen = screen();

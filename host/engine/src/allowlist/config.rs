@@ -197,6 +197,12 @@ impl Config {
     }
 }
 
+/// Lists of the sections that others read to which each file adds.
+const ADDED_UP: &[&str] = &["agent.hidden-variables"];
+
+/// Keys of these sections that only the user's own file may have: they loosen what protects the user.
+const USERS_ALONE: &[&str] = &["agent.passed-variables"];
+
 /// The files added so far.
 #[derive(Default)]
 struct Sum {
@@ -220,7 +226,13 @@ impl Sum {
             self.add_settings(node, parsed.layer);
         }
         let problems = &mut self.problems;
-        self.sections.add("", parsed.sections, &mut |path, theirs, mine| {
+        if parsed.layer == Layer::Project {
+            for (path, node) in USERS_ALONE.iter().filter_map(|path| Some((*path, parsed.sections.at(path)?))) {
+                let message = format!("a project's file cannot set `{path}`: set it in your own file, or take it out");
+                problems.push(Problem::new(&node.place, message).about(path));
+            }
+        }
+        self.sections.add("", parsed.sections, ADDED_UP, &mut |path, theirs, mine| {
             let message = format!("`{path}` is already set at {}: keep one of them", place(&theirs.place));
             problems.push(Problem::new(&mine.place, message).about(path));
         });

@@ -68,6 +68,17 @@ impl Table {
         self.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
+    /// What stands at a path of keys, such as `agent.model`.
+    pub(super) fn at(&self, path: &str) -> Option<&Node> {
+        match path.split_once('.') {
+            None => self.get(path),
+            Some((table, rest)) => match &self.get(table)?.value {
+                Value::Table(table) => table.at(rest),
+                _ => None,
+            },
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &(Key, Node)> {
         self.0.iter()
     }
@@ -81,14 +92,23 @@ impl Table {
     }
 
     /// Adds what `other` has and this has not. A key that both have is passed to `collision`, with its path, unless it is
-    /// a table in both, whose keys are then added.
-    pub(super) fn add(&mut self, path: &str, other: Self, collision: &mut impl FnMut(&str, &Key, &Key)) {
+    /// a table in both, whose keys are then added, or a list in both whose path is one of `lists`, which is then longer.
+    pub(super) fn add(
+        &mut self,
+        path: &str,
+        other: Self,
+        lists: &[&str],
+        collision: &mut impl FnMut(&str, &Key, &Key),
+    ) {
         for (key, node) in other.0 {
             let path = join(path, &key.name);
             match self.0.iter_mut().find(|(mine, _)| mine.name == key.name) {
                 None => self.0.push((key, node)),
                 Some((mine, present)) => match (&mut present.value, node.value) {
-                    (Value::Table(present), Value::Table(added)) => present.add(&path, added, collision),
+                    (Value::Table(present), Value::Table(added)) => present.add(&path, added, lists, collision),
+                    (Value::Array(present), Value::Array(added)) if lists.contains(&path.as_str()) => {
+                        present.extend(added);
+                    }
                     _ => collision(&path, mine, &key),
                 },
             }

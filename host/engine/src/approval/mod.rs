@@ -38,6 +38,8 @@ pub struct ApprovalRequest {
     pub id: String,
     /// Identifier of its session.
     pub session: String,
+    /// Whose session that is.
+    pub agent: AskingAgent,
     /// Which event.
     pub event: EventKind,
     /// The value as it came, as JSON.
@@ -54,6 +56,21 @@ pub struct ApprovalRequest {
     /// How long the answer is waited for, from the asking on; then it is no. Serialises as `deadline-ms`, in milliseconds.
     #[serde(rename = "deadline-ms", serialize_with = "milliseconds")]
     pub deadline: Duration,
+}
+
+/// Which agent a request comes from: what tells two sub-agents that run beside each other apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AskingAgent {
+    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    pub depth: u32,
+    /// Identifier of the session that started it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// How the prompt begins that it works on: at most 80 characters. Absent where the session has had no `prompt-submit`
+    /// that was allowed. A model or a person wrote it; it may hold control characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// A result that stands in place of running the value.

@@ -1,6 +1,8 @@
 //! The rules of asking a person: answered at most once, in time, by somebody who is there; everything else is a no.
 
-use super::{AnswerKind, Answered, Approval, ApprovalRequest, Approver, Asker, PendingApprovals, Question, resolve};
+use super::{
+    AnswerKind, Answered, Approval, ApprovalRequest, Approver, Asker, AskingAgent, PendingApprovals, Question, resolve,
+};
 use crate::contract::Escalation;
 use crate::event::EventKind;
 use futures_util::FutureExt as _;
@@ -16,6 +18,7 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
     ApprovalRequest {
         id: id.to_owned(),
         session: "s".to_owned(),
+        agent: AskingAgent::default(),
         event: EventKind::BeforeToolCall,
         original: RawValue::NULL.to_owned(),
         value: RawValue::NULL.to_owned(),

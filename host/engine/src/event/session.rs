@@ -54,6 +54,10 @@ impl session::Session {
 
     /// Asks `prompt-submit` about a prompt of the user.
     pub async fn prompt_submit(&self, prompt: String) -> Settled<TransformOutcome<String>> {
-        self.dispatch::<PromptSubmit>(prompt).await
+        let settled = self.dispatch::<PromptSubmit>(prompt).await;
+        if let TransformOutcome::Passed { value } = &settled.outcome {
+            self.works_on(value);
+        }
+        settled
     }
 }

@@ -55,6 +55,7 @@ impl<'a> Asked<'a> {
         let request = ApprovalRequest {
             id: record.id.clone(),
             session: info.id.clone(),
+            agent: session.asking_agent(),
             event: record.event,
             original: record.original.clone(),
             value: record.last.as_ref().unwrap_or(&record.original).clone(),

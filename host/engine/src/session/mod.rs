@@ -21,6 +21,7 @@ pub(crate) use observers::Telling;
 pub(crate) use recall::{Recall, RecalledConsent};
 pub(crate) use rules::Rules;
 
+use crate::approval::AskingAgent;
 use crate::audit::raw;
 use crate::contract::{self, Json, ToolCall, ToolOrigin};
 use crate::event::{Dispatched, EventKind};
@@ -45,6 +46,9 @@ const MOST_ID: usize = 256;
 
 /// Most notices that wait for the agent to take them.
 const MOST_NOTICES: usize = 256;
+
+/// Most characters of a prompt that are told with a question.
+const MAX_TASK: usize = 80;
 
 /// Most reminders that a session keeps; the oldest go first.
 const MOST_REMINDERS: usize = 64;
@@ -185,6 +189,8 @@ struct Life {
     notices: Vec<String>,
     model_calls: HashMap<String, Arc<AtomicU32>>,
     transcript: Arc<dyn Transcript>,
+    /// How the prompt begins that the agent works on.
+    task: Option<String>,
 }
 
 impl Session {
@@ -213,6 +219,7 @@ impl Session {
             notices: host.rules().tool_patterns_that_fit_none(&spec),
             model_calls: HashMap::new(),
             transcript: Arc::new(NoTranscript),
+            task: None,
         };
         let shared = Shared {
             host,
@@ -341,6 +348,12 @@ impl Session {
         Ok(Settled { outcome: serde_json::to_value(outcome)?, record, answer, earlier })
     }
 
+    /// Notes the prompt that the agent works on from here on: a person who is asked is told how it begins.
+    pub(crate) fn works_on(&self, prompt: &str) {
+        let begins = prompt.trim_start().chars().take(MAX_TASK).collect();
+        self.shared.life().task = Some(begins);
+    }
+
     pub(crate) async fn dispatch<E: Dispatched>(&self, payload: E::Payload) -> Settled<E::Outcome> {
         self.settle::<E>(payload, DispatchOptions::default(), None).await
     }
@@ -441,6 +454,11 @@ impl Shared {
         if life.notices.len() < MOST_NOTICES {
             life.notices.push(text);
         }
+    }
+
+    /// Who asks, for a person.
+    fn asking_agent(&self) -> AskingAgent {
+        AskingAgent { depth: self.spec.depth, parent: self.spec.parent.clone(), task: self.life().task.clone() }
     }
 
     fn transcript(&self) -> Arc<dyn Transcript> {

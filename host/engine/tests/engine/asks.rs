@@ -3,8 +3,8 @@
 use crate::support::{bash, builder, plugin, spec};
 use futures_util::future::BoxFuture;
 use hookhost::allowlist::{ActionKind, AskRule, Entry, Settings};
-use hookhost::approval::{Approval, ApprovalRequest, Approver, Asker};
-use hookhost::session::Cause;
+use hookhost::approval::{Approval, ApprovalRequest, Approver, Asker, AskingAgent};
+use hookhost::session::{Cause, SessionSpec};
 use hookhost::{Config, GateOutcome, Session};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -57,6 +57,31 @@ async fn the_configuration_asks_also_where_no_plugin_hears_the_event() {
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].questions[0].by, Asker::Configuration);
     assert!(asked[0].questions[0].escalation.question.contains("bash"));
+}
+
+#[tokio::test]
+async fn a_request_says_which_agent_it_is_of_and_what_that_one_works_on() {
+    let approver = Arc::new(Yes::default());
+    let config = Config::empty().with_asks(vec![ask_about_shell()]).unwrap();
+    let host = builder(config).approver(approver.clone()).build().await.unwrap();
+    let open = |spec| host.open_session(spec).unwrap();
+    let (first, second) = (
+        open(SessionSpec { depth: 1, parent: Some("above".into()), ..spec() }),
+        open(SessionSpec { depth: 1, parent: Some("above".into()), ..spec() }),
+    );
+    let long = "é".repeat(500);
+    let _ = first.prompt_submit("tidy up the docs".into()).await;
+    let _ = second.prompt_submit(format!("  {long}")).await;
+    for session in [&first, &second, &open(spec())] {
+        let _ = session.before_tool_call(bash(session, "make")).await;
+    }
+    let asked = std::mem::take(&mut *approver.0.lock().unwrap());
+    let agents: Vec<_> = asked.iter().map(|request| request.agent.clone()).collect();
+    let below = |task: &str| AskingAgent { depth: 1, parent: Some("above".into()), task: Some(task.into()) };
+    assert_eq!(agents, [below("tidy up the docs"), below(&"é".repeat(80)), AskingAgent::default()]);
+    assert_eq!((asked[0].session.as_str(), asked[1].session.as_str()), (first.id(), second.id()));
+    let written = serde_json::to_value(&asked[0]).unwrap();
+    assert_eq!(written["agent"], json!({"depth": 1, "parent": "above", "task": "tidy up the docs"}));
 }
 
 #[tokio::test]

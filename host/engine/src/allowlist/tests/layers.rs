@@ -126,6 +126,35 @@ fn a_project_can_tighten_a_setting_and_not_loosen_it() {
 }
 
 #[test]
+fn a_project_can_hide_more_variables_and_pass_none_on() {
+    #[derive(serde::Deserialize, Debug, PartialEq)]
+    #[serde(rename_all = "kebab-case")]
+    struct Agent {
+        hidden_variables: Vec<String>,
+    }
+    let world = World::new();
+    let user = "[agent]\nhidden-variables = ['A']\n";
+    world.write_user(&format!("{user}passed-variables = ['B']\n"));
+    let project = world.write_project("", "[agent]\nhidden-variables = ['C']\n");
+    world.approve(&project);
+    let agent: Agent = world.discover().unwrap().config.section("agent").unwrap().unwrap();
+    assert_eq!(agent.hidden_variables, ["A", "C"]);
+    for user in [user, ""] {
+        world.write_user(user);
+        for text in ["[agent]\npassed-variables = []\n", "agent = { passed-variables = ['A'] }\n"] {
+            let project = world.write_project("", text);
+            world.approve(&project);
+            let error = world.discover().unwrap_err().to_string();
+            assert!(error.contains("a project's file cannot set `agent.passed-variables`"), "{error}");
+        }
+    }
+    world.write_user("[agent]\nmodels = ['a']\n");
+    let project = world.write_project("", "[agent]\nmodels = ['b']\n");
+    world.approve(&project);
+    assert!(world.discover().unwrap_err().to_string().contains("is already set"), "no other list is added to");
+}
+
+#[test]
 fn an_embedders_section_adds_up_and_no_key_is_overridden() {
     #[derive(serde::Deserialize, Debug, PartialEq)]
     struct Agent {
