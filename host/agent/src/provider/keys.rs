@@ -49,8 +49,8 @@ impl Kept {
 #[non_exhaustive]
 pub enum KeysError {
     /// Somebody else can read or write the file, or put another one in its place; or it is not a regular file.
-    #[error("{0}; and think about whether the keys in it are still secret")]
-    Open(#[source] Refused),
+    #[error(transparent)]
+    Open(Refused),
     /// It is not what `hookhost auth` writes.
     #[error("the file of keys {} is not what `hookhost auth` writes: remove it, and set the keys anew", path.display())]
     Unreadable {

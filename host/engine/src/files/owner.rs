@@ -117,7 +117,8 @@ pub(super) mod unix {
 
     impl Fault {
         pub(super) fn refused(self, path: &Path, guard: Guard, is_folder: bool) -> Refused {
-            let shown = path.display();
+            // So that it can be pasted.
+            let shown = path.display().to_string().replace('\'', r"'\''");
             let (fault, remedy) = match self {
                 Self::Owner { uid, me } => (
                     format!("it belongs to another user (uid {uid})"),
@@ -125,6 +126,10 @@ pub(super) mod unix {
                 ),
                 Self::Writable { mode } | Self::Readable { mode } => {
                     let can = if matches!(self, Self::Writable { .. }) { "write" } else { "read" };
+                    let first = match guard {
+                        Guard::OnlyMineToRead => "think about whether what is in it is still secret",
+                        _ => "see what is in it",
+                    };
                     let bits = match (guard, is_folder) {
                         (Guard::OnlyMineToRead, true) => "700",
                         (Guard::OnlyMineToRead, false) => "600",
@@ -132,7 +137,7 @@ pub(super) mod unix {
                     };
                     (
                         format!("other users can {can} it (mode {mode:o})"),
-                        format!("see what is in it, and make it yours alone with `chmod {bits} '{shown}'`"),
+                        format!("{first}, and make it yours alone with `chmod {bits} '{shown}'`"),
                     )
                 }
             };
