@@ -49,13 +49,13 @@ impl Lock {
     }
 }
 
-/// Keeps others out of a folder of ours that they could reach.
+/// Keeps others out of a folder of ours that they could reach. One with the sticky bit, such as `/tmp`, is meant for all.
 #[cfg(unix)]
 fn close(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     let metadata = std::fs::metadata(folder)?;
     let is_mine = metadata.uid() == rustix::process::geteuid().as_raw();
-    if is_mine && metadata.mode() & 0o077 != 0 {
+    if is_mine && metadata.mode() & 0o1000 == 0 && metadata.mode() & 0o077 != 0 {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
     }
     Ok(())

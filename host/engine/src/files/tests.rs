@@ -180,6 +180,14 @@ fn one_holds_the_lock_and_the_next_waits_until_it_is_free() {
     assert!(said.contains("another hookhost holds it: let that one finish"), "{said}");
     drop(held);
     Lock::take(&folder).unwrap();
+    // A folder of ours is closed to others, unless it is meant for all.
+    mode(&folder, 0o755);
+    Lock::take(&folder).unwrap();
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    mode(&folder, 0o1777);
+    assert!(refused(Lock::take(&folder)).fault.contains("(mode 777)"));
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o1777);
+    mode(&folder, 0o700);
     // A pipe in its place would be waited on for ever.
     fs::remove_file(folder.join("trust.lock")).unwrap();
     pipe(&folder.join("trust.lock"));
