@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
 
-use hookhost_tests::{Entry, User, digest, plugin};
+use hookhost_tests::{Ended, Entry, User, digest, plugin};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -225,7 +225,7 @@ fn submit(user: &User) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_cloned_project_runs_nothing_before_it_is_trusted_and_nothing_after_a_change() {
+fn a_cloned_project_runs_nothing_before_it_is_trusted() {
     let user = User::new();
     let file = project(&user, "local rule");
     let command = format!("hookhost trust {}", file.display());
@@ -239,13 +239,142 @@ fn a_cloned_project_runs_nothing_before_it_is_trusted_and_nothing_after_a_change
     user.run(["trust", "--yes"]).expect(0, &["plugin local"]);
     assert_eq!(submit(&user), (Some(3), String::new()));
     assert!(user.run(["trust", "--yes"]).stdout.contains("Nothing to approve here."));
+}
+
+#[test]
+fn what_was_approved_is_enforced_until_a_change_is_approved_or_the_approval_is_revoked() {
+    let user = User::new();
+    let file = project(&user, "local rule");
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    let reason = |user: &User| {
+        let (ended, object) = user.dispatch("prompt-submit", &json!({ "prompt": "go" }));
+        ended.expect(3, &[]);
+        (object["refusal"]["reason"].as_str().unwrap().to_owned(), ended.stderr)
+    };
+    let text = std::fs::read_to_string(&file).unwrap();
+    let revoke = format!("hookhost trust --revoke {}", file.display());
+    for edited in [text.clone() + "# x\n", String::new(), "[[plugin]]\n".to_owned()] {
+        std::fs::write(&file, edited).unwrap();
+        for _ in 0..2 {
+            let (reason, said) = reason(&user);
+            assert_eq!(reason, "local rule");
+            assert!(said.contains("has changed since you approved it: what you approved counts until"), "{said}");
+            assert!(said.contains(&format!("hookhost trust {}\n", file.display())) && said.contains(&revoke), "{said}");
+        }
+    }
+    std::fs::remove_file(&file).unwrap();
+    let (still, said) = reason(&user);
+    assert!(
+        still == "local rule" && said.contains("is gone since you approved it") && said.contains(&revoke),
+        "{said}"
+    );
+    assert!(user.run(["trust", "--list"]).stdout.contains("(is gone: what you approved counts)"));
+    user.run(["trust"]).expect(5, &["No such file", "hookhost trust --revoke"]);
 
     project(&user, "another rule");
+    assert_eq!(reason(&user).0, "local rule");
+    let ended = user.run(["trust", "--yes"]);
+    ended.expect(0, &["it has changed since you approved it", "    - ", "local rule", "    + ", "another rule"]);
+    assert_eq!(reason(&user), ("another rule".to_owned(), String::new()));
+
+    std::fs::remove_file(&file).unwrap();
+    user.run(["trust", "--revoke"]).expect(0, &[]);
+    assert_eq!(submit(&user), (Some(0), String::new()));
+}
+
+#[test]
+fn a_plugin_of_an_approved_project_that_is_changed_or_gone_keeps_everything_from_running() {
+    let user = User::new();
+    let file = wasm(&user);
+    user.write("hookhost.toml", Entry::new("local", &file).grants(hookhost_tests::ALL_EVENTS_GRANTS).to_toml());
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    user.write("hookhost.toml", "");
+    assert_eq!(submit(&user).0, Some(0));
+    std::fs::write(&file, "another").unwrap();
+    assert_eq!(submit(&user).0, Some(5));
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(submit(&user).0, Some(5));
+}
+
+#[test]
+fn a_new_file_in_place_of_an_approved_one_takes_none_of_its_rules_away() {
+    let user = User::new();
+    let file = project(&user, "local rule");
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    std::fs::remove_file(&file).unwrap();
+    let copy = user.write("second.wasm", std::fs::read(plugin("no-force-push")).unwrap());
+    let ended = user.run(["allow", copy.to_str().unwrap(), "--yes", "--project"]);
+    ended.expect(0, &["this project's file does not count yet"]);
     let (code, said) = submit(&user);
-    assert_eq!(code, Some(0));
-    assert!(said.contains("it has changed since you approved it"), "{said}");
-    user.run(["trust", "--yes"]).expect(0, &["it has changed since you approved it"]);
-    assert_eq!(submit(&user).0, Some(3));
+    assert!(code == Some(3) && said.contains("has changed since you approved it"), "{said}");
+}
+
+#[test]
+fn a_link_to_an_approved_project_file_starts_nothing_in_the_folder_it_lies_in() {
+    let user = User::new();
+    let server = "[mcp.local]\ncommand = \"sh\"\nargs = [\"tools/server.sh\"]\n";
+    user.write("hookhost.toml", server);
+    user.write("tools/server.sh", "exit 1\n");
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    let evil = user.path("evil");
+    std::fs::create_dir_all(evil.join("tools")).unwrap();
+    std::fs::write(evil.join("tools/server.sh"), "touch started\n").unwrap();
+    let link = evil.join("hookhost.toml");
+    let wasm = plugin("no-force-push");
+    for target in ["../project/hookhost.toml".into(), user.project().join("hookhost.toml")] {
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        let ended = Ended::of(user.command(["tools"]).current_dir(&evil));
+        ended.expect(0, &["does not count: it is a symbolic link, and a project's file counts by where it lies"]);
+        assert!(!evil.join("started").exists());
+        Ended::of(user.command(["trust", "--yes"]).current_dir(&evil)).expect(5, &["is a symbolic link"]);
+        let allow = ["allow", "--project", "--yes", wasm.to_str().unwrap()];
+        Ended::of(user.command(allow).current_dir(&evil)).expect(5, &["is a symbolic link"]);
+        std::fs::remove_file(&link).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(user.project().join("hookhost.toml")).unwrap(), server);
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_that_is_believed_is_refused_at_once() {
+    let user = User::new();
+    user.configure("");
+    user.write("hookhost.toml", "");
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    let pipe = |path: &PathBuf| {
+        std::fs::remove_file(path).unwrap();
+        assert!(std::process::Command::new("mkfifo").args(["-m", "600"]).arg(path).status().unwrap().success());
+    };
+    let chosen = user.write("chosen.toml", "");
+    for file in [chosen.clone(), user.path("state/trust.json"), user.config_file()] {
+        pipe(&file);
+        let arguments = ["hooks", "--config", "chosen.toml"];
+        let arguments = if file == chosen { &arguments[..] } else { &arguments[..1] };
+        let said = format!("{} is not used, since it is not a regular file", file.display());
+        user.run(arguments).expect(5, &[&said]);
+    }
+}
+
+#[test]
+fn files_that_others_can_write_are_not_believed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let user = User::new();
+    user.configure("");
+    user.write("hookhost.toml", "");
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    user.run(["dispatch", "session-start"]).expect(0, &[]);
+    let chosen = user.write("chosen.toml", "");
+    for file in [user.config_file(), user.path("state/trust.json"), user.log_file(), user.path("state"), chosen] {
+        let before = std::fs::metadata(&file).unwrap().permissions();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let arguments = ["dispatch", "session-start", "--config", "chosen.toml"];
+        let arguments = if file.ends_with("chosen.toml") { &arguments[..] } else { &arguments[..2] };
+        let ended = user.run(arguments);
+        let said = format!("{} is not used, since other users can write it (mode 777): ", file.display());
+        ended.expect(5, &[&said, &format!("`chmod go-w '{}'`", file.display())]);
+        assert_eq!(ended.stdout, "");
+        std::fs::set_permissions(&file, before).unwrap();
+        user.run(arguments).expect(0, &[]);
+    }
 }
 
 #[test]
@@ -269,7 +398,7 @@ fn approvals_are_listed_and_taken_back() {
     let listed = format!("{}  {}\n", digest(&file), file.display());
     assert_eq!(user.run(["trust", "--list"]).stdout, listed);
     project(&user, "y");
-    assert!(user.run(["trust", "--list"]).stdout.contains("(has changed since: inert)"));
+    assert!(user.run(["trust", "--list"]).stdout.contains("(has changed since: what you approved counts)"));
     project(&user, "x");
     assert_eq!(submit(&user).0, Some(3));
     assert!(user.run(["trust", "--revoke"]).stdout.contains("is inert now"));

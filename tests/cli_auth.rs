@@ -44,7 +44,7 @@ fn a_kept_key_is_used_and_is_in_no_other_file_and_no_output() {
     assert_eq!(user.path("config/keys.toml").metadata().unwrap().mode() & 0o777, 0o600);
     std::fs::remove_file(user.path("input")).unwrap();
     let listed = user.run(["auth", "list"]);
-    assert!(listed.stdout.contains("far kept, for 127.0.0.1"), "{listed:?}");
+    assert!(listed.stdout.contains(&format!("far kept, for {}\n", server.url())), "{listed:?}");
     let ran = user.run(["run", "go"]);
     ran.expect(0, &[]);
     assert_eq!(ran.stdout, "Hello.\n");
@@ -66,7 +66,68 @@ fn a_file_of_keys_that_others_can_read_is_refused() {
     let file = user.path("config/keys.toml");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     for command in [&["auth", "list"][..], &["run", "go"]] {
-        user.run(command).expect(5, &["can be used by others (mode 644)", "chmod 600"]);
+        user.run(command).expect(5, &["other users can read it (mode 644)", "chmod 600"]);
+    }
+}
+
+#[test]
+fn a_kept_key_goes_to_the_port_that_it_was_kept_for_and_to_no_other() {
+    let (own, other) = (Server::start(vec![Reply::stream(ANSWER)]), Server::start(vec![Reply::stream(ANSWER)]));
+    let user = User::new();
+    user.configure(&configuration(own.url()));
+    user.run_with_input(["auth", "set", "far"], KEY).expect(0, &[]);
+    user.configure(&configuration(other.url()));
+    let elsewhere = format!("the one that is kept is for {}, and the provider is at {};", own.url(), other.url());
+    user.run(["run", "go"]).expect(1, &[&elsewhere, "`hookhost auth set far`"]);
+    assert!(other.requests().is_empty());
+    user.configure(&configuration(own.url()));
+    user.run(["run", "go"]).expect(0, &[]);
+}
+
+#[test]
+fn a_key_of_the_environment_is_not_sent_in_the_clear_to_another_machine() {
+    let user = User::new();
+    // An address for documentation, at which nobody is: https://www.rfc-editor.org/rfc/rfc5737
+    user.configure(&configuration("http://192.0.2.1"));
+    let ended = Ended::of(user.command(["run", "go"]).env("FAR_KEY", KEY));
+    ended.expect(1, &["the provider far is at http://192.0.2.1/v1, and its API key would travel there in the clear"]);
+    assert!(!ended.stderr.contains(KEY));
+}
+
+#[test]
+fn keys_that_are_set_at_the_same_time_are_all_kept() {
+    let user = User::new();
+    let names: Vec<_> = (0..8).map(|n| format!("p{n}")).collect();
+    let section =
+        |name: &String| format!("[agent.providers.{name}]\nkind = \"openai\"\nbase-url = \"https://h.example/v1\"\n");
+    user.configure(&names.iter().map(section).collect::<String>());
+    std::fs::write(user.path("key"), KEY).unwrap();
+    std::thread::scope(|scope| {
+        for name in &names {
+            let user = &user;
+            scope.spawn(move || {
+                let key = std::fs::File::open(user.path("key")).unwrap();
+                Ended::of(user.command(["auth", "set", name]).stdin(key)).expect(0, &[]);
+            });
+        }
+    });
+    let listed = user.run(["auth", "list"]).stdout;
+    assert!(names.iter().all(|name| listed.contains(&format!("{name} kept, for https://h.example"))), "{listed}");
+}
+
+#[test]
+fn a_pipe_or_a_link_in_place_of_the_file_of_keys_is_refused_at_once() {
+    let user = User::new();
+    user.run_with_input(["auth", "set", "openai"], KEY).expect(0, &[]);
+    let file = user.path("config/keys.toml");
+    let real = user.path("config/real.toml");
+    std::fs::rename(&file, &real).unwrap();
+    std::os::unix::fs::symlink(&real, &file).unwrap();
+    user.run(["auth", "list"]).expect(5, &["keys.toml is not used, since it is a symbolic link"]);
+    std::fs::remove_file(&file).unwrap();
+    assert!(std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&file).status().unwrap().success());
+    for command in [&["auth", "list"][..], &["run", "go"]] {
+        user.run(command).expect(5, &["keys.toml is not used, since it is not a regular file"]);
     }
 }
 

@@ -64,7 +64,7 @@ fn what_was_tampered_with_or_lies_open_is_compiled_anew_and_that_is_said() {
     for (content, mode, why) in [
         (&changed[..], 0o600, "its authenticity code is wrong"),
         (&whole[..whole.len() / 2], 0o600, "its authenticity code is wrong"),
-        (&whole[..], 0o666, "others than the user can reach it"),
+        (&whole[..], 0o666, "other users can write it (mode 666)"),
     ] {
         std::fs::write(&file, content).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -86,7 +86,7 @@ fn a_folder_that_others_can_write_is_not_used() {
     std::fs::set_permissions(user.path("cache/compiled"), std::fs::Permissions::from_mode(0o777)).unwrap();
     let said = dispatch(&user).stderr;
     assert!(said.starts_with("warning: compiled code is not kept; "), "{said}");
-    run(&user, &["cache"]).expect(1, &["cannot be used: others than the user can reach it"]);
+    run(&user, &["cache"]).expect(1, &["other users can write it (mode 777)", "chmod 700 '"]);
 }
 
 #[test]

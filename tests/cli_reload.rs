@@ -117,20 +117,39 @@ fn a_plugin_file_that_is_no_longer_the_allowed_one_is_said_and_the_loaded_one_st
 }
 
 #[test]
-fn a_projects_file_that_a_tool_changes_takes_no_rule_away_and_counts_again_once_it_is_approved() {
+fn a_projects_file_that_a_tool_changes_changes_no_rule_until_the_change_is_approved() {
     let user = User::new();
     user.write("hookhost.toml", rule("guard", true));
     user.run(["trust", "--yes"]).expect(0, &[]);
     let mut run = Running::start(&user);
     user.write("hookhost.toml", "");
-    run.until("those that were loaded stay");
-    run.until("it has changed since you approved it");
+    run.until("has changed since you approved it: what you approved counts until");
+    std::fs::remove_file(user.project().join("hookhost.toml")).unwrap();
+    run.until("is gone since you approved it: what you approved counts until");
     user.write("hookhost.toml", rule("other", true));
     user.run(["trust", "--yes"]).expect(0, &[]);
     run.until("other rules count from now on: added other; removed guard");
     let said = run.finish(&user);
     assert!(said.contains("by other"), "{said}");
     assert!(!ran_the_second_call(&user));
+}
+
+#[test]
+fn a_projects_file_that_a_tool_changes_or_removes_counts_in_the_next_run_as_it_was_approved() {
+    for change in [Some("# nothing\n"), None] {
+        let user = User::new();
+        let file = user.write("hookhost.toml", rule("guard", true));
+        user.run(["trust", "--yes"]).expect(0, &[]);
+        match change {
+            Some(text) => std::fs::write(&file, text).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        let run = Running::start(&user);
+        let said = run.finish(&user);
+        assert!(said.contains("by guard") && said.contains("what you approved counts"), "{said}");
+        assert_eq!(said.matches("what you approved counts").count(), 1, "it is said once: {said}");
+        assert!(!ran_the_second_call(&user));
+    }
 }
 
 #[test]

@@ -14,6 +14,9 @@ async fn host(project: &Path, places: &Places) -> Result<Host, Box<dyn std::erro
     for file in &found.inert {
         eprintln!("note: {file}");
     }
+    for change in &found.changes {
+        eprintln!("note: {change}");
+    }
     let builder = Host::builder(found.config).cache(places.state.join("compiled"));
     let host = builder.store(places.state.join("hookhost.db")).build().await?;
     Ok(host)

@@ -11,7 +11,7 @@ use crate::plugin_models::PluginModels;
 use crate::provider::anthropic::Anthropic;
 use crate::provider::openai::OpenAi;
 use crate::provider::scripted::{Script, Scripted};
-use crate::provider::{Endpoint, Keys, Provider, ProviderError, RetryPolicy, Timeouts, ready, shipped};
+use crate::provider::{Endpoint, Keys, Origin, Provider, ProviderError, RetryPolicy, Timeouts, ready, shipped};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -434,18 +434,28 @@ impl ProviderSection {
 
     /// Where nothing says where it is, it is the server that its protocol comes from.
     fn endpoint(&self, name: &str, keys: &Keys, protocol: &str) -> Result<Endpoint, ProviderError> {
-        let home = self.base_url.is_none().then(|| shipped::provider(protocol)).flatten().unwrap_or_default();
+        let home = self.home(protocol);
         let base_url = self.base_url.as_ref().or(home.base_url.as_ref()).cloned().unwrap_or_default();
         let key = self.key_variable.as_ref().or(home.key_variable.as_ref());
         Endpoint::with_keys(name, &base_url, key.map(String::as_str), keys, Timeouts::default())?
             .with_headers(&self.headers)
     }
 
-    /// The server's name, to which a key of this provider goes; none where it is not told.
+    /// What is known of the server that the protocol comes from, where nothing says where the provider is.
+    fn home(&self, protocol: &str) -> Self {
+        self.base_url.is_none().then(|| shipped::provider(protocol)).flatten().unwrap_or_default()
+    }
+
+    /// The server to which a key of this provider goes; `None` where it has none.
     #[must_use]
-    pub fn host(&self) -> Option<String> {
-        let url = reqwest::Url::parse(self.base_url.as_deref()?).ok()?;
-        url.host_str().map(str::to_owned)
+    pub fn origin(&self) -> Option<Origin> {
+        let protocol = match self.kind? {
+            Kind::Anthropic => "anthropic",
+            Kind::OpenAi => "openai",
+            Kind::Scripted => return None,
+        };
+        let home = self.home(protocol);
+        Origin::of(self.base_url.as_ref().or(home.base_url.as_ref())?)
     }
 }
 
@@ -561,7 +571,7 @@ mod tests {
     #[test]
     fn a_kept_key_opens_its_own_server_and_no_other() {
         let mut keys = Keys::default();
-        keys.set("far", "far.example.com", "sk-kept").unwrap();
+        keys.set("far", &Origin::of("https://far.example.com").unwrap(), "sk-kept").unwrap();
         let at = |url: &str| {
             let text = format!(
                 "provider = 'far'\nmodel = 'm'\n[providers.far]\nkind = 'openai'\nbase-url = '{url}'\nkey-variable = 'HOOKHOST_TEST_NO_SUCH_KEY'\n"
@@ -569,7 +579,35 @@ mod tests {
             section(&text).choose_with(&Overrides::default(), &keys)
         };
         assert!(at("https://far.example.com/v1").is_ok());
-        assert!(at("https://evil.example.com/v1").unwrap_err().to_string().contains("needs an API key"));
+        for other in ["https://evil.example.com/v1", "https://far.example.com:8443/v1", "http://far.example.com:443/v1"]
+        {
+            let error = at(other).unwrap_err().to_string();
+            assert!(error.contains("the one that is kept is for https://far.example.com, "), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_key_never_travels_in_the_clear_to_another_machine() {
+        let at = |url: &str, more: &str| {
+            let text = format!(
+                "provider = 'far'\nmodel = 'm'\n[providers.far]\nkind = 'openai'\nbase-url = '{url}'\n{more}\n[plugin-models]\nsmall = {{ provider = 'far', model = 'm' }}\n"
+            );
+            section(&text)
+        };
+        // A variable that is set wherever this runs.
+        let key = "key-variable = 'PATH'";
+        let refused = at("http://far.example.com/v1", key);
+        let said = refused.choose(&Overrides::default()).unwrap_err().to_string();
+        assert!(
+            said.starts_with("the provider far is at http://far.example.com/v1, and its API key would travel"),
+            "{said}"
+        );
+        assert!(refused.plugin_models(&Keys::default()).problem("small").unwrap().contains("in the clear"));
+        assert!(at("http://ada:secret@far.example.com", "").choose(&Overrides::default()).is_err());
+        for url in ["http://127.0.0.1:1/v1", "http://localhost:1/v1", "https://far.example.com/v1"] {
+            assert!(at(url, key).choose(&Overrides::default()).is_ok(), "{url}");
+        }
+        assert!(at("http://far.example.com/v1", "").choose(&Overrides::default()).is_ok(), "there is no key");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::exit::{Exit, Stop};
 use crate::output::{self, style::WARNING};
 use anyhow::anyhow;
 use hookhost::audit::{Log, LogError};
+use hookhost::files::{self, FileError, Guard};
 use hookhost::{Host, StoreError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(crate) fn path() -> Result<PathBuf, Stop> {
 pub(crate) fn prepared() -> Result<PathBuf, Stop> {
     let path = path()?;
     if let Some(folder) = path.parent()
-        && let Err(error) = make_private(folder)
+        && let Err(error) = files::make_own_folder(folder)
     {
         let shown = output::quoted(&folder.to_string_lossy());
         return Err(Stop::not_loaded(anyhow!(
@@ -35,15 +36,15 @@ pub(crate) fn prepared() -> Result<PathBuf, Stop> {
     Ok(path)
 }
 
-fn make_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
-}
-
 /// Opens a log to read it: this one, or the user's own.
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, Stop> {
+    // What others can have written is read only where it is named.
+    if named.is_none() {
+        match files::look(&path()?, Guard::OnlyMineToWrite) {
+            Err(FileError::Refused(refused)) => return Err(Stop::not_loaded(refused)),
+            Ok(()) | Err(_) => {}
+        }
+    }
     let path = named.map_or_else(path, |path| Ok(path.to_owned()))?;
     Log::open(&path).map_err(|error| match error {
         LogError::Store(error @ StoreError::Missing(_)) if named.is_none() => {

@@ -1,11 +1,12 @@
 //! Which configuration counts: the file named with `--config`, or the user's own and the project's approved ones.
 //!
-//! A project's file that does not count is announced, with the command that approves it.
+//! A project's file that does not count is announced, with the command that approves it, and so is one that is not what was
+//! approved and counts.
 
 use crate::exit::Stop;
 use crate::output::{self, quoted, style::WARNING};
 use etcetera::BaseStrategy as _;
-use hookhost::allowlist::{Config, Discovered, Entry, Error, InertFile, Layer, Places};
+use hookhost::allowlist::{Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, Places, UnapprovedChange};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
 use hookhost_agent::provider::Keys;
@@ -32,10 +33,11 @@ pub(crate) fn cwd() -> Result<PathBuf, Stop> {
     std::env::current_dir().map_err(|error| anyhow::anyhow!("the working directory cannot be found: {error}").into())
 }
 
-/// The configuration that counts in `folder`. What is inert there is announced.
+/// The configuration that counts in `folder`. What is inert there is announced, and what is not as it was approved.
 pub(crate) fn read(chosen: Option<&Path>, folder: &Path) -> Result<Config, Stop> {
     let found = find(chosen, folder)?;
-    found.inert.iter().for_each(announce);
+    found.changes.iter().for_each(|change| note(&changed(change)));
+    found.inert.iter().for_each(|file| note(&inert(file)));
     Ok(found.config)
 }
 
@@ -43,7 +45,10 @@ pub(crate) fn read(chosen: Option<&Path>, folder: &Path) -> Result<Config, Stop>
 pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, Stop> {
     let places = places()?;
     let found = match chosen {
-        Some(file) => Config::open(file, &places, SECTIONS).map(|config| Discovered { config, inert: Vec::new() }),
+        Some(file) => {
+            let config = Config::open(file, &places, SECTIONS);
+            config.map(|config| Discovered { config, inert: Vec::new(), changes: Vec::new() })
+        }
         None => Config::discover(folder, &places, SECTIONS),
     };
     let found = found.map_err(not_loaded)?;
@@ -75,10 +80,31 @@ pub(crate) fn mcp(config: &Config) -> Result<McpSection, Stop> {
     Ok(section)
 }
 
-fn announce(inert: &InertFile) {
-    let text = output::printable(&inert.to_string());
-    let command = quoted(&inert.path.to_string_lossy());
-    output::note(&format!("{WARNING}note:{WARNING:#} {text}\n  to see and approve it: hookhost trust {command}\n"));
+fn note(text: &str) {
+    output::note(&format!("{WARNING}note:{WARNING:#} {text}\n"));
+}
+
+/// What a person is told of a file that does not count.
+pub(crate) fn inert(file: &InertFile) -> String {
+    let text = output::printable(&file.to_string());
+    let path = quoted(&file.path.to_string_lossy());
+    match file.why {
+        Inert::NeverApproved | Inert::Lost { .. } => {
+            format!("{text}\n  to see and approve it: hookhost trust {path}")
+        }
+        _ => text,
+    }
+}
+
+/// What a person is told of a file that is not as they approved it.
+pub(crate) fn changed(change: &UnapprovedChange) -> String {
+    let text = output::printable(&change.to_string());
+    let path = quoted(&change.path.to_string_lossy());
+    let revoke = format!("{text}\n  to revoke the approval: hookhost trust --revoke {path}");
+    match change.found {
+        Found::Changed { .. } => format!("{revoke}\n  to see and approve the change: hookhost trust {path}"),
+        _ => revoke,
+    }
 }
 
 /// A configuration that cannot be used: nothing is loaded.

@@ -21,12 +21,20 @@ pub(crate) fn config(args: &ConfigArgs, folder: &Path) -> Result<Config, Stop> {
     with_plugins(args, configuration::read(args.config.as_deref(), folder)?)
 }
 
-/// The same, read once more while the plugins of `loaded` count. No file that counted may have stopped counting: a program
-/// that the agent runs could have changed it, and so taken away the rules that it is to keep.
-pub(crate) fn config_again(args: &ConfigArgs, folder: &Path, loaded: &Config) -> Result<Config, Stop> {
+/// The same, read once more while the plugins of `loaded` count, and what to tell of files that are not as they were
+/// approved. No file that counted may have stopped counting: a program that the agent runs could have changed it, and so
+/// taken away the rules that it is to keep.
+pub(crate) fn config_again(
+    args: &ConfigArgs,
+    folder: &Path,
+    loaded: &Config,
+) -> Result<(Config, Option<String>), Stop> {
     let found = configuration::find(args.config.as_deref(), folder)?;
     let config = with_plugins(args, found.config)?;
-    let Some(lost) = loaded.files().iter().find(|file| !config.files().contains(file)) else { return Ok(config) };
+    let Some(lost) = loaded.files().iter().find(|file| !config.files().contains(file)) else {
+        let changes: Vec<_> = found.changes.iter().map(configuration::changed).collect();
+        return Ok((config, (!changes.is_empty()).then(|| changes.join("\n"))));
+    };
     let stop = match found.inert.iter().find(|inert| inert.path == *lost) {
         Some(inert) => {
             Stop::not_loaded(anyhow!("{inert}")).advise(format!("hookhost trust {}", quoted(&lost.to_string_lossy())))

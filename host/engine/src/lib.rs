@@ -41,6 +41,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`files`] | files that are believed: owner, mode, opening, the lock |
 //! | [`contract`] | the WIT's types |
 //! | [`allowlist`] | from TOML to what may load |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
@@ -68,6 +69,7 @@ pub mod audit;
 pub mod chain;
 pub mod contract;
 pub mod event;
+pub mod files;
 pub mod host;
 pub mod plugin;
 pub mod replay;

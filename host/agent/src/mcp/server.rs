@@ -3,7 +3,7 @@
 use super::section::{Reached, ServerSection};
 use super::tool::Listed;
 use super::{MOST_TOOLS, McpError, answer};
-use crate::provider::{Timeouts, http_client};
+use crate::provider::{Timeouts, carries_a_key, http_client, is_in_the_clear};
 use crate::tool::{ProcessGroup, ToolOutput};
 use reqwest::Url;
 use rmcp::model::{
@@ -126,6 +126,10 @@ impl Server {
     async fn service(name: &str, url: &str, section: &ServerSection) -> Result<Self, McpError> {
         let unusable = |reason: String| McpError::Unusable { server: name.to_owned(), reason };
         let parsed = Url::parse(url).map_err(|error| unusable(format!("`url` is not a URL, {error}")))?;
+        let has_key = section.key_variable.is_some() || !section.header_variables.is_empty() || carries_a_key(&parsed);
+        if has_key && is_in_the_clear(&parsed) {
+            return Err(unusable("its key would travel in the clear to `url`: give it an https address".into()));
+        }
         let variable = |variable: &str| match std::env::var(variable) {
             Ok(value) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
             _ => Err(unusable(format!("the environment variable {variable} is not set"))),
@@ -338,6 +342,17 @@ mod tests {
         assert_eq!(offer.tools[0].description.len(), LONGEST_DESCRIPTION);
         assert_eq!(offer.notices.len(), 3, "{:?}", offer.notices);
         assert!(offer.notices[0].contains("another one has its name"));
+    }
+
+    #[tokio::test]
+    async fn a_key_never_travels_in_the_clear_to_another_machine() {
+        for key in ["key-variable = 'PATH'", "header-variables = { X-Key = 'PATH' }"] {
+            let text = format!("[far]\nurl = 'http://192.0.2.1/mcp'\n{key}\n");
+            let section: super::super::McpSection = toml::from_str(&text).unwrap();
+            let started = Server::start("far", &section.servers["far"], Path::new("/"), &[]).await;
+            let error = started.map(drop).unwrap_err().to_string();
+            assert!(error.contains("the MCP server far") && error.contains("in the clear"), "{error}");
+        }
     }
 
     #[test]

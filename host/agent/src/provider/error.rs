@@ -18,6 +18,30 @@ pub enum ProviderError {
         /// The environment variable.
         variable: String,
     },
+    /// The key that is kept for the provider is for another server than the one that is configured now.
+    #[error(
+        "the provider {provider} needs an API key: the one that is kept is for {kept_for}, and the provider is at {origin}; keep one for that with `hookhost auth set {provider}`, or set the environment variable {variable}"
+    )]
+    KeyForAnother {
+        /// The provider's name.
+        provider: String,
+        /// The server that the key is for.
+        kept_for: String,
+        /// The server that is configured.
+        origin: String,
+        /// The environment variable.
+        variable: String,
+    },
+    /// The key would be sent without encryption to another machine.
+    #[error(
+        "the provider {provider} is at {url}, and its API key would travel there in the clear: give an https address as base-url, or take the key out of the provider's section"
+    )]
+    KeyInTheClear {
+        /// The provider's name.
+        provider: String,
+        /// Where the provider is, without credentials.
+        url: String,
+    },
     /// A configured header cannot be sent.
     #[error("the header {header} of the provider {provider} cannot be sent: {reason}")]
     Header {

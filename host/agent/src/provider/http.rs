@@ -3,7 +3,8 @@
 //! Failures become [`ProviderError`]s here. The key is sent to the endpoint it belongs to and shown nowhere:
 //! redirects are not followed, and what a server says of it is masked.
 
-use super::{Delta, DeltaStream, Keys, ProviderError};
+use super::origin::{carries_a_key, is_in_the_clear, is_loopback};
+use super::{Delta, DeltaStream, Keys, Origin, ProviderError};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use reqwest::{Client, Response, StatusCode, Url, header::HeaderMap, header::HeaderName, redirect};
 use serde_json::Value;
@@ -66,7 +67,8 @@ impl Endpoint {
     /// from that environment variable now; else none is sent.
     ///
     /// # Errors
-    /// If the variable is absent or empty, or `base_url` is no http(s) URL.
+    /// If the variable is absent or empty, `base_url` is no http(s) URL, or the key would travel in the clear: over http to
+    /// another machine.
     pub fn new(
         provider: &str,
         base_url: &str,
@@ -103,17 +105,12 @@ impl Endpoint {
                 Ok(value) if !value.trim().is_empty() => {
                     Some(Key { variable: variable.to_owned(), value: value.trim().to_owned() })
                 }
-                _ => match keys.get(provider, base.host_str().unwrap_or_default()) {
-                    Some(kept) => Some(Key { variable: String::new(), value: kept.to_owned() }),
-                    None => {
-                        return Err(ProviderError::NoKey {
-                            provider: provider.to_owned(),
-                            variable: variable.to_owned(),
-                        });
-                    }
-                },
+                _ => Some(Key { variable: String::new(), value: kept_key(provider, &base, variable, keys)? }),
             },
         };
+        if (key.is_some() || carries_a_key(&base)) && is_in_the_clear(&base) {
+            return Err(ProviderError::KeyInTheClear { provider: provider.to_owned(), url: shown(&base) });
+        }
         let client = client(&base, timeouts).map_err(|error| unusable(root_cause(&error)))?;
         Ok(Self { provider: provider.to_owned(), base, key, headers: HeaderMap::new(), client })
     }
@@ -277,6 +274,21 @@ impl Endpoint {
     }
 }
 
+/// The key that is put away for this provider and this server.
+fn kept_key(provider: &str, base: &Url, variable: &str, keys: &Keys) -> Result<String, ProviderError> {
+    let origin = Origin::of_url(base);
+    if let Some(kept) = origin.as_ref().and_then(|origin| keys.get(provider, origin)) {
+        return Ok(kept.to_owned());
+    }
+    let (provider, variable) = (provider.to_owned(), variable.to_owned());
+    Err(match (keys.kept_for(&provider), origin) {
+        (Some(kept_for), Some(origin)) => {
+            ProviderError::KeyForAnother { provider, kept_for, origin: origin.to_string(), variable }
+        }
+        _ => ProviderError::NoKey { provider, variable },
+    })
+}
+
 /// Turns a protocol's events into deltas.
 pub(super) trait Decoder: Send + 'static {
     /// One event's data. [`Delta::Stop`] among the answers ends the stream.
@@ -353,8 +365,7 @@ pub(crate) fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::
         .connect_timeout(timeouts.connect)
         .read_timeout(timeouts.idle)
         .redirect(redirect::Policy::none());
-    let loopback = matches!(base.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-    if loopback { builder.no_proxy() } else { builder }.build()
+    if is_loopback(base) { builder.no_proxy() } else { builder }.build()
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {

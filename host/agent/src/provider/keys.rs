@@ -1,13 +1,18 @@
 //! Keys of providers that the user has put away: a file that nobody else can read.
 //!
-//! A key is kept with the server that it is for, and goes to no other, whatever a configuration makes of the provider.
+//! A key is kept with the server that it is for, as scheme, host and port, and goes to no other, whatever a configuration
+//! makes of the provider.
 
+use super::Origin;
+use hookhost::files::{self, FileError, Guard, Links, Lock, NewFile, Refused};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// The largest file of keys, in bytes: 1 MiB.
+const MAX_FILE: u64 = 1 << 20;
 
 /// The keys of a file, by provider.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -19,22 +24,33 @@ pub struct Keys {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
-    host: String,
+    /// Such as `https://api.example.com`, or `http://127.0.0.1:8080`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
+    /// As earlier versions wrote it: the name alone. It counts for https at port 443.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     key: String,
+}
+
+impl Kept {
+    /// The origin that it is for.
+    fn origin(&self) -> String {
+        match (&self.origin, &self.host) {
+            (Some(origin), _) => origin.clone(),
+            (None, Some(host)) => format!("https://{host}"),
+            (None, None) => String::new(),
+        }
+    }
 }
 
 /// Why the keys cannot be had. No message holds a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
-    /// Somebody else can read or write the file, or owns it.
-    #[error("the file of keys {} {problem}: make it yours alone with chmod 600, and think about whether the keys in it are still secret", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
+    /// Somebody else can read or write the file, or put another one in its place; or it is not a regular file.
+    #[error(transparent)]
+    Open(Refused),
     /// It is not what `hookhost auth` writes.
     #[error("the file of keys {} is not what `hookhost auth` writes: remove it, and set the keys anew", path.display())]
     Unreadable {
@@ -56,65 +72,73 @@ pub enum KeysError {
     NoKey,
 }
 
+impl KeysError {
+    fn of(path: &Path, doing: &'static str) -> impl Fn(FileError) -> Self {
+        let path = path.to_owned();
+        move |error| match error {
+            FileError::Refused(refused) => Self::Open(refused),
+            error => Self::File { path: path.clone(), doing, source: error.into() },
+        }
+    }
+}
+
 impl Keys {
     /// The keys of a file; none where there is no file.
     ///
     /// # Errors
     /// If the file can be read or written by anybody else, or is none of ours.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
-        let failed = |source| KeysError::File { path: path.to_owned(), doing: "read", source };
-        let file = match std::fs::File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(failed(error)),
+        let bytes = match files::read(path, Guard::OnlyMineToRead, Links::Refused, MAX_FILE) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => return Ok(Self::default()),
+            Err(error) => return Err(KeysError::of(path, "read")(error)),
         };
-        let about = file.metadata().map_err(failed)?;
-        let open = |problem: String| Err(KeysError::Open { path: path.to_owned(), problem });
-        if about.mode() & 0o077 != 0 {
-            return open(format!("can be used by others (mode {:o})", about.mode() & 0o777));
+        let unreadable = || KeysError::Unreadable { path: path.to_owned() };
+        let text = String::from_utf8(bytes).map_err(|_| unreadable())?;
+        let kept: BTreeMap<String, Kept> = toml::from_str(&text).map_err(|_| unreadable())?;
+        if kept.values().any(|kept| kept.origin.is_some() == kept.host.is_some()) {
+            return Err(unreadable());
         }
-        if about.uid() != rustix::process::geteuid().as_raw() {
-            return open("belongs to somebody else".into());
-        }
-        let text = io::read_to_string(file).map_err(failed)?;
-        let kept = toml::from_str(&text).map_err(|_| KeysError::Unreadable { path: path.to_owned() })?;
         Ok(Self { kept })
     }
 
-    /// Writes the file, mode 0600, whole or not at all.
+    /// Reads the file, changes the keys and writes it, under the lock of the user whose state is kept in `state`: of several
+    /// changes at the same time none is lost. The file has mode 0600, and is written whole or not at all.
     ///
     /// # Errors
-    /// If that cannot be done.
-    pub fn write(&self, path: &Path) -> Result<(), KeysError> {
+    /// As [`Self::read`], if `change` fails, and if the file cannot be written; then it is as it was.
+    pub fn change<T, E: From<KeysError>>(
+        path: &Path,
+        state: &Path,
+        change: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _lock = Lock::take(state).map_err(KeysError::of(&state.join("trust.lock"), "written"))?;
+        let mut keys = Self::read(path)?;
+        let result = change(&mut keys)?;
+        keys.write(path)?;
+        Ok(result)
+    }
+
+    fn write(&self, path: &Path) -> Result<(), KeysError> {
         let failed = |source| KeysError::File { path: path.to_owned(), doing: "written", source };
         let text = toml::to_string(&self.kept).map_err(|_| KeysError::Unreadable { path: path.to_owned() })?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        let fresh = path.with_extension(format!("{}.new", std::process::id()));
-        let written = (|| {
-            let mut options = std::fs::OpenOptions::new();
-            let mut file = options.write(true).create_new(true).mode(0o600).open(&fresh)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&fresh, path)
-        })();
-        if written.is_err() {
-            let _ = std::fs::remove_file(&fresh);
-        }
-        written.map_err(failed)
+        files::replace(path, text.as_bytes(), NewFile::Private).map_err(failed)
     }
 
     /// Keeps a key for a provider, in place of one that was there.
     ///
     /// # Errors
     /// If it is none.
-    pub fn set(&mut self, provider: &str, host: &str, key: &str) -> Result<(), KeysError> {
+    pub fn set(&mut self, provider: &str, origin: &Origin, key: &str) -> Result<(), KeysError> {
         let key = key.trim();
         if key.is_empty() || !key.chars().all(|character| character.is_ascii_graphic()) {
             return Err(KeysError::NoKey);
         }
-        self.kept.insert(provider.to_owned(), Kept { host: host.to_owned(), key: key.to_owned() });
+        let kept = Kept { origin: Some(origin.to_string()), host: None, key: key.to_owned() };
+        self.kept.insert(provider.to_owned(), kept);
         Ok(())
     }
 
@@ -123,14 +147,19 @@ impl Keys {
         self.kept.remove(provider).is_some()
     }
 
-    /// The providers that have one, and the server that each is for.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.kept.iter().map(|(provider, kept)| (provider.as_str(), kept.host.as_str()))
+    /// The providers that have one, and the server that each is for, such as `https://api.example.com`.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, String)> {
+        self.kept.iter().map(|(provider, kept)| (provider.as_str(), kept.origin()))
     }
 
     /// The key of a provider, if it is for this server.
-    pub(crate) fn get(&self, provider: &str, host: &str) -> Option<&str> {
-        self.kept.get(provider).filter(|kept| kept.host == host).map(|kept| kept.key.as_str())
+    pub(crate) fn get(&self, provider: &str, origin: &Origin) -> Option<&str> {
+        self.kept.get(provider).filter(|kept| kept.origin() == origin.to_string()).map(|kept| kept.key.as_str())
+    }
+
+    /// The server that the key of a provider is for.
+    pub(crate) fn kept_for(&self, provider: &str) -> Option<String> {
+        self.kept.get(provider).map(Kept::origin)
     }
 }
 
@@ -143,29 +172,67 @@ impl fmt::Debug for Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    fn origin(url: &str) -> Origin {
+        Origin::of(url).unwrap()
+    }
+
+    fn write(path: &Path, keys: &Keys) {
+        Keys::change(path, &path.with_file_name("state"), |kept| {
+            kept.clone_from(keys);
+            Ok::<_, KeysError>(())
+        })
+        .unwrap();
+    }
 
     #[test]
-    fn a_key_is_kept_for_its_server_alone_and_shown_nowhere() {
+    fn a_key_is_kept_for_its_origin_alone_and_shown_nowhere() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/keys.toml");
         let mut keys = Keys::read(&path).unwrap();
-        keys.set("p", "api.example.com", " sk-1 \n").unwrap();
-        keys.write(&path).unwrap();
+        keys.set("p", &origin("https://api.example.com/v1"), " sk-1 \n").unwrap();
+        write(&path, &keys);
         assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
         let read = Keys::read(&path).unwrap();
-        assert_eq!(read.get("p", "api.example.com"), Some("sk-1"));
-        assert_eq!((read.get("p", "evil.example.com"), read.get("q", "api.example.com")), (None, None));
+        assert_eq!(read.get("p", &origin("https://API.example.com:443/other")), Some("sk-1"));
+        for url in [
+            "https://evil.example.com",
+            "https://api.example.com:8443",
+            "http://api.example.com",
+            "http://api.example.com:443",
+        ] {
+            assert_eq!(read.get("p", &origin(url)), None, "{url}");
+        }
+        assert_eq!(read.get("q", &origin("https://api.example.com")), None);
         assert!(!format!("{read:?}").contains("sk-1"));
-        keys.write(&path).unwrap();
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        write(&path, &keys);
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 2, "keys.toml and the lock's folder");
+    }
+
+    #[test]
+    fn a_key_that_was_kept_with_a_name_alone_is_for_https_at_its_port() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.toml");
+        write(&path, &Keys::default());
+        std::fs::write(&path, "[p]\nhost = \"localhost\"\nkey = \"sk-1\"\n").unwrap();
+        let read = Keys::read(&path).unwrap();
+        assert_eq!(read.get("p", &origin("https://localhost")), Some("sk-1"));
+        for url in ["http://localhost:8820", "http://localhost", "https://localhost:8443"] {
+            assert_eq!(read.get("p", &origin(url)), None, "{url}");
+        }
+        assert_eq!(read.iter().collect::<Vec<_>>(), [("p", "https://localhost".to_owned())]);
+        for neither_or_both in ["[p]\nkey = \"k\"\n", "[p]\nhost = \"h\"\norigin = \"https://h\"\nkey = \"k\"\n"] {
+            std::fs::write(&path, neither_or_both).unwrap();
+            assert!(matches!(Keys::read(&path), Err(KeysError::Unreadable { .. })));
+        }
     }
 
     #[test]
     fn a_file_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys.toml");
-        Keys::default().write(&path).unwrap();
+        write(&path, &Keys::default());
         for mode in [0o640, 0o604, 0o620] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             let error = Keys::read(&path).unwrap_err().to_string();
@@ -177,13 +244,28 @@ mod tests {
     fn what_is_no_key_and_no_file_of_keys_is_refused_without_being_repeated() {
         let mut keys = Keys::default();
         for text in ["", " ", "a b", "sk-\u{7}", "schlüssel"] {
-            assert!(matches!(keys.set("p", "h", text), Err(KeysError::NoKey)), "{text}");
+            assert!(matches!(keys.set("p", &origin("https://h"), text), Err(KeysError::NoKey)), "{text}");
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys.toml");
-        Keys::default().write(&path).unwrap();
+        write(&path, &Keys::default());
         std::fs::write(&path, "secret-without-a-name").unwrap();
         let error = Keys::read(&path).unwrap_err().to_string();
         assert!(error.contains("set the keys anew") && !error.contains("secret-without"), "{error}");
+    }
+
+    #[test]
+    fn changes_at_the_same_time_lose_no_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, state) = (folder.path().join("keys.toml"), folder.path().join("state"));
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let (path, state) = (&path, &state);
+                scope.spawn(move || {
+                    Keys::change(path, state, |keys| keys.set(&format!("p{n}"), &origin("https://h"), "k")).unwrap();
+                });
+            }
+        });
+        assert_eq!(Keys::read(&path).unwrap().iter().count(), 8);
     }
 }

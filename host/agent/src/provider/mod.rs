@@ -7,6 +7,7 @@ mod error;
 mod http;
 mod keys;
 pub mod openai;
+mod origin;
 pub(crate) mod ready;
 mod reasoning;
 mod retry;
@@ -17,6 +18,8 @@ pub use error::ProviderError;
 pub(crate) use http::client as http_client;
 pub use http::{Endpoint, Timeouts};
 pub use keys::{Keys, KeysError};
+pub use origin::Origin;
+pub(crate) use origin::{carries_a_key, is_in_the_clear};
 pub use retry::RetryPolicy;
 
 use crate::message::{Message, StopReason, Thinking, Thoughts, TokenUsage, ToolUse};

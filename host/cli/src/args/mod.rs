@@ -218,7 +218,7 @@ Examples:
   hookhost trust --list
   hookhost trust --revoke ~/src/app";
 
-/// Approve a project's hookhost.toml, as it is now; any change makes it inert again
+/// Approve a project's hookhost.toml, as it is now; it counts so until a change is approved
 #[derive(Debug, Args)]
 #[command(after_help = TRUST_EXAMPLES)]
 pub(crate) struct TrustArgs {

@@ -9,6 +9,7 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost_agent::config::AgentSection;
+use hookhost_agent::provider::{Keys, KeysError};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -27,33 +28,43 @@ pub(crate) fn run(args: &AuthArgs) -> Result<Exit, Stop> {
 }
 
 fn set(section: &AgentSection, provider: &str) -> Result<Exit, Stop> {
-    let host = section.provider(provider).map_err(Stop::usage)?.host();
-    let host =
-        host.ok_or_else(|| Stop::usage(format!("the provider {provider} has no server that a key could be for")))?;
+    let origin = section.provider(provider).map_err(Stop::usage)?.origin();
+    let origin =
+        origin.ok_or_else(|| Stop::usage(format!("the provider {provider} has no server that a key could be for")))?;
     let file = configuration::keys_file()?;
-    let mut keys = configuration::keys()?;
+    // What is wrong with the file is better known before the key is typed.
+    configuration::keys()?;
     let key = typed(provider)?;
-    keys.set(provider, &host, &key).map_err(Stop::usage)?;
-    keys.write(&file).map_err(anyhow::Error::new)?;
-    output::print(&format!("kept a key of {} for {} in {}\n", one_line(provider), one_line(&host), file.display()))?;
+    change(|keys| keys.set(provider, &origin, &key))?;
+    let origin = origin.to_string();
+    output::print(&format!("kept a key of {} for {} in {}\n", one_line(provider), one_line(&origin), file.display()))?;
     Ok(Exit::Done)
 }
 
 fn remove(provider: &str) -> Result<Exit, Stop> {
-    let mut keys = configuration::keys()?;
-    if !keys.remove(provider) {
+    configuration::keys()?;
+    if !change(|keys| Ok(keys.remove(provider)))? {
         return Err(Stop::usage(format!("no key of {provider} is kept")).advise("hookhost auth list"));
     }
-    keys.write(&configuration::keys_file()?).map_err(anyhow::Error::new)?;
     output::print(&format!("removed the key of {}\n", one_line(provider)))?;
     Ok(Exit::Done)
+}
+
+/// Changes the file of keys, as it is at that moment.
+fn change<T>(change: impl FnOnce(&mut Keys) -> Result<T, KeysError>) -> Result<T, Stop> {
+    let state = configuration::places()?.state;
+    Keys::change(&configuration::keys_file()?, &state, change).map_err(|error| match error {
+        KeysError::NoKey => Stop::usage(error),
+        KeysError::Open(_) | KeysError::Unreadable { .. } => Stop::not_loaded(error),
+        error => Stop::from(anyhow::Error::new(error)),
+    })
 }
 
 /// Which providers have a key, and where it is; never the key.
 fn list(section: &AgentSection, as_json: bool) -> Result<Exit, Stop> {
     let keys = configuration::keys()?;
     let kept: Vec<_> =
-        keys.iter().map(|(provider, host)| json!({ "provider": provider, "for": host, "in": "file" })).collect();
+        keys.iter().map(|(provider, origin)| json!({ "provider": provider, "for": origin, "in": "file" })).collect();
     let set = |variable: &String| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     let variables: Vec<_> = section.key_variables().into_iter().filter(set).collect();
     if as_json {
@@ -61,8 +72,8 @@ fn list(section: &AgentSection, as_json: bool) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     let mut text = String::new();
-    for (provider, host) in keys.iter() {
-        let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}kept, for {}{DIM:#}", one_line(provider), one_line(host));
+    for (provider, origin) in keys.iter() {
+        let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}kept, for {}{DIM:#}", one_line(provider), one_line(&origin));
     }
     for variable in &variables {
         let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}is set in the environment{DIM:#}", one_line(variable));

@@ -4,13 +4,16 @@ use crate::args::TrustArgs;
 use crate::configuration::{self, SECTIONS, not_loaded};
 use crate::exit::{Exit, Stop};
 use crate::output::{
-    self, entry, quoted,
+    self, difference, entry, quoted,
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::allowlist::{Config, Digest, FILE_NAME, Inert, Layer, Places, ProjectFile, Source, TrustStore};
+use hookhost::allowlist::{Approved, Config, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+/// Most characters of a line of what has changed.
+const MAX_LINE: usize = 300;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<Exit, Stop> {
     let places = configuration::places()?;
@@ -20,11 +23,11 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, Stop> {
     }
     let cwd = configuration::cwd()?;
     if args.revoke {
-        return revoke(&store, &named_or_nearest(args.path.as_deref(), &cwd)?);
+        return revoke(&store, &named_or_nearest(&store, args.path.as_deref(), &cwd)?);
     }
     let file = match &args.path {
-        Some(path) => ProjectFile::read(&file_of(path)).map_err(not_loaded)?,
-        None => match nearest_inert(&store, &places, &cwd)? {
+        Some(path) => read(&store, &file_of(path))?,
+        None => match nearest_to_approve(&store, &places, &cwd)? {
             Some(file) => file,
             None => {
                 output::print("Nothing to approve here.\n")?;
@@ -40,53 +43,76 @@ fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-fn named_or_nearest(path: Option<&Path>, cwd: &Path) -> Result<PathBuf, Stop> {
-    match path {
-        Some(path) => Ok(file_of(path)),
-        None => ProjectFile::find(cwd)
-            .into_iter()
-            .next()
-            .ok_or_else(|| Stop::usage("there is no hookhost.toml here: name the file or its folder")),
+/// The file, to be approved. Where what was approved counts in its place, that is said, too.
+fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, Stop> {
+    ProjectFile::read(path).map_err(|error| {
+        let stop = not_loaded(error);
+        match store.approval(path) {
+            Ok(Some(_)) => stop.advise(format!("hookhost trust --revoke {}", quoted(&path.to_string_lossy()))),
+            _ => stop,
+        }
+    })
+}
+
+/// The file that is named, or the nearest that is there or approved.
+fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Result<PathBuf, Stop> {
+    if let Some(path) = path {
+        return Ok(file_of(path));
     }
+    let found = ProjectFile::find(cwd);
+    for place in ProjectFile::places(cwd) {
+        if found.contains(&place) || store.approval(&place).map_err(not_loaded)?.is_some() {
+            return Ok(place);
+        }
+    }
+    Err(Stop::usage("there is no hookhost.toml here: name the file or its folder"))
 }
 
 /// The nearest file of the project that is not approved as it is.
-fn nearest_inert(store: &TrustStore, places: &Places, cwd: &Path) -> Result<Option<ProjectFile>, Stop> {
-    let mut found = ProjectFile::find(cwd);
+fn nearest_to_approve(store: &TrustStore, places: &Places, cwd: &Path) -> Result<Option<ProjectFile>, Stop> {
+    let mut looked_at = ProjectFile::places(cwd);
     // The user's own file needs no approval, also where the working directory lies beside it.
     let own = places.user_file().canonicalize().ok();
-    found.retain(|path| own.is_none() || path.canonicalize().ok() != own);
-    if found.is_empty() {
+    looked_at.retain(|path| own.is_none() || path.canonicalize().ok() != own);
+    let found = ProjectFile::find(cwd);
+    let mut any = false;
+    for path in looked_at {
+        if found.contains(&path) {
+            any = true;
+            let file = read(store, &path)?;
+            if !store.is_approved(&file).map_err(not_loaded)? {
+                return Ok(Some(file));
+            }
+        } else if store.approval(&path).map_err(not_loaded)?.is_some() {
+            // It is gone: there is nothing to approve, and something to revoke.
+            return read(store, &path).map(Some);
+        }
+    }
+    if !any {
         let folder = cwd.display();
         return Err(Stop::usage(format!("neither {folder} nor a folder above it has a hookhost.toml")));
-    }
-    for path in found {
-        let file = ProjectFile::read(&path).map_err(not_loaded)?;
-        if store.objection(&file).map_err(not_loaded)?.is_some() {
-            return Ok(Some(file));
-        }
     }
     Ok(None)
 }
 
 fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -> Result<Exit, Stop> {
     let shown = quoted(&file.path.to_string_lossy());
-    let before = match store.objection(file).map_err(not_loaded)? {
-        None => {
-            output::print(&format!("{shown} is approved already, as it is.\n"))?;
-            return Ok(Exit::Done);
-        }
-        Some(Inert::Changed { approved }) => Some(approved),
-        Some(_) => None,
-    };
+    let before = store.approval(&file.path).map_err(not_loaded)?;
+    if before.as_ref().is_some_and(|before| before.digest == file.digest) {
+        output::print(&format!("{shown} is approved already, as it is.\n"))?;
+        return Ok(Exit::Done);
+    }
     let source = Source { file: file.path.clone(), layer: Layer::Project, home: places.home.clone() };
     let config = Config::parse(&file.text, &source, SECTIONS).map_err(not_loaded)?;
     configuration::agent(&config)?;
-    output::note(&describe(file, &config, before));
+    output::note(&describe(file, &config, before.as_ref()));
     if !yes {
         match output::confirm("Approve it?") {
             Some(true) => {}
-            Some(false) => return Err(Stop::new(Exit::Rejected, anyhow!("not approved: {shown} stays inert"))),
+            Some(false) => {
+                let stays = if before.is_some() { "what you approved before counts" } else { "it stays inert" };
+                return Err(Stop::new(Exit::Rejected, anyhow!("{shown} is not approved: {stays}")));
+            }
             None => {
                 let stop = Stop::usage("there is no terminal on which to ask you whether to approve this");
                 return Err(stop.advise(output::this_command_and("--yes")));
@@ -95,14 +121,21 @@ fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -
     }
     store.approve(file).map_err(not_loaded)?;
     let digest = file.digest;
-    output::print(&format!("{GOOD}approved{GOOD:#} {shown}\n  sha256 {digest}: any change makes it inert again\n"))?;
+    output::print(&format!(
+        "{GOOD}approved{GOOD:#} {shown}\n  sha256 {digest}: it counts so until you approve a change or revoke the approval\n"
+    ))?;
     Ok(Exit::Done)
 }
 
-fn describe(file: &ProjectFile, config: &Config, before: Option<Digest>) -> String {
+fn describe(file: &ProjectFile, config: &Config, before: Option<&Approved>) -> String {
     let mut text = format!("{NAME}{}{NAME:#}\n", output::one_line(&file.path.to_string_lossy()));
-    if before.is_some() {
+    if let Some(before) = before {
         let _ = writeln!(text, "  {WARNING}it has changed since you approved it{WARNING:#}");
+        match &before.content {
+            Some(content) => text.push_str(&difference::of_texts(content, &file.text, MAX_LINE)),
+            None => text.push_str("    (of what you approved only the digest was kept)\n"),
+        }
+        text.push_str("  as it is now:\n");
     }
     if config.entries().is_empty() {
         text.push_str("  names no plugin\n");
@@ -151,10 +184,12 @@ fn revoke(store: &TrustStore, path: &Path) -> Result<Exit, Stop> {
 fn list(store: &TrustStore) -> Result<Exit, Stop> {
     let mut text = String::new();
     for approved in store.approved().map_err(not_loaded)? {
-        let state = match Digest::of_file(&approved.path) {
-            Ok(digest) if digest == approved.digest => "",
-            Ok(_) => " (has changed since: inert)",
-            Err(_) => " (cannot be read: inert)",
+        let becomes = if approved.content.is_some() { "what you approved counts" } else { "inert" };
+        let state = match ProjectFile::read(&approved.path) {
+            Ok(file) if file.digest == approved.digest => String::new(),
+            Ok(_) => format!(" (has changed since: {becomes})"),
+            Err(_) if std::fs::symlink_metadata(&approved.path).is_err() => format!(" (is gone: {becomes})"),
+            Err(_) => format!(" (cannot be read: {becomes})"),
         };
         let path = output::one_line(&approved.path.to_string_lossy());
         let _ = writeln!(text, "{}  {path}{WARNING}{state}{WARNING:#}", approved.digest);

@@ -29,6 +29,15 @@ pub(crate) fn lines(before: &Value, after: &Value, most: usize) -> String {
     text
 }
 
+/// The lines that two texts differ in, as [`lines`] has them.
+pub(crate) fn of_texts(before: &str, after: &str, most: usize) -> String {
+    let mut text = String::new();
+    if before != after {
+        differing_lines(&mut text, before, after, most);
+    }
+    text
+}
+
 struct Part<'a> {
     path: String,
     before: Option<&'a Value>,

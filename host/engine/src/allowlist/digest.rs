@@ -1,9 +1,11 @@
 //! The SHA-256 digest that names a file's exact content.
 
-use std::{fmt, fs::File, io, path::Path, str::FromStr};
+use std::{fmt, io, path::Path, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use crate::files::{self, Guard, Links};
 
 /// A SHA-256 digest (FIPS 180-4); 64 hexadecimal digits in text, lower case where the host writes it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -25,10 +27,10 @@ impl Digest {
     /// The digest of a file's content, read in pieces.
     ///
     /// # Errors
-    /// Where the file cannot be opened or read.
+    /// Where the file cannot be opened or read, or is not a regular one.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         let mut hasher = Sha256::new();
-        let mut file = File::open(path)?;
+        let mut file = files::open(path, Guard::Anybodys, Links::Followed)?;
         let mut piece = [0; 16 * 1024];
         loop {
             match io::Read::read(&mut file, &mut piece)? {

@@ -2,23 +2,25 @@
 //!
 //! A project's files are the `hookhost.toml` of the working directory and of every folder above it. Each is inert until
 //! the user has approved its exact content, and an inert one is not even parsed; all that are approved count, outermost
-//! first, so that neither an inert nor an approved file further down takes away a rule from further up.
+//! first, so that neither an inert nor an approved file further down takes away a rule from further up. What was approved
+//! counts as it was approved, whatever becomes of the file. A file counts by where it lies: a link counts for nothing.
 
 use std::{
+    collections::BTreeMap,
     fmt, fs,
-    io::Read,
     path::{Path, PathBuf},
 };
 
 use etcetera::BaseStrategy;
 
-use super::{Config, Digest, Error, Layer, Source, TrustStore, file, paths::canonical};
+use super::{Approved, Config, Digest, Entry, Error, Layer, Source, TrustStore, file, paths::canonical};
+use crate::files::{self, FileError, Guard, Links};
 
 /// The name of a configuration file.
 pub const FILE_NAME: &str = "hookhost.toml";
 
 /// The largest configuration file, in bytes: 4 MiB.
-const LARGEST: u64 = 4 << 20;
+const MAX_SIZE: u64 = 4 << 20;
 
 /// Where the user's own files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +74,46 @@ pub struct Discovered {
     pub config: Config,
     /// Project files that do not, nearest first: to be announced, with `hookhost trust`.
     pub inert: Vec<InertFile>,
+    /// Project files that are not what the user approved, nearest first: what was approved counts in their place. To be
+    /// announced, with `hookhost trust`.
+    pub changes: Vec<UnapprovedChange>,
+}
+
+/// A project's file whose approved content counts, since the file itself has another one or is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnapprovedChange {
+    /// Where the file was when it was approved.
+    pub path: PathBuf,
+    /// The digest of the content that counts.
+    pub approved: Digest,
+    /// What is there now.
+    pub found: Found,
+}
+
+/// What is in the place of an approved file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A file with another content.
+    Changed {
+        /// Its digest.
+        digest: Digest,
+    },
+    /// Nothing.
+    Nothing,
+    /// Something that cannot be read; the text says why.
+    Unreadable(String),
+}
+
+impl fmt::Display for UnapprovedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.found {
+            Found::Changed { .. } => write!(f, "{path} has changed since you approved it"),
+            Found::Nothing => write!(f, "{path} is gone since you approved it"),
+            Found::Unreadable(why) => write!(f, "{path} cannot be read since you approved it ({why})"),
+        }?;
+        f.write_str(": what you approved counts until you approve the change or revoke the approval")
+    }
 }
 
 /// A project's file that does not count.
@@ -90,8 +132,10 @@ pub struct InertFile {
 pub enum Inert {
     /// The user has approved no content of this file.
     NeverApproved,
-    /// It is not what the user approved.
-    Changed {
+    /// It is a symbolic link, and a project's file counts by where it lies.
+    Link,
+    /// It is not what the user approved, or is gone, and an earlier version kept only the digest of that.
+    Lost {
         /// The digest of what the user approved.
         approved: Digest,
     },
@@ -104,7 +148,16 @@ impl fmt::Display for InertFile {
         let path = self.path.display();
         match &self.why {
             Inert::NeverApproved => write!(f, "{path} does not count: you have not approved it"),
-            Inert::Changed { .. } => write!(f, "{path} does not count: it has changed since you approved it"),
+            Inert::Link => write!(
+                f,
+                "{path} does not count: it is a symbolic link, and a project's file counts by where it lies; put the file \
+                 itself there, and approve it there"
+            ),
+            Inert::Lost { .. } => write!(
+                f,
+                "{path} does not count: it is not what you approved any more, and an earlier hookhost kept only the digest \
+                 of that; approve it anew, put the old content back, or revoke the approval"
+            ),
             Inert::Unreadable(why) => write!(f, "{path} does not count: {why}"),
         }
     }
@@ -122,85 +175,185 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// Reads a file, once.
+    /// Reads a project's file, once. A symbolic link is not followed: a project's file counts by where it lies.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read; [`Error::Unreadable`] where it is no regular file, larger than 4 MiB, or
-    /// not UTF-8.
+    /// [`Error::Io`] where it cannot be read; [`Error::Link`] where it is a symbolic link; [`Error::Refused`] where it is not
+    /// a regular file, or larger than 4 MiB; [`Error::Unreadable`] where it is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, Error> {
+        let path = place(path);
+        match files::read(&path, Guard::Anybodys, Links::Refused, MAX_SIZE) {
+            Err(FileError::Refused(_)) if is_link(&path) => Err(Error::Link { path }),
+            read => Self::of(path.clone(), read),
+        }
+    }
+
+    /// Reads a file that the user has named, also through a symbolic link: it is the file that the link leads to.
+    pub(super) fn read_through_links(path: &Path, guard: Guard) -> Result<Self, Error> {
+        let path = &std::path::absolute(path).map_err(Error::io("find", path))?;
+        let read = files::read(path, guard, Links::Followed, MAX_SIZE);
         let path = path.canonicalize().map_err(Error::io("read", path))?;
-        let unreadable = |why: &str| Error::Unreadable { path: path.clone(), why: why.to_owned() };
-        // A named pipe would be waited on for ever.
-        if !fs::metadata(&path).map_err(Error::io("read", &path))?.is_file() {
-            return Err(unreadable("it is not a regular file"));
-        }
-        let file = fs::File::open(&path).map_err(Error::io("read", &path))?;
-        let mut bytes = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(Error::io("read", &path))?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(unreadable("it is larger than 4 MiB"));
-        }
+        Self::of(path, read)
+    }
+
+    fn of(path: PathBuf, read: Result<Vec<u8>, FileError>) -> Result<Self, Error> {
+        let bytes = read.map_err(Error::file("read", &path))?;
         let digest = Digest::of_bytes(&bytes);
-        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text"))?;
-        Ok(Self { path, text, digest })
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self { path, text, digest }),
+            Err(_) => Err(Error::Unreadable { path, why: "it is not UTF-8 text".to_owned() }),
+        }
     }
 
     /// The `hookhost.toml` of this folder and of those above it, nearest first, whether or not they can be read.
     #[must_use]
     pub fn find(cwd: &Path) -> Vec<PathBuf> {
-        let cwd = canonical(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned()));
-        let files = cwd.ancestors().map(|folder| folder.join(FILE_NAME));
-        files.filter(|file| fs::symlink_metadata(file).is_ok()).collect()
+        Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
     }
+
+    /// Where a `hookhost.toml` of the project that `cwd` is in can lie, nearest first: this folder and those above it.
+    #[must_use]
+    pub fn places(cwd: &Path) -> Vec<PathBuf> {
+        let cwd = canonical(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned()));
+        cwd.ancestors().map(|folder| folder.join(FILE_NAME)).collect()
+    }
+}
+
+/// Where a file lies: its path, absolute, the folder without symbolic links. The file itself may be one.
+pub(super) fn place(file: &Path) -> PathBuf {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    match (file.parent(), file.file_name()) {
+        (Some(folder), Some(name)) => canonical(folder).join(name),
+        _ => file,
+    }
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
 impl Config {
     /// Reads the one file that the user named; it counts alone.
     ///
     /// # Errors
-    /// As [`ProjectFile::read`] where it cannot be read, and as [`Config::parse`].
+    /// [`Error::Io`], [`Error::Refused`] or [`Error::Unreadable`] where it cannot be read or others than the user and root
+    /// can have written it, and as [`Config::parse`].
     pub fn open(path: &Path, places: &Places, sections: &[&str]) -> Result<Self, Error> {
-        let file = ProjectFile::read(path)?;
+        let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
         let parsed = file::parse(&file.text, &places.source(file.path, Layer::Chosen), sections);
         Self::add_up(vec![parsed], canonical)
     }
 
-    /// Reads the user's own file, if there is one, and the approved files of the project that `cwd` is in, and adds them
-    /// up. A project's file can add entries and keys; it cannot loosen a setting, reuse a name, name a file that has an
-    /// entry, or give a key that is given already.
+    /// Reads the user's own file, if there is one, and what the user has approved of the files of the project that `cwd` is
+    /// in, and adds them up. A project's file can add entries and keys; it cannot loosen a setting, reuse a name, name a file
+    /// that has an entry, or give a key that is given already.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with all that is wrong in the files that count; [`Error::Io`] or [`Error::Unreadable`] where the
-    /// user's own cannot be read; [`Error::TrustStore`] where it is not known what is approved.
+    /// [`Error::Invalid`] with all that is wrong in the files that count; [`Error::Io`], [`Error::Refused`] or
+    /// [`Error::Unreadable`] where the user's own cannot be read or others can have written it; [`Error::TrustStore`] where it
+    /// is not known what is approved; [`Error::Entry`] where a folder that a project grants is a link out of the project.
     pub fn discover(cwd: &Path, places: &Places, sections: &[&str]) -> Result<Discovered, Error> {
         let mut counting = Vec::new();
         let user_file = places.user_file();
         if fs::symlink_metadata(&user_file).is_ok() {
-            let user = ProjectFile::read(&user_file)?;
+            let user = ProjectFile::read_through_links(&user_file, Guard::OnlyMineToWrite)?;
             counting.push(file::parse(&user.text, &places.source(user.path, Layer::User), sections));
         }
-        let (approved, inert) = project_files(cwd, places)?;
+        let Project { approved, inert, changes } = Project::of(cwd, places)?;
         for project in approved {
             counting.push(file::parse(&project.text, &places.source(project.path, Layer::Project), sections));
         }
-        Ok(Discovered { config: Self::add_up(counting, canonical)?, inert })
+        let config = Self::add_up(counting, canonical)?;
+        config.entries().iter().try_for_each(folders_stay_in_the_project)?;
+        Ok(Discovered { config, inert, changes })
     }
 }
 
-/// The project's files that are approved, outermost first, and those that are not, nearest first.
-fn project_files(cwd: &Path, places: &Places) -> Result<(Vec<ProjectFile>, Vec<InertFile>), Error> {
-    let store = TrustStore::of(places);
-    let user_file = canonical(&places.user_file());
-    let (mut approved, mut inert) = (Vec::new(), Vec::new());
-    for path in ProjectFile::find(cwd).into_iter().filter(|path| canonical(path) != user_file) {
-        match ProjectFile::read(&path) {
-            Err(error) => inert.push(InertFile { path, digest: None, why: Inert::Unreadable(error.to_string()) }),
-            Ok(file) => match store.objection(&file)? {
-                None => approved.push(file),
-                Some(why) => inert.push(InertFile { path: file.path, digest: Some(file.digest), why }),
-            },
+/// The files of a project.
+#[derive(Default)]
+struct Project {
+    /// What counts, outermost first.
+    approved: Vec<ProjectFile>,
+    /// Those that do not count, nearest first.
+    inert: Vec<InertFile>,
+    /// Those that are not what counts in their place, nearest first.
+    changes: Vec<UnapprovedChange>,
+}
+
+impl Project {
+    fn of(cwd: &Path, places: &Places) -> Result<Self, Error> {
+        let user_file = canonical(&places.user_file());
+        let approvals = TrustStore::of(places).approved()?.into_iter();
+        let mut approvals: BTreeMap<_, _> = approvals.map(|approved| (approved.path.clone(), approved)).collect();
+        let mut project = Self::default();
+        for path in ProjectFile::places(cwd) {
+            // The user's own file needs no approval, also where the working directory lies beside it.
+            if path != user_file && path != place(&places.user_file()) {
+                project.add(approvals.remove(&path), path);
+            }
+        }
+        project.approved.reverse();
+        Ok(project)
+    }
+
+    fn add(&mut self, approval: Option<Approved>, path: PathBuf) {
+        let read = ProjectFile::read(&path);
+        let is_missing =
+            |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+        match (approval, read) {
+            (None, Err(_)) if fs::symlink_metadata(&path).is_err() => {}
+            (None, Err(Error::Link { .. })) => self.inert.push(InertFile { path, digest: None, why: Inert::Link }),
+            (None, Err(error)) => {
+                self.inert.push(InertFile { path, digest: None, why: Inert::Unreadable(why(&error)) })
+            }
+            (None, Ok(file)) => {
+                self.inert.push(InertFile { path, digest: Some(file.digest), why: Inert::NeverApproved });
+            }
+            (Some(approved), Ok(file)) if file.digest == approved.digest => self.approved.push(file),
+            (Some(Approved { content: None, digest, .. }), read) => {
+                let found = read.ok().map(|file| file.digest);
+                self.inert.push(InertFile { path, digest: found, why: Inert::Lost { approved: digest } });
+            }
+            (Some(Approved { content: Some(text), digest, .. }), read) => {
+                let found = match read {
+                    Ok(file) => Found::Changed { digest: file.digest },
+                    Err(error) if is_missing(&error) => Found::Nothing,
+                    Err(error) => Found::Unreadable(why(&error)),
+                };
+                self.changes.push(UnapprovedChange { path: path.clone(), approved: digest, found });
+                self.approved.push(ProjectFile { path, text, digest });
+            }
         }
     }
-    approved.reverse();
-    Ok((approved, inert))
+}
+
+/// Why a file cannot be read, without its path.
+fn why(error: &Error) -> String {
+    match error {
+        Error::Io { source, .. } => source.to_string(),
+        Error::Refused(refused) => refused.fault.clone(),
+        Error::Link { .. } => "it is a symbolic link".to_owned(),
+        Error::Unreadable { why, .. } => why.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A folder that a project's file grants by a path inside of the project lies inside of it: what was approved is the path,
+/// and a link that comes into its place with the next change of the project must not lead elsewhere.
+fn folders_stay_in_the_project(entry: &Entry) -> Result<(), Error> {
+    let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
+    let Some(project) = origin.file.parent() else { return Ok(()) };
+    let dirs = entry.grants.read_dirs.values().map(|dir| ("read-dirs", dir));
+    for (key, dir) in dirs.chain(entry.grants.write_dirs.values().map(|dir| ("write-dirs", dir))) {
+        if super::paths::lexical(dir).starts_with(project) && !canonical(dir).starts_with(project) {
+            let why = format!(
+                "the folder {} of its `{key}` is a symbolic link that leads out of the project to {}: take the link away, \
+                 or grant the folder itself",
+                dir.display(),
+                canonical(dir).display()
+            );
+            return Err(Error::Entry { name: entry.name.clone(), why });
+        }
+    }
+    Ok(())
 }

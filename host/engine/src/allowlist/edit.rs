@@ -10,13 +10,13 @@ use std::{
 
 use super::{
     Config, Digest, Entry, Error, Layer, Places, ProjectFile, Source,
-    atomic::{self, NewFile},
     entry::folder_of,
     file::{self, Placed},
     paths::canonical,
     problem::Problems,
     written::WrittenEntry,
 };
+use crate::files::{self, Guard, Lock, NewFile};
 
 /// What [`allow`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,10 @@ pub enum Change {
 /// the entry breaks a rule; [`Error::Io`] where the file cannot be read or written. In all of them the file is as it was.
 pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> Result<Written, Error> {
     let entry = &Entry { path: without_links(&entry.path)?, ..entry.clone() };
-    let present = if fs::symlink_metadata(file).is_ok() { Some(ProjectFile::read(file)?) } else { None };
+    // Two commands that write an entry at the same time both keep theirs.
+    let _lock = Lock::take(&places.state).map_err(Error::file("lock", &places.state))?;
+    let exists = fs::symlink_metadata(file).is_ok();
+    let present = if exists { Some(ProjectFile::read_through_links(file, Guard::Anybodys)?) } else { None };
     let path = match &present {
         Some(present) => present.path.clone(),
         None => new_file(file)?,
@@ -78,7 +81,7 @@ pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> 
     let config = Config::parse(&edit.new, &source, sections)?;
     let line = config.entry(&entry.name).and_then(|entry| entry.origin.as_ref()).map_or(0, |origin| origin.line);
     if edit.change != Change::Unchanged {
-        atomic::replace(&path, edit.new.as_bytes(), NewFile::Usual)?;
+        files::replace(&path, edit.new.as_bytes(), NewFile::Usual).map_err(Error::io("write", &path))?;
     }
     let after = Digest::of_bytes(edit.new.as_bytes());
     Ok(Written { file: path, line, text: edit.text, change: edit.change, before, after })

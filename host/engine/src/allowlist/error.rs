@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use super::Problems;
+use crate::files::{FileError, Refused};
 
 /// Why a configuration cannot be read, trusted or changed.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +22,10 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// It is not text, not a regular file, or larger than a configuration can be.
+    /// A file that would count may be another user's word, or is none.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// It is not text.
     #[error("{} cannot be a configuration: {why}", path.display())]
     Unreadable {
         /// The file.
@@ -54,6 +58,24 @@ pub enum Error {
         /// Which setting, and its range.
         why: String,
     },
+    /// A project's file is reached through a symbolic link.
+    #[error(
+        "{} is a symbolic link, and a project's file counts by where it lies: put the file itself in the link's place",
+        path.display()
+    )]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// The record of approved project files has no room for another one.
+    #[error(
+        "{} cannot hold more than 16 MiB: take approvals that you no longer need back with `hookhost trust --revoke PATH`",
+        path.display()
+    )]
+    TrustStoreFull {
+        /// The store.
+        path: PathBuf,
+    },
     /// The record of approved project files is not as the host wrote it.
     #[error("{} is damaged ({why}): delete it, and approve your projects again with `hookhost trust`", path.display())]
     TrustStore {
@@ -68,5 +90,14 @@ impl Error {
     pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { action, path, source }
+    }
+
+    /// A file that cannot be had.
+    pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(FileError) -> Self {
+        let path = path.into();
+        move |error| match error {
+            FileError::Io(source) => Self::Io { action, path, source },
+            FileError::Refused(refused) => Self::Refused(refused),
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! What may load: `hookhost.toml`, from text to checked types, its layers, the trust in a project's file, and edits.
 //!
 //! Promises: nothing of a file counts unless all of it is right, an unknown key is an error with its place, a project's
-//! file is not even parsed before the user has approved exactly that text, and nothing is granted by default.
+//! file is not even parsed before the user has approved exactly that text, what was approved counts until a change is approved or
+//! the approval is revoked, and nothing is granted by default.
 //!
 //! ```
 //! use hookhost::allowlist::{Config, Layer, Source};
@@ -22,7 +23,6 @@
 //! ```
 
 mod ask;
-mod atomic;
 mod config;
 mod decode;
 mod digest;
@@ -51,7 +51,7 @@ mod tests;
 pub use ask::AskRule;
 pub use config::Config;
 pub use digest::{Digest, InvalidDigest};
-pub use discover::{Discovered, FILE_NAME, Inert, InertFile, Places, ProjectFile};
+pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, Places, ProjectFile, UnapprovedChange};
 pub use edit::{Change, Written, allow};
 pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
 pub use error::Error;

@@ -1,20 +1,22 @@
 //! Which content of which project file the user has approved.
 //!
-//! A small JSON file in the user's state folder. Folder and file are the user's alone (0700, 0600); a file that others
-//! can write is refused, as is one that is not as the host writes it. Each change replaces the file whole, under a lock.
+//! A JSON file in the user's state folder, with the approved text itself: that text counts until another one is approved or
+//! the approval is revoked, whatever becomes of the file. Folder and file are the user's alone (0700, 0600); a file that
+//! others can write is refused, as is one that is not as the host writes it. Each change replaces the file whole, under
+//! the lock.
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Digest, Error, Inert, Places, ProjectFile,
-    atomic::{self, NewFile},
-};
+use super::{Digest, Error, Places, ProjectFile, discover::place};
+use crate::files::{self, Guard, Links, Lock, NewFile};
+
+/// The largest record, in bytes: 16 MiB.
+const MAX_RECORD: u64 = 16 << 20;
 
 /// The record of approved project files.
 #[derive(Clone, Debug)]
@@ -25,17 +27,49 @@ pub struct TrustStore {
 /// A project file that the user has approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approved {
-    /// The file, symbolic links resolved.
+    /// The file, its folder without symbolic links.
     pub path: PathBuf,
-    /// The content that counts.
+    /// The digest of the content that counts.
     pub digest: Digest,
+    /// That content. `None` where an earlier version has kept only the digest: then the file's own content counts as long
+    /// as it has that digest.
+    pub content: Option<String>,
 }
 
 /// The file's content.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
-    approved: BTreeMap<String, Digest>,
+    approved: BTreeMap<String, Kept>,
+}
+
+/// What is kept of one approval.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Kept {
+    /// As earlier versions wrote it.
+    Digest(Digest),
+    Whole(Whole),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Whole {
+    sha256: Digest,
+    content: String,
+}
+
+impl Kept {
+    fn of(file: &ProjectFile) -> Self {
+        Self::Whole(Whole { sha256: file.digest, content: file.text.clone() })
+    }
+
+    fn digest(&self) -> Digest {
+        match self {
+            Self::Digest(digest) => *digest,
+            Self::Whole(whole) => whole.sha256,
+        }
+    }
 }
 
 impl TrustStore {
@@ -51,36 +85,39 @@ impl TrustStore {
         self.folder.join("trust.json")
     }
 
-    /// Why the file does not count; `None` where the user has approved exactly this content of it.
+    /// What is approved of the file at this path, whether or not there is one.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::TrustStore`] where the store cannot be read.
-    pub fn objection(&self, file: &ProjectFile) -> Result<Option<Inert>, Error> {
-        let approved = self.read()?.approved.get(&key(&file.path)?).copied();
-        Ok(match approved {
-            None => Some(Inert::NeverApproved),
-            Some(digest) if digest == file.digest => None,
-            Some(approved) => Some(Inert::Changed { approved }),
-        })
+    /// As [`approved`](Self::approved).
+    pub fn approval(&self, path: &Path) -> Result<Option<Approved>, Error> {
+        let key = key(&place(path))?;
+        Ok(self.read()?.approved.remove(&key).map(|kept| approved(key, kept)))
     }
 
-    /// All that is approved.
+    /// Whether the user has approved exactly this content of the file.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::TrustStore`] where the store cannot be read.
+    /// As [`approved`](Self::approved).
+    pub fn is_approved(&self, file: &ProjectFile) -> Result<bool, Error> {
+        Ok(self.approval(&file.path)?.is_some_and(|approved| approved.digest == file.digest))
+    }
+
+    /// All that is approved, by path.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Refused`] or [`Error::TrustStore`] where the store cannot be read.
     pub fn approved(&self) -> Result<Vec<Approved>, Error> {
-        let record = self.read()?;
-        Ok(record.approved.into_iter().map(|(path, digest)| Approved { path: path.into(), digest }).collect())
+        Ok(self.read()?.approved.into_iter().map(|(path, kept)| approved(path, kept)).collect())
     }
 
     /// Approves the content that was read, and no other, in place of any that was approved before.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::TrustStore`] where the store cannot be read or written.
+    /// As [`approved`](Self::approved), where the store cannot be written, and [`Error::TrustStoreFull`].
     pub fn approve(&self, file: &ProjectFile) -> Result<(), Error> {
         let key = key(&file.path)?;
         self.change(|approved| {
-            approved.insert(key, file.digest);
+            approved.insert(key, Kept::of(file));
         })
     }
 
@@ -88,12 +125,12 @@ impl TrustStore {
     /// changed. For programs that edit an approved file at the user's command.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::TrustStore`] where the store cannot be read or written.
-    pub fn renew(&self, path: &Path, before: Digest, after: Digest) -> Result<bool, Error> {
-        let key = key(&path.canonicalize().map_err(Error::io("read", path))?)?;
+    /// As [`approve`](Self::approve).
+    pub fn renew(&self, before: Digest, after: &ProjectFile) -> Result<bool, Error> {
+        let key = key(&after.path)?;
         self.change(|approved| match approved.get_mut(&key) {
-            Some(digest) if *digest == before => {
-                *digest = after;
+            Some(kept) if kept.digest() == before => {
+                *kept = Kept::of(after);
                 true
             }
             _ => false,
@@ -103,65 +140,68 @@ impl TrustStore {
     /// Takes an approval back; `false` where there was none. The file need not exist any more.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::TrustStore`] where the store cannot be read or written.
+    /// As [`approve`](Self::approve).
     pub fn revoke(&self, path: &Path) -> Result<bool, Error> {
-        let key = key(&super::paths::canonical(path))?;
+        let key = key(&place(path))?;
         self.change(|approved| approved.remove(&key).is_some())
     }
 
     fn read(&self) -> Result<Record, Error> {
         let path = self.file();
         let damaged = |why: String| Error::TrustStore { path: path.clone(), why };
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Record::default()),
-            Err(error) => return Err(Error::io("read", path)(error)),
+        let bytes = match files::read(&path, Guard::OnlyMineToWrite, Links::Refused, MAX_RECORD) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_missing() => return Ok(Record::default()),
+            Err(error) => return Err(Error::file("read", path)(error)),
         };
-        if writable_by_others(&fs::metadata(&path).map_err(Error::io("read", &path))?) {
-            return Err(damaged("other users can write it".to_owned()));
+        let record: Record = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        for kept in record.approved.values() {
+            if let Kept::Whole(whole) = kept
+                && Digest::of_bytes(whole.content.as_bytes()) != whole.sha256
+            {
+                return Err(damaged("a content in it has another digest".to_owned()));
+            }
         }
-        serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
+        Ok(record)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Digest>) -> T) -> Result<T, Error> {
-        private_folder(&self.folder).map_err(Error::io("make", &self.folder))?;
-        let lock = self.folder.join("trust.lock");
-        let held = fs::File::options().create(true).truncate(false).write(true).open(&lock);
-        let held = held.and_then(|file| file.lock().map(|()| file)).map_err(Error::io("lock", &lock))?;
+    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Kept>) -> T) -> Result<T, Error> {
+        let _lock = Lock::take(&self.folder).map_err(Error::file("lock", &self.folder))?;
         let mut record = self.read()?;
+        keep_contents(&mut record.approved);
         let result = change(&mut record.approved);
-        let text = serde_json::to_vec_pretty(&record).map_err(|error| Error::io("write", self.file())(error.into()))?;
-        atomic::replace(&self.file(), &text, NewFile::Private)?;
-        drop(held);
+        let path = self.file();
+        let text = serde_json::to_vec_pretty(&record).map_err(|error| Error::io("write", &path)(error.into()))?;
+        if text.len() as u64 > MAX_RECORD {
+            return Err(Error::TrustStoreFull { path });
+        }
+        files::replace(&path, &text, NewFile::Private).map_err(Error::io("write", &path))?;
         Ok(result)
     }
+}
+
+/// Adds the content where only a digest is kept, as far as the file still has it.
+fn keep_contents(approved: &mut BTreeMap<String, Kept>) {
+    for (path, kept) in approved {
+        if let Kept::Digest(digest) = kept
+            && let Ok(file) = ProjectFile::read(Path::new(path))
+            && file.digest == *digest
+        {
+            *kept = Kept::of(&file);
+        }
+    }
+}
+
+fn approved(path: String, kept: Kept) -> Approved {
+    let digest = kept.digest();
+    let content = match kept {
+        Kept::Digest(_) => None,
+        Kept::Whole(whole) => Some(whole.content),
+    };
+    Approved { path: path.into(), digest, content }
 }
 
 fn key(path: &Path) -> Result<String, Error> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Error::Unreadable { path: path.to_owned(), why: "its path is not UTF-8".to_owned() })
-}
-
-/// Makes the folder, for the user alone; one that exists is made so.
-#[cfg(unix)]
-fn private_folder(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
-}
-
-/// On Windows, a user's folders are the user's alone as they are.
-#[cfg(not(unix))]
-fn private_folder(folder: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-#[cfg(unix)]
-fn writable_by_others(file: &fs::Metadata) -> bool {
-    std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o022 != 0
-}
-
-#[cfg(not(unix))]
-fn writable_by_others(_: &fs::Metadata) -> bool {
-    false
 }

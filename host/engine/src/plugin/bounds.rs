@@ -2,7 +2,7 @@
 //! at the file that is linear in its size. `docs/decisions/compile-bounds.md` has what was measured.
 
 use super::ContractError;
-use std::fs::{self, File};
+use crate::files::{self, FileError, Guard, Links};
 use std::io::{self, Read as _};
 use std::path::Path;
 use wasmparser::{
@@ -52,11 +52,11 @@ const PARTS_OF_FUNCTION: u64 = 50;
 /// # Errors
 /// If it cannot be read, or is too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // Before it is opened: to open a pipe is to wait for whoever writes to it.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    let file = File::open(path)?;
+    // Its digest says whether it counts. A pipe is not waited for, also where it takes the file's place at this moment.
+    let file = match files::open(path, Guard::Anybodys, Links::Followed) {
+        Err(FileError::Refused(_)) => return Err(io::Error::other("it is not a file")),
+        opened => opened?,
+    };
     let check = |length| match length {
         0..=FILE => Ok(()),
         _ => Err(io::Error::new(
@@ -398,7 +398,7 @@ mod tests {
     fn a_file_is_read_no_further_than_a_plugin_may_be_long() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.wasm");
-        let file = File::create(&path).unwrap();
+        let file = std::fs::File::create(&path).unwrap();
         file.set_len(FILE).unwrap();
         assert_eq!(read(&path).unwrap().len() as u64, FILE);
         file.set_len(FILE + 1).unwrap();

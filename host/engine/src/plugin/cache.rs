@@ -5,10 +5,11 @@
 //! can make a start slower, never wrong.
 
 use crate::allowlist::Entry;
+use crate::files::{self, FileError, Guard, Links};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::hash::{Hash as _, Hasher};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -67,8 +68,9 @@ impl Cache {
     /// # Errors
     /// If the folder is not the user's alone, or its key cannot be read or made.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        make_folder(folder)?;
-        check_owner(&fs::metadata(folder)?)?;
+        can_tell_owners()?;
+        files::make_own_folder(folder)?;
+        files::check_own_folder(folder)?;
         let path = folder.join("key");
         let key = match read_key(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -166,10 +168,9 @@ impl Cache {
 
     /// Whether it is an image. That, and the compiled code, is what this user's key vouches for.
     fn vouched_for(&self, path: &Path) -> io::Result<bool> {
-        let mut file = File::open(path)?;
-        let metadata = file.metadata()?;
-        check_owner(&metadata)?;
-        let mut left = metadata.len().checked_sub(TAIL as u64).ok_or_else(|| io::Error::other("it is cut off"))?;
+        let mut file = open(path)?;
+        let mut left =
+            file.metadata()?.len().checked_sub(TAIL as u64).ok_or_else(|| io::Error::other("it is cut off"))?;
         let mut tag = self.tag(path);
         let mut piece = vec![0; PIECE];
         while left > 0 {
@@ -258,8 +259,7 @@ fn compiled_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
-    let mut file = File::open(path)?;
-    check_owner(&file.metadata()?)?;
+    let mut file = open(path)?;
     let mut key = [0; KEY];
     file.read_exact(&mut key)?;
     Ok(key)
@@ -276,31 +276,20 @@ fn write_new(folder: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(unix)]
-fn make_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-#[cfg(unix)]
-fn check_owner(metadata: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt as _;
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to another user"));
+/// Opens a file that nobody else can have written or read.
+fn open(path: &Path) -> io::Result<File> {
+    match files::open(path, Guard::OnlyMineToRead, Links::Refused) {
+        // It is compiled anew, so there is nothing to do about it.
+        Err(FileError::Refused(refused)) => Err(io::Error::other(refused.fault)),
+        opened => Ok(opened?),
     }
-    if metadata.mode() & 0o077 != 0 {
-        return Err(io::Error::other("others than the user can reach it"));
+}
+
+/// Where the system does not say who can write a file, nothing is cached.
+fn can_tell_owners() -> io::Result<()> {
+    if cfg!(unix) {
+        return Ok(());
     }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn make_folder(_: &Path) -> io::Result<()> {
-    Err(io::Error::other("who else can write it cannot be told on this system"))
-}
-
-#[cfg(not(unix))]
-fn check_owner(_: &Metadata) -> io::Result<()> {
     Err(io::Error::other("who else can write it cannot be told on this system"))
 }
 
@@ -435,8 +424,9 @@ mod tests {
         let sound = CacheFiles { files: 1, bytes, unusable: Vec::new() };
         assert_eq!(cache_files(&place.place()).unwrap(), sound);
         mode(&path, 0o644);
-        let why = "others than the user can reach it".to_owned();
-        assert_eq!(cache_files(&place.place()).unwrap(), CacheFiles { unusable: vec![(path, why)], ..sound.clone() });
+        let found = cache_files(&place.place()).unwrap();
+        let [(unusable, why)] = &found.unusable[..] else { panic!("{found:?}") };
+        assert!(*unusable == path && why.contains("other users can read it (mode 644)"), "{found:?}");
         assert_eq!(clear_cache(&place.place()).unwrap(), sound);
         assert_eq!(cache_files(&place.place()).unwrap(), CacheFiles::default());
         place.filled();

@@ -9,6 +9,7 @@ use super::StoreError;
 use crate::allowlist::AuditSettings;
 use crate::allowlist::Digest;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, Loggable as _};
+use crate::files::{self, Guard};
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef::Null;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
@@ -88,6 +89,7 @@ pub(super) fn create(path: &Path, now: u64) -> Result<Created, StoreError> {
 fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
     check_name(path)?;
     make_private(path)?;
+    check_owner(path)?;
     let file = identity(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
@@ -336,6 +338,21 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         made => made.map(drop).map_err(of),
     }
+}
+
+/// Refuses a database that others can write, with what SQLite keeps beside it. They are looked at by path, as to close one
+/// of them would end SQLite's locks, too; nobody else can put another file in their folder.
+fn check_owner(path: &Path) -> Result<(), StoreError> {
+    files::look(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
+    let mut shared = path.as_os_str().to_owned();
+    shared.push("-shm");
+    for beside in [wal(path), shared.into()] {
+        match files::look(&beside, Guard::OnlyMineToWrite) {
+            Err(error) if !error.is_missing() => return Err(StoreError::file(error, &beside)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The file beside the database to which commits are appended.

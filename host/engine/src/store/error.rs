@@ -60,6 +60,9 @@ pub enum StoreError {
         /// The format of this version.
         known: u32,
     },
+    /// Another user can have written it.
+    #[error(transparent)]
+    Refused(#[from] crate::files::Refused),
     /// There is no room on the disk.
     #[error("{} cannot grow: the disk is full", .0.display())]
     Full(PathBuf),
@@ -93,6 +96,13 @@ impl StoreError {
             Some(ErrorCode::Unknown) => Self::Damaged { path, problem },
             None if !matches!(error, rusqlite::Error::SqliteFailure(..)) => Self::Damaged { path, problem },
             _ => Self::Io { path, problem },
+        }
+    }
+
+    pub(super) fn file(error: crate::files::FileError, path: &Path) -> Self {
+        match error {
+            crate::files::FileError::Refused(refused) => Self::Refused(refused),
+            crate::files::FileError::Io(error) => Self::io(&error, path),
         }
     }
 

@@ -732,3 +732,29 @@ fn how_full_a_scope_is_stays_right_whoever_writes_to_it() {
         assert_eq!([usage(&one), usage(&two)], [usage(&fresh); 2], "round {round}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_database_that_others_can_write_is_refused_with_what_lies_beside_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_folder, path) = file();
+    drop(Store::open(&path, 0).unwrap());
+    let folder = path.parent().unwrap().to_owned();
+    let beside = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
+    for (file, made) in [(path.clone(), false), (beside("-wal"), true), (beside("-shm"), true), (folder, false)] {
+        if made {
+            std::fs::write(&file, "").unwrap();
+        }
+        let before = std::fs::metadata(&file).unwrap().permissions();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o777)).unwrap();
+        match Store::open(&path, 0).map(drop) {
+            Err(StoreError::Refused(refused)) => assert_eq!(refused.path, file),
+            other => panic!("{}: {other:?}", file.display()),
+        }
+        std::fs::set_permissions(&file, before).unwrap();
+        if made {
+            std::fs::remove_file(&file).unwrap();
+        }
+    }
+    Store::open(&path, 0).unwrap();
+}

@@ -13,9 +13,11 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::allowlist::{self, Change, Config, Entry, FILE_NAME, Places, ProjectFile, TrustStore, Written};
+use hookhost::allowlist::{
+    self, Change, Config, Entry, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore, Written,
+};
 use hookhost::plugin::Inspection;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, Stop> {
     let (_, inspection) = inspect::read(&args.wasm)?;
@@ -26,8 +28,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, Stop> {
     }
     let places = configuration::places()?;
     let file = target(args, &places)?;
-    let present =
-        if file.exists() { Config::open(&file, &places, SECTIONS).map_err(not_loaded)? } else { Config::empty() };
+    let present = present(args, &file, &places)?;
     let entry = match present.entry_at(&args.wasm) {
         Some(old) => entry::renewed(args, old, &inspection)?,
         None => entry::new(args, &inspection, &file, &places)?,
@@ -46,6 +47,20 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, Stop> {
         ));
     }
     Ok(Exit::Done)
+}
+
+/// What the file has by now. A project's file counts by what was approved, and by where it lies: whose it is does not
+/// matter, and a link is not written through.
+fn present(args: &AllowArgs, file: &Path, places: &Places) -> Result<Config, Stop> {
+    if std::fs::symlink_metadata(file).is_err() {
+        return Ok(Config::empty());
+    }
+    if !args.project {
+        return Config::open(file, places, SECTIONS).map_err(not_loaded);
+    }
+    let project = ProjectFile::read(file).map_err(not_loaded)?;
+    let source = Source { file: project.path, layer: Layer::Chosen, home: places.home.clone() };
+    Config::parse(&project.text, &source, SECTIONS).map_err(not_loaded)
 }
 
 /// The file to write.
@@ -74,7 +89,7 @@ fn ask(args: &AllowArgs) -> Result<(), Stop> {
     }
 }
 
-fn describe(entry: &Entry, inspection: &Inspection, old: Option<&Entry>, file: &std::path::Path) -> String {
+fn describe(entry: &Entry, inspection: &Inspection, old: Option<&Entry>, file: &Path) -> String {
     let mut text = format!(
         "{NAME}{}{NAME:#} {DIM}{}{DIM:#}\n  {DIM}digest {DIM:#} sha256 {}\n",
         entry.name,
@@ -102,22 +117,22 @@ fn describe(entry: &Entry, inspection: &Inspection, old: Option<&Entry>, file: &
 /// command made. Says whether the file counts.
 fn settle_trust(args: &AllowArgs, written: &Written, places: &Places) -> Result<bool, Stop> {
     let store = TrustStore::of(places);
-    if !args.project {
-        if let Some(before) = written.before {
-            store.renew(&written.file, before, written.after).map_err(not_loaded)?;
-        }
-        return Ok(true);
-    }
+    // Only what this command has written is approved, and nothing that came into the file meanwhile.
     let now = ProjectFile::read(&written.file).map_err(not_loaded)?;
-    match written.before {
-        // All of its content is what was shown and agreed to a moment ago.
-        None if now.digest == written.after => store.approve(&now).map_err(not_loaded)?,
-        Some(before) => {
-            store.renew(&written.file, before, written.after).map_err(not_loaded)?;
+    if now.digest == written.after {
+        match written.before {
+            Some(before) => {
+                store.renew(before, &now).map_err(not_loaded)?;
+            }
+            // All of its content is what was shown and agreed to a moment ago. What was approved of a file that is gone
+            // is more than this, and counts until it is revoked.
+            None if args.project && store.approval(&now.path).map_err(not_loaded)?.is_none() => {
+                store.approve(&now).map_err(not_loaded)?;
+            }
+            None => {}
         }
-        None => {}
     }
-    Ok(store.objection(&now).map_err(not_loaded)?.is_none())
+    Ok(!args.project || store.is_approved(&now).map_err(not_loaded)?)
 }
 
 fn report(entry: &Entry, written: &Written) -> String {

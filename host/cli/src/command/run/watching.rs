@@ -18,7 +18,8 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// How often the files and the record of approvals are looked at while there is something that could not be taken up. The
+/// How often the files and the record of approvals are looked at while there is something that could not be taken up, or
+/// that is not approved. The
 /// record is not watched, since the log stands in the same folder and changes all the time; and of a folder that was taken
 /// away and made again, nothing more is told.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -74,8 +75,10 @@ pub(crate) fn watch(
     };
     watched.add(args, workspace, &config);
     let (args, workspace) = (args.clone(), workspace.to_owned());
+    // These were told when the configuration was read.
+    let told = loading::config_again(&args, &workspace, &config).ok().and_then(|(_, changes)| changes);
     let loaded = Arc::new(Mutex::new(config));
-    let task = tokio::spawn(follow(watched, host, args, workspace, Arc::clone(&loaded), reporter));
+    let task = tokio::spawn(follow(watched, host, args, workspace, Arc::clone(&loaded), told, reporter));
     Some(Watching { task, loaded })
 }
 
@@ -85,6 +88,7 @@ async fn follow(
     args: ConfigArgs,
     workspace: PathBuf,
     loaded: Arc<Mutex<Config>>,
+    mut unapproved: Option<String>,
     reporter: Arc<dyn Reporter>,
 ) {
     let now_loaded = || loaded.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -94,9 +98,9 @@ async fn follow(
     let mut seen = watched.stamps();
     loop {
         let changed = watched.changed.notified();
-        match last_problem {
-            None => changed.await,
-            Some(_) => {
+        match (&last_problem, &unapproved) {
+            (None, None) => changed.await,
+            _ => {
                 let noticed = tokio::time::timeout(AGAIN, changed).await.is_ok();
                 if !noticed && watched.stamps() == seen {
                     continue;
@@ -108,12 +112,16 @@ async fn follow(
         // Before the files are read: what changes from here on is looked at next.
         seen = watched.stamps();
         let found = loading::config_again(&args, &workspace, &now_loaded());
-        if let Ok(config) = &found {
+        if let Ok((config, changes)) = &found {
             // Also where it cannot be loaded: it may be a plugin's file that is mended.
             watched.add(&args, &workspace, config);
+            if let Some(changes) = changes.as_ref().filter(|changes| unapproved.as_ref() != Some(changes)) {
+                say(&*reporter, changes.clone());
+            }
+            unapproved.clone_from(changes);
         }
         let taken_up = match found {
-            Ok(config) => loading::reload(&host, &config).await.map(|changes| (config, changes)),
+            Ok((config, _)) => loading::reload(&host, &config).await.map(|changes| (config, changes)),
             Err(stop) => Err(stop),
         };
         match taken_up {

@@ -128,3 +128,17 @@ fn a_linked_file_is_written_where_it_really_is_and_keeps_its_permissions() {
     assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(fs::read_dir(real.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
 }
+
+#[test]
+fn entries_that_are_written_at_the_same_time_lose_none() {
+    let world = World::new();
+    let names: Vec<_> = (0..16).map(|n| format!("p{n}")).collect();
+    let file = world.write_project("", "# mine\n");
+    std::thread::scope(|scope| {
+        for name in &names {
+            scope.spawn(|| write(&world, &new(&world, name, SHA256)).unwrap());
+        }
+    });
+    let config = Config::open(&file, &world.places, &[]).unwrap();
+    assert_eq!(config.entries().len(), names.len());
+}

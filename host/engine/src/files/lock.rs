@@ -1,0 +1,83 @@
+//! The lock under which believed files are changed.
+
+use super::{FileError, Guard, check, check_own_folder, make_own_folder, refused};
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long another process is waited for. Each holds the lock while it writes one small file.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// How long until the lock is tried again.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// One process at a time reads, changes and writes what is believed: configuration, approvals, keys. It is the kernel's
+/// lock, and is free when this is dropped or the process has ended. It is not to be taken twice.
+#[derive(Debug)]
+pub struct Lock {
+    _held: File,
+}
+
+impl Lock {
+    /// Takes the lock of the user whose state is kept in `folder`, which is made where it is not there.
+    ///
+    /// # Errors
+    /// Where the folder or the lock's file cannot be used, or another process holds the lock for ten seconds.
+    pub fn take(folder: &Path) -> Result<Self, FileError> {
+        Self::take_within(folder, MAX_WAIT)
+    }
+
+    pub(super) fn take_within(folder: &Path, most: Duration) -> Result<Self, FileError> {
+        make_own_folder(folder)?;
+        close(folder)?;
+        check_own_folder(folder)?;
+        let path = folder.join("trust.lock");
+        let file = create(&path)?;
+        check(&path, &file.metadata()?, Guard::OnlyMineToWrite)?;
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _held: file }),
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) if began.elapsed() >= most => {
+                    let fault = "another hookhost holds it".to_owned();
+                    return Err(refused(&path, fault, "let that one finish, and try again".to_owned()).into());
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(AGAIN),
+            }
+        }
+    }
+}
+
+/// Keeps others out of a folder of ours that they could reach. One with the sticky bit, such as `/tmp`, is meant for all.
+#[cfg(unix)]
+fn close(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let metadata = std::fs::metadata(folder)?;
+    let is_mine = metadata.uid() == rustix::process::geteuid().as_raw();
+    if is_mine && metadata.mode() & 0o1000 == 0 && metadata.mode() & 0o077 != 0 {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn close(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+fn create(path: &Path) -> Result<File, FileError> {
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+        options.mode(0o600).custom_flags(flags.bits().cast_signed());
+    }
+    match options.open(path) {
+        Err(_) if super::is_link(path) => Err(super::link(path).into()),
+        opened => Ok(opened?),
+    }
+}

@@ -1,0 +1,228 @@
+//! Files that hookhost believes: who may have written one, how it is opened, and the lock under which it is changed.
+//!
+//! Configuration, approvals, keys, the database and compiled code decide what runs. Such a file counts only where nobody
+//! but the user and root can have written it, and nobody else can put another file in its place. All of them are opened in
+//! one way: without waiting for the other end of a pipe, and by a look at what was opened rather than at the path.
+//!
+//! ```
+//! use hookhost::files::{Guard, Links, read};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("hookhost.toml");
+//! std::fs::write(&file, "# mine\n")?;
+//! assert_eq!(read(&file, Guard::OnlyMineToWrite, Links::Followed, 1024)?, b"# mine\n");
+//! assert!(read(&file, Guard::OnlyMineToWrite, Links::Followed, 3).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod lock;
+mod owner;
+mod replace;
+
+#[cfg(all(test, unix))]
+mod tests;
+
+pub use lock::Lock;
+pub use replace::{NewFile, replace};
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Who may be able to write or read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// Anybody: something else, such as a digest, says whether its content counts.
+    Anybodys,
+    /// Nobody but the user and root may be able to write it, or to put another one in its place.
+    OnlyMineToWrite,
+    /// The same, and nobody else may be able to read it.
+    OnlyMineToRead,
+}
+
+/// What becomes of a path whose last part is a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// The file is the one that the link leads to. It is checked, and so are its folder and the link's.
+    Followed,
+    /// The file is refused.
+    Refused,
+}
+
+/// Why a file is not used: what is wrong with it, and what mends that.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not used, since {fault}: {remedy}", path.display())]
+pub struct Refused {
+    /// The file, or the folder that holds it.
+    pub path: PathBuf,
+    /// What is wrong, such as "it belongs to another user (uid 1001)".
+    pub fault: String,
+    /// What to do, with the command where there is one.
+    pub remedy: String,
+}
+
+/// Why a file cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The system says no: it is not there, for one.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It is there, and does not count.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+impl FileError {
+    /// Whether there is no such file.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io(error) => error,
+            FileError::Refused(refused) => Self::other(refused),
+        }
+    }
+}
+
+/// Opens a regular file to read it, and looks at what was opened. No pipe is waited for.
+///
+/// # Errors
+/// [`FileError::Io`] where it cannot be opened; [`FileError::Refused`] where it is not a regular file, or breaks the rule of
+/// `guard` or `links`.
+pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> {
+    let file = match open_at_once(path, links) {
+        Err(_) if links == Links::Refused && is_link(path) => return Err(link(path).into()),
+        opened => opened?,
+    };
+    check(path, &file.metadata()?, guard)?;
+    check_folders(path, guard)?;
+    Ok(file)
+}
+
+/// All of a file that [`open`] gives, of at most `most` bytes.
+///
+/// # Errors
+/// As [`open`], and where the file is larger.
+pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8>, FileError> {
+    let file = open(path, guard, links)?;
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let fault = format!("it is larger than {}", size(most));
+        return Err(refused(path, fault, "check that it is the file that you mean".to_owned()).into());
+    }
+    Ok(bytes)
+}
+
+/// Looks at a file by its path, for one that others open: a database.
+///
+/// # Errors
+/// As [`open`].
+pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
+    check(path, &std::fs::metadata(path)?, guard)?;
+    Ok(check_folders(path, guard)?)
+}
+
+/// Checks a folder that is the user's alone to use: whatever is in it is believed.
+///
+/// # Errors
+/// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can reach it.
+pub fn check_own_folder(folder: &Path) -> Result<(), FileError> {
+    let metadata = std::fs::metadata(folder)?;
+    if !metadata.is_dir() {
+        let remedy = "make a folder there, or name another one".to_owned();
+        return Err(refused(folder, "it is not a folder".to_owned(), remedy).into());
+    }
+    Ok(owner::check(folder, &metadata, Guard::OnlyMineToRead)?)
+}
+
+/// Makes a folder with mode 0700, with those above it, where it is not there.
+///
+/// # Errors
+/// Where that cannot be done.
+pub fn make_own_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+/// The file that a symbolic link in the way is refused with.
+fn link(path: &Path) -> Refused {
+    let remedy = "put the file itself in the link's place".to_owned();
+    refused(path, "it is a symbolic link".to_owned(), remedy)
+}
+
+fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
+fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<(), Refused> {
+    if !metadata.is_file() {
+        let remedy = "put a file in its place, or name another one".to_owned();
+        return Err(refused(path, "it is not a regular file".to_owned(), remedy));
+    }
+    if guard == Guard::Anybodys { Ok(()) } else { owner::check(path, metadata, guard) }
+}
+
+/// Checks the folder that holds the file, and where a link leads to it, the folder that holds the link.
+fn check_folders(path: &Path, guard: Guard) -> Result<(), FileError> {
+    if guard == Guard::Anybodys {
+        return Ok(());
+    }
+    let named = folder_of(path);
+    owner::check_folder(named, &std::fs::metadata(named)?)?;
+    if is_link(path) {
+        let real = path.canonicalize()?;
+        let folder = folder_of(&real);
+        owner::check_folder(folder, &std::fs::metadata(folder)?)?;
+    }
+    Ok(())
+}
+
+/// The folder that holds a file.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn refused(path: &Path, fault: String, remedy: String) -> Refused {
+    Refused { path: path.to_owned(), fault, remedy }
+}
+
+/// A size as people write it.
+fn size(bytes: u64) -> String {
+    match bytes {
+        n if n >= 1 << 20 && n.is_multiple_of(1 << 20) => format!("{} MiB", n >> 20),
+        n if n >= 1 << 10 && n.is_multiple_of(1 << 10) => format!("{} KiB", n >> 10),
+        n => format!("{n} bytes"),
+    }
+}
+
+#[cfg(unix)]
+fn open_at_once(path: &Path, links: Links) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    if links == Links::Refused {
+        flags |= OFlags::NOFOLLOW;
+    }
+    File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_at_once(path: &Path, links: Links) -> io::Result<File> {
+    if links == Links::Refused && is_link(path) {
+        return Err(io::Error::other("it is a symbolic link"));
+    }
+    File::open(path)
+}

@@ -1,0 +1,171 @@
+//! Whose a file is, and who else can write or read it.
+
+use super::{Guard, Refused};
+use std::fs::Metadata;
+use std::path::Path;
+
+/// Checks owner and mode of a file or folder.
+#[cfg(unix)]
+pub(super) fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<(), Refused> {
+    let found = unix::Found::of(path, metadata);
+    match found.fault(&unix::Me::now(), guard) {
+        None => Ok(()),
+        Some(fault) => Err(fault.refused(path, guard, metadata.is_dir())),
+    }
+}
+
+/// Checks that nobody else can put another file in the place of one that lies in this folder. In a folder with the sticky
+/// bit, such as `/tmp`, others can add files, and take away or rename only their own.
+#[cfg(unix)]
+pub(super) fn check_folder(folder: &Path, metadata: &Metadata) -> Result<(), Refused> {
+    const STICKY: u32 = 0o1000;
+    let mut found = unix::Found::of(folder, metadata);
+    if found.mode & STICKY != 0 {
+        found.mode &= !0o022;
+    }
+    match found.fault(&unix::Me::now(), Guard::OnlyMineToWrite) {
+        None => Ok(()),
+        Some(fault) => Err(fault.refused(folder, Guard::OnlyMineToWrite, true)),
+    }
+}
+
+/// On Windows, a user's folders are the user's alone as they are.
+#[cfg(not(unix))]
+pub(super) fn check(_: &Path, _: &Metadata, _: Guard) -> Result<(), Refused> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(super) fn check_folder(_: &Path, _: &Metadata) -> Result<(), Refused> {
+    Ok(())
+}
+
+#[cfg(unix)]
+pub(super) mod unix {
+    use super::super::{Guard, Refused, refused};
+    use std::fs::Metadata;
+    use std::os::unix::fs::MetadataExt as _;
+    use std::path::Path;
+
+    /// Who asks.
+    #[derive(Clone, Debug)]
+    pub(in super::super) struct Me {
+        pub(in super::super) uid: u32,
+        /// Says whether a group has no member but the user of the same number.
+        pub(in super::super) is_private: fn(u32) -> bool,
+    }
+
+    /// What there is.
+    #[derive(Clone, Copy, Debug)]
+    pub(in super::super) struct Found {
+        pub(in super::super) uid: u32,
+        pub(in super::super) gid: u32,
+        pub(in super::super) mode: u32,
+        /// Whether an access control list gives rights that the mode shows as those of the group.
+        pub(in super::super) has_list: bool,
+    }
+
+    /// What is wrong with it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(in super::super) enum Fault {
+        /// It belongs to this other user.
+        Owner { uid: u32, me: u32 },
+        /// Others can write it.
+        Writable { mode: u32 },
+        /// Others can read it.
+        Readable { mode: u32 },
+    }
+
+    impl Me {
+        pub(super) fn now() -> Self {
+            Self { uid: rustix::process::geteuid().as_raw(), is_private }
+        }
+    }
+
+    impl Found {
+        pub(super) fn of(path: &Path, metadata: &Metadata) -> Self {
+            let mode = metadata.mode() & 0o7777;
+            // Only there does it matter.
+            let has_list = mode & 0o020 != 0 && has_list(path);
+            Self { uid: metadata.uid(), gid: metadata.gid(), mode, has_list }
+        }
+
+        pub(in super::super) fn fault(&self, me: &Me, guard: Guard) -> Option<Fault> {
+            let mode = self.mode & 0o777;
+            if guard == Guard::Anybodys {
+                return None;
+            }
+            if self.uid != me.uid && self.uid != 0 {
+                return Some(Fault::Owner { uid: self.uid, me: me.uid });
+            }
+            if guard == Guard::OnlyMineToRead {
+                return match mode & 0o077 {
+                    0 => None,
+                    others if others & 0o022 != 0 => Some(Fault::Writable { mode }),
+                    _ => Some(Fault::Readable { mode }),
+                };
+            }
+            let of_group = mode & 0o020 != 0 && !self.group_is_the_users(me);
+            (mode & 0o002 != 0 || of_group).then_some(Fault::Writable { mode })
+        }
+
+        /// Whether the rights of the group are those of the user, or of root, and of nobody else.
+        fn group_is_the_users(&self, me: &Me) -> bool {
+            (self.gid == me.uid || self.gid == 0) && !self.has_list && (me.is_private)(self.gid)
+        }
+    }
+
+    impl Fault {
+        pub(super) fn refused(self, path: &Path, guard: Guard, is_folder: bool) -> Refused {
+            // So that it can be pasted.
+            let shown = path.display().to_string().replace('\'', r"'\''");
+            let (fault, remedy) = match self {
+                Self::Owner { uid, me } => (
+                    format!("it belongs to another user (uid {uid})"),
+                    format!("see what is in it, and if it is to count make it yours with `sudo chown {me} '{shown}'`"),
+                ),
+                Self::Writable { mode } | Self::Readable { mode } => {
+                    let can = if matches!(self, Self::Writable { .. }) { "write" } else { "read" };
+                    let first = match guard {
+                        Guard::OnlyMineToRead => "think about whether what is in it is still secret",
+                        _ => "see what is in it",
+                    };
+                    let bits = match (guard, is_folder) {
+                        (Guard::OnlyMineToRead, true) => "700",
+                        (Guard::OnlyMineToRead, false) => "600",
+                        _ => "go-w",
+                    };
+                    (
+                        format!("other users can {can} it (mode {mode:o})"),
+                        format!("{first}, and make it yours alone with `chmod {bits} '{shown}'`"),
+                    )
+                }
+            };
+            refused(path, fault, remedy)
+        }
+    }
+
+    /// Whether a group is the private one of the user with its number: where every user has one, files have mode 0664, and
+    /// nobody else gets in by it.
+    fn is_private(gid: u32) -> bool {
+        use nix::unistd::{Gid, Group, Uid, User};
+        let (Ok(Some(group)), Ok(Some(user))) =
+            (Group::from_gid(Gid::from_raw(gid)), User::from_uid(Uid::from_raw(gid)))
+        else {
+            return false;
+        };
+        group.name == user.name && group.mem.iter().all(|member| *member == user.name)
+    }
+
+    /// Whether the file has an access control list: its mask is then what the mode shows for the group.
+    #[cfg(target_os = "linux")]
+    fn has_list(path: &Path) -> bool {
+        let mut none: [u8; 0] = [];
+        rustix::fs::getxattr(path, "system.posix_acl_access", &mut none).is_ok_and(|size| size > 0)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn has_list(_: &Path) -> bool {
+        false
+    }
+}

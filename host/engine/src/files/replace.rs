@@ -1,0 +1,38 @@
+//! Writing a file whole or not at all.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Who may read a file that does not exist yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewFile {
+    /// Only the user.
+    Private,
+    /// Those that the user's umask lets.
+    Usual,
+}
+
+/// Puts `content` in place of the file, by a new file beside it that takes its name: a reader sees the old or the new,
+/// and a crash leaves one of them. An existing file keeps its permissions; `path` must not be a symbolic link.
+///
+/// # Errors
+/// Where the file cannot be written; then it is as it was.
+pub fn replace(path: &Path, content: &[u8], new: NewFile) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".hookhost-");
+    #[cfg(unix)]
+    if let NewFile::Usual = new {
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    }
+    #[cfg(not(unix))]
+    let _ = new;
+    let mut file = builder.tempfile_in(super::folder_of(path))?;
+    file.write_all(content)?;
+    if let Ok(present) = fs::metadata(path) {
+        file.as_file().set_permissions(present.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}

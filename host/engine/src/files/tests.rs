@@ -1,0 +1,214 @@
+//! Whose word is believed, and that nobody is waited for.
+
+use super::owner::unix::{Fault, Found, Me};
+use super::{FileError, Guard, Links, Lock, NewFile, Refused, check_own_folder, look, open, read, replace};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const ADA: u32 = 1000;
+const EVE: u32 = 1001;
+/// A group with members.
+const STAFF: u32 = 50;
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn pipe(path: &Path) {
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
+        .unwrap();
+}
+
+fn refused<T: std::fmt::Debug>(result: Result<T, FileError>) -> Refused {
+    match result {
+        Err(FileError::Refused(refused)) => refused,
+        other => panic!("{other:?}"),
+    }
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        let path = self.0.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "text").unwrap();
+        mode(&path, 0o600);
+        path
+    }
+}
+
+#[test]
+fn a_file_counts_where_nobody_but_the_user_and_root_can_have_written_it() {
+    // Of the groups, only the private ones of the user and of root have no other member.
+    let me = Me { uid: ADA, is_private: |gid| gid == ADA || gid == EVE || gid == 0 };
+    let found = |uid, gid, mode| Found { uid, gid, mode, has_list: false };
+    let others = |uid, gid, mode| found(uid, gid, mode).fault(&me, Guard::OnlyMineToWrite);
+    let writable = |mode| Some(Fault::Writable { mode });
+    for (uid, gid, mode, fault) in [
+        (ADA, STAFF, 0o600, None),
+        (ADA, STAFF, 0o644, None),
+        (0, 0, 0o444, None),
+        (EVE, ADA, 0o600, Some(Fault::Owner { uid: EVE, me: ADA })),
+        (EVE, EVE, 0o666, Some(Fault::Owner { uid: EVE, me: ADA })),
+        (ADA, STAFF, 0o664, writable(0o664)),
+        (ADA, ADA, 0o664, None),
+        (0, ADA, 0o664, None),
+        (0, 0, 0o664, None),
+        // Another user's private group holds another user.
+        (ADA, EVE, 0o664, writable(0o664)),
+        (ADA, ADA, 0o666, writable(0o666)),
+        (ADA, ADA, 0o602, writable(0o602)),
+    ] {
+        assert_eq!(others(uid, gid, mode), fault, "{uid} {gid} {mode:o}");
+    }
+    // The mask of an access control list looks like a right of the group.
+    let listed = Found { has_list: true, ..found(ADA, ADA, 0o664) };
+    assert_eq!(listed.fault(&me, Guard::OnlyMineToWrite), writable(0o664));
+    let no_group = Me { uid: ADA, is_private: |_| false };
+    assert_eq!(found(ADA, ADA, 0o664).fault(&no_group, Guard::OnlyMineToWrite), writable(0o664));
+}
+
+#[test]
+fn a_secret_counts_where_nobody_else_can_read_it() {
+    let me = Me { uid: ADA, is_private: |gid| gid == ADA };
+    let secret = |mode| Found { uid: ADA, gid: ADA, mode, has_list: false }.fault(&me, Guard::OnlyMineToRead);
+    assert_eq!((secret(0o600), secret(0o400)), (None, None));
+    for mode in [0o640, 0o604] {
+        assert_eq!(secret(mode), Some(Fault::Readable { mode }));
+    }
+    for mode in [0o660, 0o602, 0o666] {
+        assert_eq!(secret(mode), Some(Fault::Writable { mode }));
+    }
+}
+
+#[test]
+fn a_refusal_names_the_path_the_fault_and_the_command() {
+    let place = Place::new();
+    let file = place.file("f");
+    mode(&file, 0o646);
+    let shown = file.display();
+    let said = refused(open(&file, Guard::OnlyMineToWrite, Links::Refused)).to_string();
+    assert_eq!(
+        said,
+        format!(
+            "{shown} is not used, since other users can write it (mode 646): see what is in it, and make it yours alone with \
+             `chmod go-w '{shown}'`"
+        )
+    );
+    mode(&file, 0o644);
+    let said = refused(open(&file, Guard::OnlyMineToRead, Links::Refused)).to_string();
+    assert!(said.contains("other users can read it (mode 644)") && said.contains("`chmod 600 '"), "{said}");
+    // Only root can give a file away, and so make one that is another user's.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&file, Some(EVE), None).unwrap();
+        let said = refused(open(&file, Guard::OnlyMineToWrite, Links::Refused)).to_string();
+        assert!(said.contains("it belongs to another user (uid 1001)") && said.contains("`sudo chown 0 '"), "{said}");
+        assert_eq!(refused(look(&file, Guard::OnlyMineToWrite)).path, file);
+    }
+}
+
+#[test]
+fn a_folder_in_which_others_can_put_another_file_makes_its_files_not_count() {
+    let place = Place::new();
+    let file = place.file("folder/f");
+    let folder = file.parent().unwrap();
+    mode(folder, 0o777);
+    for found in [open(&file, Guard::OnlyMineToWrite, Links::Refused).map(drop), look(&file, Guard::OnlyMineToWrite)] {
+        let refused = refused(found);
+        assert_eq!(refused.path, folder);
+        assert!(refused.remedy.contains("`chmod go-w '"), "{refused}");
+    }
+    // As in `/tmp`: others can add files, and touch only their own.
+    mode(folder, 0o1777);
+    assert!(open(&file, Guard::OnlyMineToWrite, Links::Refused).is_ok());
+    mode(folder, 0o755);
+    assert!(open(&file, Guard::OnlyMineToWrite, Links::Refused).is_ok());
+    assert!(refused(check_own_folder(folder)).remedy.contains("`chmod 700 '"));
+    mode(folder, 0o700);
+    check_own_folder(folder).unwrap();
+}
+
+#[test]
+fn a_link_that_is_followed_leads_to_a_file_that_is_checked_with_both_folders() {
+    let place = Place::new();
+    let file = place.file("real/f");
+    let link = place.file("links/other").with_file_name("f");
+    symlink(&file, &link).unwrap();
+    assert_eq!(read(&link, Guard::OnlyMineToWrite, Links::Followed, 4).unwrap(), b"text");
+    assert!(refused(read(&link, Guard::Anybodys, Links::Refused, 4)).fault.contains("symbolic link"));
+    for folder in ["real", "links"] {
+        let folder = file.parent().unwrap().with_file_name(folder);
+        mode(&folder, 0o777);
+        assert_eq!(refused(open(&link, Guard::OnlyMineToWrite, Links::Followed)).path, folder);
+        mode(&folder, 0o755);
+    }
+    mode(&file, 0o666);
+    assert!(refused(open(&link, Guard::OnlyMineToWrite, Links::Followed)).fault.contains("(mode 666)"));
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_at_once_and_a_file_is_read_to_its_bound() {
+    let place = Place::new();
+    let file = place.file("f");
+    assert_eq!(read(&file, Guard::OnlyMineToRead, Links::Refused, 4).unwrap(), b"text");
+    assert_eq!(refused(read(&file, Guard::OnlyMineToRead, Links::Refused, 3)).fault, "it is larger than 3 bytes");
+    let pipe_at = file.with_file_name("pipe");
+    pipe(&pipe_at);
+    for path in [&pipe_at, Path::new("/dev/zero"), file.parent().unwrap()] {
+        for links in [Links::Followed, Links::Refused] {
+            let found = open(path, Guard::Anybodys, links);
+            assert_eq!(refused(found).fault, "it is not a regular file", "{}", path.display());
+        }
+    }
+    assert!(open(&file.with_file_name("nothing"), Guard::Anybodys, Links::Refused).unwrap_err().is_missing());
+}
+
+#[test]
+fn one_holds_the_lock_and_the_next_waits_until_it_is_free() {
+    let place = Place::new();
+    let folder = place.0.path().join("state");
+    let held = Lock::take(&folder).unwrap();
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    let said = refused(Lock::take_within(&folder, Duration::from_millis(30))).to_string();
+    assert!(said.contains("another hookhost holds it: let that one finish"), "{said}");
+    drop(held);
+    Lock::take(&folder).unwrap();
+    // A folder of ours is closed to others, unless it is meant for all.
+    mode(&folder, 0o755);
+    Lock::take(&folder).unwrap();
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    mode(&folder, 0o1777);
+    assert!(refused(Lock::take(&folder)).fault.contains("(mode 777)"));
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o1777);
+    mode(&folder, 0o700);
+    // A pipe in its place would be waited on for ever.
+    fs::remove_file(folder.join("trust.lock")).unwrap();
+    pipe(&folder.join("trust.lock"));
+    assert_eq!(refused(Lock::take(&folder)).fault, "it is not a regular file");
+    fs::remove_file(folder.join("trust.lock")).unwrap();
+    symlink(place.file("elsewhere"), folder.join("trust.lock")).unwrap();
+    assert_eq!(refused(Lock::take(&folder)).fault, "it is a symbolic link");
+}
+
+#[test]
+fn a_file_is_replaced_whole_and_a_new_one_is_private_where_it_is_to_be() {
+    let place = Place::new();
+    let file = place.file("f");
+    mode(&file, 0o640);
+    replace(&file, b"new", NewFile::Private).unwrap();
+    assert_eq!(
+        (fs::read(&file).unwrap(), fs::metadata(&file).unwrap().permissions().mode() & 0o777),
+        (b"new".to_vec(), 0o640)
+    );
+    let fresh = file.with_file_name("fresh");
+    replace(&fresh, b"x", NewFile::Private).unwrap();
+    assert_eq!(fs::metadata(&fresh).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_dir(fresh.parent().unwrap()).unwrap().count(), 2);
+}
