@@ -45,6 +45,7 @@
 //! | [`allowlist`] | from TOML to what may load |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
+//! | [`schema`] | JSON Schemas of tools, bounded and compiled |
 //! | [`action`] | what a tool call does, and back into the tool's arguments |
 //! | [`event`] | the typed events |
 //! | [`chain`] | composition, pure |
@@ -72,6 +73,7 @@ pub mod host;
 pub mod plugin;
 pub mod replay;
 mod sandbox;
+pub mod schema;
 pub mod session;
 mod state;
 mod store;
