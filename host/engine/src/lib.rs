@@ -77,6 +77,7 @@ pub mod schema;
 pub mod session;
 mod state;
 mod store;
+mod unseen;
 
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {
@@ -92,3 +93,4 @@ pub use plugin::Plugin;
 pub use sandbox::{Failure, FailureKind, SandboxError};
 pub use session::{GateOutcome, Session, SessionSpec, Settled, TransformOutcome};
 pub use store::StoreError;
+pub use unseen::is_unseen;
