@@ -1,5 +1,6 @@
 //! One server: started, asked for its tools, called, and ended with everything it started.
 
+use super::bounded::Bounded;
 use super::section::{Reached, ServerSection};
 use super::tool::Listed;
 use super::{MOST_TOOLS, McpError, answer};
@@ -19,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
@@ -32,6 +33,8 @@ const LONGEST_NAME: usize = 64;
 const LONGEST_DESCRIPTION: usize = 4 * 1024;
 /// Most tools of one server that are left out with a sentence for each.
 const MAX_NOTICES: usize = 5;
+/// Most blocks of content of one result.
+const MAX_BLOCKS: usize = 1_000;
 /// Most pages of a list of tools that are read.
 const MOST_PAGES: usize = 64;
 /// What is kept of a program's standard error, in bytes: its last words.
@@ -57,6 +60,8 @@ pub(super) struct Server {
 struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,
     said: Arc<Mutex<Vec<u8>>>,
+    /// Why it is read no further.
+    refused: Arc<OnceLock<String>>,
     /// What takes them down, until it was waited for.
     hearing: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
@@ -109,14 +114,23 @@ impl Server {
         let (Some(input), Some(output), Some(errors)) = group.take_pipes() else {
             return Err(failed("its standard streams cannot be reached".into()));
         };
+        let (output, refused) = Bounded::new(output);
         let said = Arc::new(Mutex::new(Vec::new()));
         let hearing = tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
-        let program =
-            Program { group: tokio::sync::Mutex::new(group), said, hearing: tokio::sync::Mutex::new(Some(hearing)) };
+        let program = Program {
+            refused,
+            group: tokio::sync::Mutex::new(group),
+            said,
+            hearing: tokio::sync::Mutex::new(Some(hearing)),
+        };
         let client = match serve_client(client_info(), (output, input)).await {
             Ok(client) => client,
             Err(error) => {
-                let reason = match program.ended().await {
+                let reason = match program.refused.get().cloned() {
+                    Some(why) => return Err(McpError::Unusable { server: name.to_owned(), reason: why }),
+                    None => program.ended().await,
+                };
+                let reason = match reason {
                     Some(how) => format!("it ended{how}"),
                     None => short(&error.to_string()),
                 };
@@ -190,6 +204,10 @@ impl Server {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = Some(arguments);
         match timeout(seconds(self.call_limit), self.client.peer().call_tool(params)).await {
+            Ok(Ok(result)) if result.content.len() > MAX_BLOCKS => Err(McpError::Unusable {
+                server: self.name.clone(),
+                reason: format!("it answered {} blocks of content, and {MAX_BLOCKS} is the most", result.content.len()),
+            }),
             Ok(Ok(result)) => Ok(answer::output(&result)),
             Ok(Err(error)) => Err(self.failed(&error).await),
             Err(_) => {
@@ -203,6 +221,9 @@ impl Server {
         let server = self.name.clone();
         match (error, &self.program) {
             (ServiceError::McpError(error), _) => McpError::Refused { server, reason: short(&error.message) },
+            (_, Some(program)) if program.refused.get().is_some() => {
+                McpError::Unusable { server, reason: program.refused.get().cloned().unwrap_or_default() }
+            }
             (ServiceError::TransportClosed | ServiceError::TransportSend(_), Some(program)) => {
                 McpError::Gone { server, how: program.ended().await.unwrap_or_default() }
             }
