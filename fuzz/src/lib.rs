@@ -11,6 +11,7 @@ mod loader;
 mod log;
 mod payload;
 mod provider;
+mod schemas;
 mod session;
 mod shell;
 
@@ -20,6 +21,7 @@ pub use loader::{components, loader, loads};
 pub use log::log;
 pub use payload::payload;
 pub use provider::provider;
+pub use schemas::schemas;
 pub use session::session;
 pub use shell::shell;
 
@@ -27,7 +29,7 @@ pub use shell::shell;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("loader", loader),
     ("components", components),
     ("hostile", hostile),
@@ -35,6 +37,7 @@ pub const TARGETS: [Target; 9] = [
     ("payload", payload),
     ("provider", provider),
     ("log", log),
+    ("schemas", schemas),
     ("session", session),
     ("shell", shell),
 ];

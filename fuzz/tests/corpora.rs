@@ -37,7 +37,7 @@ macro_rules! targets {
     };
 }
 
-targets!(loader components hostile configuration payload provider log session shell);
+targets!(loader components hostile configuration payload provider log schemas session shell);
 
 #[test]
 fn every_target_is_handed_to_the_fuzzer_and_is_in_the_decision_page() {

@@ -46,6 +46,7 @@
 //! | [`allowlist`] | from TOML to what may load |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
+//! | [`schema`] | JSON Schemas of tools, bounded and compiled |
 //! | [`action`] | what a tool call does, and back into the tool's arguments |
 //! | [`event`] | the typed events |
 //! | [`chain`] | composition, pure |
@@ -74,9 +75,11 @@ pub mod host;
 pub mod plugin;
 pub mod replay;
 mod sandbox;
+pub mod schema;
 pub mod session;
 mod state;
 mod store;
+mod unseen;
 
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {
@@ -92,3 +95,4 @@ pub use plugin::Plugin;
 pub use sandbox::{Failure, FailureKind, SandboxError};
 pub use session::{GateOutcome, Session, SessionSpec, Settled, TransformOutcome};
 pub use store::StoreError;
+pub use unseen::is_unseen;

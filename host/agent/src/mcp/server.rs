@@ -1,10 +1,12 @@
 //! One server: started, asked for its tools, called, and ended with everything it started.
 
+use super::bounded::Bounded;
 use super::section::{Reached, ServerSection};
 use super::tool::Listed;
 use super::{MOST_TOOLS, McpError, answer};
 use crate::provider::{Timeouts, carries_a_key, http_client, is_in_the_clear};
 use crate::tool::{ProcessGroup, ToolOutput};
+use hookhost::schema::Schema;
 use reqwest::Url;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, Implementation, InitializeRequestParams, PaginatedRequestParams, Tool,
@@ -18,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
@@ -29,6 +31,10 @@ use tokio::time::timeout;
 const LONGEST_NAME: usize = 64;
 /// Longest description that is passed on, in bytes.
 const LONGEST_DESCRIPTION: usize = 4 * 1024;
+/// Most tools of one server that are left out with a sentence for each.
+const MAX_NOTICES: usize = 5;
+/// Most blocks of content of one result.
+const MAX_BLOCKS: usize = 1_000;
 /// Most pages of a list of tools that are read.
 const MOST_PAGES: usize = 64;
 /// What is kept of a program's standard error, in bytes: its last words.
@@ -54,6 +60,8 @@ pub(super) struct Server {
 struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,
     said: Arc<Mutex<Vec<u8>>>,
+    /// Why it is read no further.
+    refused: Arc<OnceLock<String>>,
     /// What takes them down, until it was waited for.
     hearing: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
@@ -106,14 +114,23 @@ impl Server {
         let (Some(input), Some(output), Some(errors)) = group.take_pipes() else {
             return Err(failed("its standard streams cannot be reached".into()));
         };
+        let (output, refused) = Bounded::new(output);
         let said = Arc::new(Mutex::new(Vec::new()));
         let hearing = tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
-        let program =
-            Program { group: tokio::sync::Mutex::new(group), said, hearing: tokio::sync::Mutex::new(Some(hearing)) };
+        let program = Program {
+            refused,
+            group: tokio::sync::Mutex::new(group),
+            said,
+            hearing: tokio::sync::Mutex::new(Some(hearing)),
+        };
         let client = match serve_client(client_info(), (output, input)).await {
             Ok(client) => client,
             Err(error) => {
-                let reason = match program.ended().await {
+                let reason = match program.refused.get().cloned() {
+                    Some(why) => return Err(McpError::Unusable { server: name.to_owned(), reason: why }),
+                    None => program.ended().await,
+                };
+                let reason = match reason {
                     Some(how) => format!("it ended{how}"),
                     None => short(&error.to_string()),
                 };
@@ -176,13 +193,25 @@ impl Server {
                 break;
             }
         }
-        Ok(offered(&self.name, listed))
+        // Compiling their schemas must not hold the time limit of whoever waits.
+        let (name, (done, waiting)) = (self.name.clone(), tokio::sync::oneshot::channel());
+        let reading = std::thread::Builder::new().name("mcp-tools".into()).spawn(move || {
+            // Perhaps nobody waits any more.
+            let _ = done.send(offered(&name, listed));
+        });
+        let unusable = |reason: String| McpError::Unusable { server: self.name.clone(), reason };
+        reading.map_err(|error| unusable(error.to_string()))?;
+        waiting.await.map_err(|_| unusable("its list of tools cannot be read".into()))
     }
 
     pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<ToolOutput, McpError> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = Some(arguments);
         match timeout(seconds(self.call_limit), self.client.peer().call_tool(params)).await {
+            Ok(Ok(result)) if result.content.len() > MAX_BLOCKS => Err(McpError::Unusable {
+                server: self.name.clone(),
+                reason: format!("it answered {} blocks of content, and {MAX_BLOCKS} is the most", result.content.len()),
+            }),
             Ok(Ok(result)) => Ok(answer::output(&result)),
             Ok(Err(error)) => Err(self.failed(&error).await),
             Err(_) => {
@@ -196,6 +225,9 @@ impl Server {
         let server = self.name.clone();
         match (error, &self.program) {
             (ServiceError::McpError(error), _) => McpError::Refused { server, reason: short(&error.message) },
+            (_, Some(program)) if program.refused.get().is_some() => {
+                McpError::Unusable { server, reason: program.refused.get().cloned().unwrap_or_default() }
+            }
             (ServiceError::TransportClosed | ServiceError::TransportSend(_), Some(program)) => {
                 McpError::Gone { server, how: program.ended().await.unwrap_or_default() }
             }
@@ -271,6 +303,7 @@ fn short(words: &str) -> String {
 fn offered(server: &str, listed: Vec<Tool>) -> Offer {
     let mut offer = Offer::default();
     let mut names = HashSet::new();
+    let mut untold = 0_usize;
     for tool in listed {
         if offer.tools.len() == MOST_TOOLS {
             offer.notices.push(format!(
@@ -282,17 +315,18 @@ fn offered(server: &str, listed: Vec<Tool>) -> Offer {
         let own: String =
             tool.name.chars().map(|character| if is_of_a_name(character) { character } else { '_' }).collect();
         let full_name = format!("mcp__{server}__{own}");
-        let mut schema = (*tool.input_schema).clone();
+        let mut schema = Map::clone(&tool.input_schema);
         schema.entry("type").or_insert_with(|| "object".into());
         let why = if own.is_empty() || full_name.len() > LONGEST_NAME {
             Some(format!("its name has more than {LONGEST_NAME} characters, or none"))
         } else if !names.insert(full_name.clone()) {
             Some("another one has its name".to_owned())
         } else {
-            let compiled = jsonschema::validator_for(&Value::Object(schema.clone()));
-            compiled.err().map(|error| format!("its input schema is no JSON Schema: {}", short(&error.to_string())))
+            let compiled = Schema::compile(&Value::Object(schema.clone()));
+            compiled.err().map(|error| format!("its input schema {}", short(&error.to_string())))
         };
         match why {
+            Some(_) if offer.notices.len() >= MAX_NOTICES => untold += 1,
             Some(why) => {
                 let name = short(&tool.name);
                 offer.notices.push(format!("the tool `{name}` of the MCP server {server} is left out: {why}"));
@@ -304,6 +338,12 @@ fn offered(server: &str, listed: Vec<Tool>) -> Offer {
                 input_schema: schema,
             }),
         }
+    }
+    if untold > 0 {
+        offer.notices.push(format!(
+            "{untold} more tools of the MCP server {server} are left out for such reasons: mend the server, or name the \
+             tools that you need with `tools` of [mcp.{server}]"
+        ));
     }
     offer
 }
@@ -363,11 +403,16 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_does_no_harm() {
+    fn a_schema_that_refers_to_itself_is_left_out_and_told() {
         let offer = offered("x", vec![tool("loop", json!({ "type": "object", "$ref": "#" }))]);
-        if let [tool] = offer.tools.as_slice() {
-            let validator = jsonschema::validator_for(&Value::Object(tool.input_schema.clone())).unwrap();
-            let _ = validator.is_valid(&json!({}));
-        }
+        assert_eq!(offer.tools, []);
+        assert!(offer.notices[0].contains("its input schema refers from `#` to itself"), "{:?}", offer.notices);
+    }
+
+    #[test]
+    fn sixty_thousand_tools_that_cannot_be_offered_are_told_with_a_number() {
+        let offer = offered("big", (0..60_000).map(|_| tool(&"n".repeat(80), json!({}))).collect());
+        assert_eq!((offer.tools.len(), offer.notices.len()), (0, MAX_NOTICES + 1));
+        assert!(offer.notices[MAX_NOTICES].starts_with("59995 more tools"), "{:?}", offer.notices[MAX_NOTICES]);
     }
 }

@@ -3,12 +3,10 @@
 use super::{Bash, EditFile, ListDir, PluginTool, ReadFile, Tool, ToolError, WriteFile};
 use crate::provider::ToolDefinition;
 use hookhost::Host;
+use hookhost::schema::Schema;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
-
-/// How many problems with a call's arguments are told.
-const PROBLEMS: usize = 5;
 
 /// The tools that a model is offered, in the order in which they were added.
 #[derive(Clone, Default)]
@@ -20,7 +18,7 @@ pub struct Toolbox {
 struct Entry {
     tool: Arc<dyn Tool>,
     schema: Value,
-    validator: Arc<jsonschema::Validator>,
+    checks: Schema,
 }
 
 /// Why a tool cannot be added.
@@ -33,8 +31,8 @@ pub enum ToolboxError {
         /// The name.
         name: String,
     },
-    /// A tool's input schema is none.
-    #[error("the input schema of the tool `{name}` is no JSON Schema: {reason}")]
+    /// A tool's input schema cannot be used.
+    #[error("the input schema of the tool `{name}` {reason}")]
     Schema {
         /// The tool.
         name: String,
@@ -74,16 +72,16 @@ impl Toolbox {
     /// One tool more.
     ///
     /// # Errors
-    /// If the name is taken, or the tool's input schema is no JSON Schema.
+    /// If the name is taken, or the tool's input schema cannot be used: see [`hookhost::schema`].
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Result<Self, ToolboxError> {
         let name = tool.name().to_owned();
         if self.get(&name).is_some() {
             return Err(ToolboxError::Duplicate { name });
         }
         let schema = tool.input_schema();
-        let validator = jsonschema::validator_for(&schema)
-            .map_err(|error| ToolboxError::Schema { name, reason: error.to_string() })?;
-        self.tools.push(Entry { tool, schema, validator: Arc::new(validator) });
+        let checks =
+            Schema::compile(&schema).map_err(|error| ToolboxError::Schema { name, reason: error.to_string() })?;
+        self.tools.push(Entry { tool, schema, checks });
         Ok(self)
     }
 
@@ -116,15 +114,7 @@ impl Toolbox {
             let known = self.names().collect::<Vec<_>>().join(", ");
             return Err(ToolError::Unknown { name: name.to_owned(), known });
         };
-        let problems: Vec<String> = entry
-            .validator
-            .iter_errors(arguments)
-            .take(PROBLEMS)
-            .map(|error| match error.instance_path().to_string() {
-                path if path.is_empty() => error.to_string(),
-                path => format!("at {path}: {error}"),
-            })
-            .collect();
+        let problems = entry.checks.problems(arguments);
         if problems.is_empty() {
             return Ok(Arc::clone(&entry.tool));
         }

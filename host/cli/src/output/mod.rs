@@ -87,13 +87,10 @@ pub(crate) fn notice(text: &str) -> String {
     format!("{WARNING}note:{WARNING:#} {}\n", one_line(text))
 }
 
-/// The text without what could steer a terminal: control characters become `�`, but for line breaks and tabs.
+/// The text without what could steer a terminal or is not seen on it: such characters become `�`, but for line breaks and
+/// tabs.
 pub(crate) fn printable(text: &str) -> String {
-    // What reorders the text or is not seen in it: a command could be made to look like another one.
-    let steers = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t'))
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{200b}'..='\u{200f}' | '\u{61c}' | '\u{feff}')
-    };
+    let steers = |c: char| !matches!(c, '\n' | '\t') && hookhost::is_unseen(c);
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 

@@ -4,15 +4,16 @@ use serde_json::Value;
 
 /// The text that a shell would read. A list that runs a shell on a script is that script; any other list is quoted, so
 /// that its words stay words.
-pub(super) fn text(command: &Value) -> String {
+///
+/// `None` for anything else: what a tool makes of it, nobody can tell.
+pub(super) fn text(command: &Value) -> Option<String> {
     match command {
-        Value::String(text) => text.clone(),
+        Value::String(text) => Some(text.clone()),
         Value::Array(words) => match script(words) {
-            Some(index) => words[index].as_str().unwrap_or_default().to_owned(),
-            None => words.iter().map(quoted).collect::<Vec<_>>().join(" "),
+            Some(index) => words[index].as_str().map(str::to_owned),
+            None => Some(words.iter().map(quoted).collect::<Option<Vec<_>>>()?.join(" ")),
         },
-        Value::Null => String::new(),
-        other => other.to_string(),
+        _ => None,
     }
 }
 
@@ -40,8 +41,9 @@ fn script(words: &[Value]) -> Option<usize> {
     (runs_a_script && script.is_string()).then_some(2)
 }
 
-fn quoted(word: &Value) -> String {
-    let text = word.as_str().map_or_else(|| word.to_string(), str::to_owned);
+fn quoted(word: &Value) -> Option<String> {
+    let text = word.as_str()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    let is_plain = !text.is_empty() && text.chars().all(plain);
+    Some(if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) })
 }

@@ -107,11 +107,11 @@ impl ActionMap {
         };
         match shape {
             ToolShape::Shell { command, cwd: directory, dialect } => {
-                let commands: Vec<String> = spellings(arguments, command).map(command::text).collect();
+                let commands: Option<Vec<String>> = spellings(arguments, command).map(command::text).collect();
                 let cwd =
                     if spellings(arguments, directory).next().is_some() { text(directory) } else { Some(cwd.into()) };
-                match cwd {
-                    Some(cwd) if !commands.is_empty() => {
+                match (cwd, commands) {
+                    (Some(cwd), Some(commands)) if !commands.is_empty() => {
                         Action::Shell(ShellCommand { command: commands.join("\n"), cwd, dialect: *dialect })
                     }
                     _ => Action::Other("shell".into()),

@@ -32,6 +32,21 @@ fn an_argv_that_runs_a_script_is_the_script() {
 }
 
 #[test]
+fn only_texts_and_flat_lists_of_texts_are_commands() {
+    for command in [
+        json!({"command": "rm -rf /etc"}),
+        json!([["rm", "-rf", "/etc"]]),
+        json!(["rm", {"a": "/etc"}]),
+        json!(["kill", 1]),
+        json!(3),
+        json!(true),
+    ] {
+        assert_eq!(action("bash", &json!({ "command": command })), Action::Other("shell".into()), "{command}");
+    }
+    assert_eq!(action("bash", &json!({"command": "ls", "cmd": ["a", ["b"]]})), Action::Other("shell".into()));
+}
+
+#[test]
 fn a_rewritten_command_goes_back_where_it_came_from() {
     let bounded = shell("timeout 9 x");
     assert_eq!(

@@ -57,7 +57,12 @@ impl Problem {
             nearest: None,
             message: printable(message.as_ref()),
             snippet: Snippet {
-                text: line.chars().skip(skipped).take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect(),
+                text: line
+                    .chars()
+                    .skip(skipped)
+                    .take(SHOWN)
+                    .map(|c| if crate::is_unseen(c) { ' ' } else { c })
+                    .collect(),
                 before: before - skipped,
                 marked: marked.min((length.min(skipped + SHOWN)).saturating_sub(before)).max(1),
             },
@@ -80,9 +85,9 @@ fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// Control characters escaped: what a file says must not steer the terminal it is shown on.
+/// What is not seen, escaped: what a file says must not steer the terminal it is shown on.
 fn printable(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    text.chars().flat_map(|c| if crate::is_unseen(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 impl fmt::Display for Problem {

@@ -263,7 +263,7 @@ impl Scan {
 /// What makes a function take time that grows with the square of it: the compiler cuts it into blocks there.
 #[derive(Default)]
 struct Branching {
-    /// 1 for a branch, 4 for what is compiled to several, 8 for a loop.
+    /// 1 for a branch, 4 for what is compiled to several, 8 for a loop, 16 for what is compiled to a loop over a table.
     weight: u64,
     targets: u64,
     /// For each block that is open, whether it is a loop.
@@ -280,8 +280,9 @@ impl Branching {
             Operator::CallIndirect { .. } | Operator::ReturnCallIndirect { .. } => 4,
             Operator::MemoryGrow { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => 4,
             Operator::MemoryCopy { .. } | Operator::DataDrop { .. } | Operator::ElemDrop { .. } => 4,
-            Operator::TableGrow { .. } | Operator::TableFill { .. } | Operator::TableInit { .. } => 4,
-            Operator::TableCopy { .. } | Operator::TableGet { .. } | Operator::TableSet { .. } => 4,
+            Operator::TableGrow { .. } | Operator::TableGet { .. } | Operator::TableSet { .. } => 4,
+            // Each is compiled to a loop over the elements, with its checks.
+            Operator::TableFill { .. } | Operator::TableInit { .. } | Operator::TableCopy { .. } => 16,
             _ => 0,
         };
         match operator {
@@ -329,6 +330,7 @@ mod tests {
         let locals = |number| function(&format!("(local {})", "i32 ".repeat(number)));
         let modules = |number| component(&"(core module)".repeat(number));
         let branches = |number| function(&"(call_indirect (type $f) (i32.const 0))".repeat(number));
+        let copies = |number| function(&"(table.copy 0 0 (i32.const 0) (i32.const 0) (i32.const 0))".repeat(number));
         let doubled = |times: usize| {
             let again = |time: usize| {
                 let two = "(instance (instantiate $c)) (instance (instantiate $c))";
@@ -342,6 +344,7 @@ mod tests {
             (locals(5_000), locals(5_001), "has 5001 local variables in one function, and 5000 is the most"),
             (modules(200), modules(201), "has 201 core modules, and 200 is the most"),
             (branches(10_000), branches(10_001), "has functions with so many branches"),
+            (copies(2_500), copies(2_501), "has functions with so many branches"),
             (doubled(14), doubled(20), "parts, and 200000 is the most"),
         ] {
             assert_eq!(refused(&enough), None, "{said}");

@@ -4,6 +4,7 @@ use super::{LoadError, Loaded, Plugin};
 use crate::allowlist::Mode;
 use crate::contract::Json;
 use crate::sandbox::{GuestSetup, Handle};
+use crate::schema::{self, Schema, SchemaError};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -18,9 +19,6 @@ const LONGEST_NAME: usize = 64;
 
 /// Longest description, in bytes.
 const LONGEST_DESCRIPTION: usize = 4 * 1024;
-
-/// Largest schema, in bytes of JSON.
-const LARGEST_SCHEMA: usize = 32 * 1024;
 
 /// Between the name of a plugin and that of its tool.
 const SEPARATOR: &str = "__";
@@ -114,7 +112,8 @@ fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginToo
             if description.len() > LONGEST_DESCRIPTION {
                 return Err(format!("the description of `{name}` is longer than {LONGEST_DESCRIPTION} bytes"));
             }
-            let input_schema = schema(&input_schema).map_err(|why| format!("the input schema of `{name}` {why}"))?;
+            let input_schema =
+                checked_schema(&input_schema).map_err(|why| format!("the input schema of `{name}` {why}"))?;
             Ok(PluginTool { full_name, plugin: plugin.to_owned(), name, description, input_schema })
         })
         .collect()
@@ -139,15 +138,15 @@ fn is_of_a_name(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
 }
 
-fn schema(text: &str) -> Result<Value, String> {
-    if text.len() > LARGEST_SCHEMA {
-        return Err(format!("is larger than {LARGEST_SCHEMA} bytes"));
+fn checked_schema(text: &str) -> Result<Value, String> {
+    if text.len() > schema::MAX_BYTES {
+        return Err(SchemaError::TooLarge.to_string());
     }
     let schema: Value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("does not have the `type` `object`".into());
     }
-    jsonschema::validator_for(&schema).map_err(|error| format!("is not a JSON Schema: {error}"))?;
+    Schema::compile(&schema).map_err(|error| error.to_string())?;
     Ok(schema)
 }
 

@@ -3,11 +3,19 @@
 //! Each is opened once, when its plugin is loaded. Every call reaches it through that handle and never through its path
 //! again: a folder that is renamed, or another one in its place, changes nothing in what the guest reaches. Within it,
 //! wasmtime resolves each path one step at a time, so that neither `..` nor a symbolic link leads out.
+//!
+//! Others who use the folder follow links, so a plugin makes none that could lead out, and gives none a second place: the
+//! target of a link is a path without `..` that is not absolute, which stays below wherever the link is moved to.
 
+use super::guest::Guest;
 use crate::allowlist::Grants;
 use std::io;
 use std::path::PathBuf;
-use wasmtime_wasi::filesystem::WasiFilesystemCtx;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtx};
+use wasmtime_wasi::p2::FsError;
+use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, HostDescriptor as _, PathFlags};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 /// The open folders of a plugin.
@@ -74,5 +82,79 @@ impl Folders {
 impl std::fmt::Debug for Folders {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Folders").field("any", &self.any).finish_non_exhaustive()
+    }
+}
+
+/// The interface, as wasmtime's bindings call it; the linker takes any version that is compatible.
+const TYPES: &str = "wasi:filesystem/types@0.2.12";
+
+type Answer = wasmtime::Result<(Result<(), ErrorCode>,)>;
+type Linked = (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String);
+type Renamed = (Resource<Descriptor>, String, Resource<Descriptor>, String);
+type Symlinked = (Resource<Descriptor>, String, String);
+
+/// Puts what looks at links in the place of wasmtime's functions that make and move them.
+pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+    linker.allow_shadowing(true);
+    let mut types = linker.instance(TYPES)?;
+    types.func_wrap_async(
+        "[method]descriptor.symlink-at",
+        |mut store: StoreContextMut<'_, Guest>, (folder, target, path): Symlinked| {
+            Box::new(async move {
+                if may_lead_out(&target) {
+                    return Ok((Err(ErrorCode::NotPermitted),));
+                }
+                answer(store.data_mut().files().symlink_at(folder, target, path).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.rename-at",
+        |mut store: StoreContextMut<'_, Guest>, (folder, path, to, new): Renamed| {
+            Box::new(async move {
+                if names_a_way_out(store.data_mut(), &folder, &path).await {
+                    return Ok((Err(ErrorCode::NotPermitted),));
+                }
+                answer(store.data_mut().files().rename_at(folder, path, to, new).await)
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.link-at",
+        |mut store: StoreContextMut<'_, Guest>, (folder, flags, path, to, new): Linked| {
+            Box::new(async move {
+                if names_a_way_out(store.data_mut(), &folder, &path).await {
+                    return Ok((Err(ErrorCode::NotPermitted),));
+                }
+                answer(store.data_mut().files().link_at(folder, flags, path, to, new).await)
+            })
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+fn answer(done: Result<(), FsError>) -> Answer {
+    Ok((match done {
+        Ok(()) => Ok(()),
+        Err(error) => Err(error.downcast()?),
+    },))
+}
+
+/// Whether a link with that target could lead out of a folder, wherever in it the link is.
+fn may_lead_out(target: &str) -> bool {
+    target.starts_with(['/', '\\']) || target.split(['/', '\\']).any(|part| part == "..") || target.contains(':')
+}
+
+/// Whether there is a link at a path that could lead out. A target that wasmtime does not tell, as it is absolute, could.
+async fn names_a_way_out(guest: &mut Guest, folder: &Resource<Descriptor>, path: &str) -> bool {
+    // With a slash at its end it would name what the link leads to.
+    let path = path.trim_end_matches('/').to_owned();
+    let target = guest.files().readlink_at(Resource::new_borrow(folder.rep()), path).await;
+    match target.map_err(FsError::downcast) {
+        Ok(target) => may_lead_out(&target),
+        Err(Ok(error)) => matches!(error, ErrorCode::NotPermitted | ErrorCode::Access),
+        // What is wrong with the descriptor is said where it is used.
+        Err(Err(_)) => false,
     }
 }

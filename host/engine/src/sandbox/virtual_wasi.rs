@@ -80,6 +80,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     cli::terminal_stdout::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::terminal_stderr::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::files)?;
+    super::folders::link(linker)?;
     filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::folders)?;
     random::insecure::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
     random::insecure_seed::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;

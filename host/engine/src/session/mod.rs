@@ -135,8 +135,8 @@ pub enum SessionError {
     /// A session of that identifier is open: the two would share and erase each other's state.
     #[error("a session `{0}` is open already: give each its own identifier, or none")]
     Open(String),
-    /// A tool's schema is not a JSON Schema.
-    #[error("the input schema of the tool `{tool}` is not a JSON Schema: {problem}")]
+    /// A tool's schema cannot be used: see [`crate::schema::SchemaError`].
+    #[error("the input schema of the tool `{tool}` {problem}")]
     Schema {
         /// The tool.
         tool: String,

@@ -4,6 +4,7 @@ use super::SessionSpec;
 use crate::action::ActionMap;
 use crate::allowlist::AskRule;
 use crate::contract::{Action, Escalation, ToolCall};
+use crate::schema::Schema;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,15 +22,15 @@ pub(crate) struct Rules<'a> {
 }
 
 /// The input schemas of a session's tools, compiled.
-pub(crate) struct Schemas(HashMap<String, jsonschema::Validator>);
+pub(crate) struct Schemas(HashMap<String, Schema>);
 
 impl Schemas {
-    /// A schema that is none is an error of whoever declared the tool: such a tool's arguments fit nothing.
+    /// A schema that cannot be used is an error of the caller, who declared the tool: its arguments cannot be checked.
     pub(super) fn compile(spec: &SessionSpec) -> Result<Self, super::SessionError> {
         let compiled = spec.tools.iter().map(|tool| {
-            let validator = jsonschema::validator_for(&tool.input_schema)
+            let schema = Schema::compile(&tool.input_schema)
                 .map_err(|error| super::SessionError::Schema { tool: tool.name.clone(), problem: error.to_string() })?;
-            Ok((tool.name.clone(), validator))
+            Ok((tool.name.clone(), schema))
         });
         compiled.collect::<Result<_, _>>().map(Self)
     }
@@ -75,13 +76,9 @@ impl Rules<'_> {
             return Ok(call.clone());
         }
         if let Some(schema) = self.schemas.0.get(&call.name)
-            && let Err(error) = schema.validate(arguments)
+            && let Some(problem) = schema.masked_problem(arguments)
         {
-            return Err(format!(
-                "changed the arguments to some that `{}` does not take: {}",
-                call.name,
-                error.masked()
-            ));
+            return Err(format!("changed the arguments to some that `{}` does not take: {problem}", call.name));
         }
         Ok(self.actions.call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
     }

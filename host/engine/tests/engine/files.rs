@@ -235,6 +235,29 @@ async fn a_link_that_leads_out_is_not_followed() {
 }
 
 #[tokio::test]
+async fn a_plugin_makes_and_moves_no_link_that_could_lead_out() {
+    let house = House::new();
+    symlink("../outside/secret", house.path("inside/relative")).unwrap();
+    symlink(house.path("outside/secret"), house.path("inside/absolute")).unwrap();
+    let session = session(vec![writing("/out", &house.path("inside"))]).await;
+    let results = does(
+        &session,
+        json!([
+            {"symlink": ["../outside/secret", "/out/a"]}, {"symlink": ["sub/../../outside/secret", "/out/b"]},
+            {"symlink": ["../../../../../../etc/passwd", "/out/sub/c"]},
+            {"rename": ["/out/relative", "/out/sub/report"]}, {"rename": ["/out/absolute", "/out/report"]},
+            {"link": ["/out/relative", "/out/second"]}, {"link": ["/out/absolute", "/out/third"]},
+        ]),
+    )
+    .await;
+    is_refused(&results);
+    assert_eq!(does_one(&session, json!({"list": "/out"})).await, "absolute note relative sub");
+    assert_eq!(does_one(&session, json!({"symlink": ["sub/deep", "/out/within"]})).await, "done");
+    assert_eq!(does_one(&session, json!({"rename": ["/out/within", "/out/moved"]})).await, "done");
+    house.is_untouched_outside();
+}
+
+#[tokio::test]
 async fn a_link_that_the_plugin_makes_itself_leads_nowhere_else() {
     let house = House::new();
     let session = session(vec![writing("/out", &house.path("inside"))]).await;

@@ -83,6 +83,20 @@ fn serve(mut stream: TcpStream, heard: &Mutex<Vec<String>>) -> io::Result<()> {
             let headers = format!("x-long: {}\r\n", "h".repeat(how.parse().unwrap()));
             stream.write_all(whole("200 OK", &headers, "").as_bytes())
         }
+        // Says again and again that it works on it.
+        "interim" => {
+            let interim = match how {
+                "continue" => "HTTP/1.1 100 Continue\r\n\r\n".to_owned(),
+                _ => format!("HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n", "h".repeat(30_000)),
+            };
+            if how == "once" {
+                stream.write_all(interim.as_bytes())?;
+                return stream.write_all(whole("200 OK", "", "hello").as_bytes());
+            }
+            loop {
+                stream.write_all(interim.as_bytes())?;
+            }
+        }
         "silent" => {
             thread::sleep(Duration::from_secs(30));
             Ok(())
@@ -318,6 +332,17 @@ async fn a_response_that_is_too_large_ends_with_an_error() {
     }
     let answer = get(&session, &server.url("/head/300000")).await;
     assert!(answer.starts_with("ErrorCode::HttpResponseHeaderSectionSize"), "{answer}");
+}
+
+#[tokio::test]
+async fn interim_responses_without_end_end_with_an_error() {
+    let server = Server::start();
+    let session = session(asking(&[&server.name()])).await;
+    assert_eq!(get(&session, &server.url("/interim/once")).await, "200 hello");
+    for path in ["/interim/continue", "/interim/hints"] {
+        let answer = get(&session, &server.url(path)).await;
+        assert!(answer.starts_with("ErrorCode::HttpResponseHeaderSectionSize"), "{path}: {answer}");
+    }
 }
 
 #[tokio::test]

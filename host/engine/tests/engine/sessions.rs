@@ -119,7 +119,7 @@ async fn an_entry_narrows_a_plugin_to_some_calls() {
 #[tokio::test]
 async fn an_entry_narrows_a_plugin_to_some_events() {
     let mut entry = plugin("p", json!({"any": {"verdict": "reject", "reason": "no"}}));
-    entry.events = Some([hookhost::event::EventKind::FinalizeContent].into());
+    entry.events = Some([EventKind::FinalizeContent].into());
     let session = session(vec![entry]).await;
     assert_eq!(text(&session, "x").await, "x");
     assert!(matches!(session.finalize_content("x".into()).await.outcome, TransformOutcome::Withheld(_)));
@@ -600,7 +600,7 @@ async fn plugins_that_wait_for_a_model_starve_no_other() {
     let wait = json!({"prompt-submit": {"do": [{"model": ["judge", "data"]}]}});
     let mut waiting = plugin("a", wait);
     waiting.limits.deadline = std::time::Duration::from_secs(60);
-    waiting.events = Some([hookhost::event::EventKind::PromptSubmit].into());
+    waiting.events = Some([EventKind::PromptSubmit].into());
     let path = crate::support::component("no_force_push.wasm");
     let digest = hookhost::allowlist::Digest::of_file(&path).unwrap();
     let mut guard = Entry::new("b", path, digest);

@@ -6,6 +6,7 @@
 
 mod address;
 mod body;
+mod head;
 mod network;
 
 pub use network::Resolver;
@@ -15,6 +16,7 @@ pub(crate) use network::Network;
 use super::guest::Guest;
 use crate::allowlist::{Grants, Server, ServerHost};
 use futures_util::FutureExt as _;
+use head::HeadTooLong;
 use http::{HeaderValue, Method, Request, Uri, header};
 use network::{Destination, Sent};
 use std::error::Error as _;
@@ -133,7 +135,7 @@ impl Sending {
         if self.replayed {
             return Err(Error::HttpRequestDenied);
         }
-        if method == Method::CONNECT {
+        if method.as_str().eq_ignore_ascii_case(Method::CONNECT.as_str()) {
             // It would ask the server to lead on to another.
             return Err(Error::HttpRequestMethodInvalid);
         }
@@ -201,6 +203,9 @@ impl WasiHttpHooks for Sending {
             ErrorCode::HttpRequestBodySize(*size)
         } else if let Some(io) = io {
             match io.kind() {
+                _ if io.get_ref().is_some_and(|error| error.is::<HeadTooLong>()) => {
+                    ErrorCode::HttpResponseHeaderSectionSize(None)
+                }
                 io::ErrorKind::UnexpectedEof => ErrorCode::HttpResponseIncomplete,
                 _ => ErrorCode::ConnectionTerminated,
             }
@@ -289,6 +294,8 @@ mod tests {
         ] {
             assert!(matches!(judged(&Method::GET, url), Err(Error::HttpRequestUriInvalid)), "{url}");
         }
-        assert!(matches!(judged(&Method::CONNECT, "https://example.com/"), Err(Error::HttpRequestMethodInvalid)));
+        for method in [Method::CONNECT, Method::from_bytes(b"connect").unwrap()] {
+            assert!(matches!(judged(&method, "https://example.com/"), Err(Error::HttpRequestMethodInvalid)));
+        }
     }
 }

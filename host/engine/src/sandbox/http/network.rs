@@ -2,6 +2,7 @@
 
 use super::address::is_public;
 use super::body::Bounded;
+use super::head::BoundedHead;
 use crate::allowlist::ServerHost;
 use futures_util::future::{BoxFuture, Either, select};
 use http::{Request, Response, Uri};
@@ -14,6 +15,7 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,6 +29,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Bytes that the head of a response may have.
 const RESPONSE_HEAD: usize = 64 * 1024;
+
+/// Bytes that a server may send until that head is there: with interim responses, and with what is read of the body
+/// together with the head.
+const BEFORE_RESPONSE: usize = 2 * RESPONSE_HEAD;
 
 /// Turns names into addresses. What it says is checked: a name that leads to an address that is not on the public
 /// internet is not connected to.
@@ -113,6 +119,7 @@ impl Network {
             if destination.https { self.encrypted(stream, &destination.host).await } else { Ok(boxed(stream)) }
         };
         let stream = tokio::time::timeout(connect_within, connecting).await.map_err(|_| Error::ConnectionTimeout)??;
+        let (stream, has_head) = BoundedHead::new(stream, BEFORE_RESPONSE);
         let (mut sender, connection) =
             http1::Builder::new().max_buf_size(RESPONSE_HEAD).handshake(TokioIo::new(stream)).await?;
         let mut connection = Box::pin(connection);
@@ -130,6 +137,7 @@ impl Network {
             }
             None => exchange.await?,
         };
+        has_head.store(true, Ordering::Relaxed);
         let response = response.map(|body| {
             Bounded::new(body, body_limit, Error::HttpResponseBodySize)
                 .with_silence(options.between_bytes_timeout)

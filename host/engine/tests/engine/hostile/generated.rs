@@ -7,7 +7,7 @@ use super::component::Shape;
 type Generated = (&'static str, fn(&str) -> Shape);
 
 /// All of them.
-pub(crate) const ALL: [Generated; 17] = [
+pub(crate) const ALL: [Generated; 18] = [
     ("hundred-megabytes", |name| Shape::of_bytes(name, component(&[])).of_size(100 << 20)),
     ("thousands-of-modules", |name| of(name, &vec![module(&[]); 5_000])),
     ("thousands-of-types", |name| of(name, &[types(20_000)])),
@@ -24,6 +24,10 @@ pub(crate) const ALL: [Generated; 17] = [
     // i32.const 0, i32.const 0, call_indirect: each is compiled to several blocks.
     ("thousands-of-branches", |name| {
         of(name, &[module(&[function(0, &[0x41, 0, 0x41, 0, 0x11, 0, 0].repeat(20_000))])])
+    }),
+    // i32.const 0, i32.const 1, i32.const 1, table.copy 0 0: each is compiled to a loop.
+    ("thousands-of-table-copies", |name| {
+        of(name, &[module(&[function(0, &[0x41, 0, 0x41, 1, 0x41, 1, 0xfc, 0x0e, 0, 0].repeat(4_000))])])
     }),
     ("nested-blocks", |name| of(name, &[module(&[nested(0x02, 10_000)])])),
     ("nested-loops", |name| of(name, &[module(&[nested(0x03, 2_000)])])),

@@ -1,0 +1,87 @@
+//! Schemas of tools, and values that are checked against them.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use hookhost::schema::Schema;
+use serde_json::{Map, Value, json};
+use std::time::{Duration, Instant};
+
+/// Longest that compiling or checking may take: the deadline of either, and what a slow machine adds.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// `SCHEMA` and `VALUE` as JSON on a line each, or what the bytes say of either.
+pub fn schemas(bytes: &[u8]) {
+    let text = std::str::from_utf8(bytes).ok().and_then(|text| text.split_once('\n'));
+    let read = text.and_then(|(schema, value)| {
+        Some((serde_json::from_str(schema).ok()?, serde_json::from_str::<Value>(value).ok()?))
+    });
+    let made = || {
+        let mut bytes = Unstructured::new(bytes);
+        Some((made_schema(&mut bytes).ok()?, made_value(&mut bytes, 0).ok()?))
+    };
+    let Some((schema, value)) = read.or_else(made) else { return };
+    let begun = Instant::now();
+    match Schema::compile(&schema) {
+        Ok(schema) => {
+            let problems = schema.problems(&value);
+            assert_eq!(problems.is_empty(), schema.masked_problem(&value).is_none(), "{problems:?}");
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    assert!(begun.elapsed() < LONGEST, "it took {:?}: {schema} {value}", begun.elapsed());
+}
+
+/// Some definitions that refer to each other, and one to begin with.
+fn made_schema(bytes: &mut Unstructured<'_>) -> Result<Value> {
+    let number = bytes.int_in_range(1..=24)?;
+    let mut definitions = Map::new();
+    for definition in 0..number {
+        definitions.insert(format!("d{definition}"), part(bytes, number, 0)?);
+    }
+    let mut root = part(bytes, number, 0)?;
+    if let Value::Object(root) = &mut root {
+        root.insert("$defs".into(), Value::Object(definitions));
+    }
+    Ok(root)
+}
+
+fn part(bytes: &mut Unstructured<'_>, definitions: u32, depth: u32) -> Result<Value> {
+    if depth > 4 {
+        return Ok(json!({}));
+    }
+    let mut made = Map::new();
+    for _ in 0..bytes.int_in_range(0..=3)? {
+        let mut below = || part(bytes, definitions, depth + 1);
+        let (keyword, value) = match u8::arbitrary(bytes)? % 16 {
+            0..=4 => (
+                "$ref",
+                match bytes.int_in_range(0..=definitions)? {
+                    0 => json!("#"),
+                    definition => json!(format!("#/$defs/d{}", definition - 1)),
+                },
+            ),
+            5 => ("allOf", json!([below()?, below()?])),
+            6 => ("anyOf", json!([below()?, below()?])),
+            7 => ("oneOf", json!([below()?, below()?])),
+            8 => ("not", below()?),
+            9 => ("properties", json!({ "a": below()?, "b": below()? })),
+            10 => ("additionalProperties", below()?),
+            11 => ("items", below()?),
+            12 => ("unevaluatedProperties", below()?),
+            13 => ("if", below()?),
+            14 => ("pattern", json!(*bytes.choose(&["^(a+)+$", "[ab]{1,99}", "(?=a)", "\\\\w+"])?)),
+            _ => ("type", json!(*bytes.choose(&["object", "array", "string"])?)),
+        };
+        made.insert(keyword.into(), value);
+    }
+    Ok(Value::Object(made))
+}
+
+fn made_value(bytes: &mut Unstructured<'_>, depth: u32) -> Result<Value> {
+    Ok(match u8::arbitrary(bytes)? % 6 {
+        0 | 1 if depth < 100 => json!([made_value(bytes, depth + 1)?]),
+        2 if depth < 100 => json!({ "a": made_value(bytes, depth + 1)?, "b": made_value(bytes, depth + 1)? }),
+        3 => json!("a".repeat(bytes.int_in_range(0..=4096)?)),
+        4 => json!(1),
+        _ => json!({}),
+    })
+}

@@ -1,0 +1,91 @@
+//! Work on a thread of its own, with a stack that is large enough, waited for until a deadline.
+//!
+//! A thread cannot be ended from outside. One that misses its deadline goes on, holding its place among [`MAX_THREADS`];
+//! the bounds see to it that it ends. While all places are taken, others wait for one until their own deadline.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Most threads at once.
+const MAX_THREADS: usize = 8;
+
+/// Bytes of a stack: for [`super::MAX_CHAIN`] schemas within each other, at [`super::MAX_NESTING`] levels of a value. The
+/// system gives what of it is used.
+const STACK: usize = 256 * 1024 * 1024;
+
+/// Why there is no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missed {
+    /// It took too long. The thread goes on.
+    Deadline,
+    /// There was no place for the thread within that time.
+    Full,
+    /// It panicked, or the system gave no thread.
+    Died,
+}
+
+static BUSY: Mutex<usize> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
+
+/// A place among the threads.
+struct Place;
+
+impl Place {
+    fn take(until: Instant) -> Option<Self> {
+        let mut busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+        while *busy >= MAX_THREADS {
+            let left = until.checked_duration_since(Instant::now())?;
+            busy = FREED.wait_timeout(busy, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *busy += 1;
+        Some(Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *BUSY.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        FREED.notify_one();
+    }
+}
+
+/// What `work` gives, if it is there in time.
+pub(super) fn run<T: Send + 'static>(within: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Missed> {
+    let until = Instant::now() + within;
+    let place = Place::take(until).ok_or(Missed::Full)?;
+    let (done, waiting) = mpsc::sync_channel(1);
+    let working = move || {
+        let result = catch_unwind(AssertUnwindSafe(work));
+        drop(place);
+        // Perhaps nobody waits any more.
+        let _ = done.send(result);
+    };
+    thread::Builder::new().name("schema".into()).stack_size(STACK).spawn(working).map_err(|_| Missed::Died)?;
+    match waiting.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        Ok(result) => result.map_err(|_| Missed::Died),
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(Missed::Deadline),
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(Missed::Died),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_misses_its_deadline_is_not_waited_for_and_its_place_is_bounded() {
+        let (go, wait) = mpsc::channel::<()>();
+        let missed = run(Duration::from_millis(1), move || wait.recv().is_ok());
+        assert_eq!(missed, Err(Missed::Deadline));
+        assert!(*BUSY.lock().unwrap() <= MAX_THREADS);
+        go.send(()).unwrap();
+        assert_eq!(run(Duration::from_secs(60), || 7), Ok(7));
+    }
+
+    #[test]
+    fn a_panic_is_not_the_hosts() {
+        assert_eq!(run(Duration::from_secs(60), || -> u8 { panic!("as a test") }), Err(Missed::Died));
+    }
+}

@@ -1,0 +1,186 @@
+//! The JSON Schemas of tools, which strangers write: plugins, MCP servers, and others.
+//!
+//! A schema is a program: it can call itself, and a few kilobytes of it can ask for 2⁶⁰ steps. So each is bounded before it
+//! is compiled (`shape`), and the work that a value means under it is counted before the value is checked (`work`).
+//! What is cheap by that count is done where it is asked for. The rest, and whatever the count may have missed, is done on
+//! a thread of its own (`aside`), which is waited for no longer than `DEADLINE`.
+//!
+//! The rule is to fail closed: a schema that is not understood is refused, and a value that is not checked does not fit.
+
+mod aside;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use aside::Missed;
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+use shape::Shape;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+pub use shape::{MAX_BYTES, MAX_CHAIN, MAX_NESTING as MAX_SCHEMA_NESTING, MAX_PATHS, MAX_PATTERNS, MAX_SUBSCHEMAS};
+pub use work::{MAX_NESTING, MAX_WORK};
+
+/// How long a schema is compiled, or a value checked, before that is given up.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Bytes that a pattern may take when it is compiled. Twice that is what its automaton may take while it runs.
+const MAX_PATTERN: usize = 256 * 1024;
+
+/// Steps of checking that are done on the thread that asks for them: a few milliseconds.
+const CHEAP: u64 = 20_000;
+
+/// How deep the stack may become on the thread that asks: subschemas that hold for the same value, times the nesting of
+/// the value.
+const SHALLOW: u64 = 200;
+
+/// Most problems of a value that are told.
+const MAX_PROBLEMS: usize = 5;
+
+/// Why a schema is not used. It reads on from the schema's name, as `the input schema of …` does.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// It is not a JSON Schema, or one with a pattern that cannot be matched in linear time.
+    #[error("is not a JSON Schema: {0}")]
+    Invalid(String),
+    /// It is larger than [`MAX_BYTES`].
+    #[error("is larger than {MAX_BYTES} bytes")]
+    TooLarge,
+    /// It has more of something than a schema may have.
+    #[error("has {found} {what}, and {most} is the most")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much of it.
+        found: String,
+        /// The bound.
+        most: u64,
+    },
+    /// A part of it holds for a value if that same part holds for that same value.
+    #[error("refers from {0} to itself without a step into the value, so that checking it would not end")]
+    Endless(String),
+    /// It says what cannot be bounded: a reference elsewhere, or one that depends on who refers.
+    #[error("has {0}: write references as `#/$defs/NAME`")]
+    Unbounded(String),
+    /// Compiling it was given up, or there was no thread for it.
+    #[error("{0}")]
+    GivenUp(String),
+}
+
+/// A schema that is bounded and compiled.
+///
+/// ```
+/// use hookhost::schema::Schema;
+/// use serde_json::json;
+///
+/// let schema = Schema::compile(&json!({ "type": "object", "required": ["path"] }))?;
+/// assert!(schema.problems(&json!({ "path": "a.txt" })).is_empty());
+/// assert_eq!(schema.problems(&json!({})), [r#""path" is a required property"#]);
+/// # Ok::<(), hookhost::schema::SchemaError>(())
+/// ```
+#[derive(Clone)]
+pub struct Schema {
+    inner: Arc<Compiled>,
+}
+
+struct Compiled {
+    shape: Shape,
+    validator: Validator,
+    /// Whether a check was given up. No further one is begun.
+    given_up: AtomicBool,
+}
+
+impl Schema {
+    /// Bounds and compiles it. It holds the thread for some milliseconds, and for 5 s at most.
+    ///
+    /// # Errors
+    /// If it is not a JSON Schema, exceeds a bound, or takes too long.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let shape = Shape::of(schema)?;
+        let validator = if shape.is_simple() {
+            validator(schema)
+        } else {
+            let schema = schema.clone();
+            aside::run(DEADLINE, move || validator(&schema)).map_err(|missed| {
+                SchemaError::GivenUp(match missed {
+                    Missed::Deadline => format!("took longer than {} s to compile", DEADLINE.as_secs()),
+                    Missed::Full => "cannot be compiled now: too many schemas take too long".into(),
+                    Missed::Died => "cannot be compiled".into(),
+                })
+            })?
+        };
+        Ok(Self { inner: Arc::new(Compiled { shape, validator: validator?, given_up: AtomicBool::new(false) }) })
+    }
+
+    /// What is wrong with a value, each with its place in it, and at most five of them; empty where it fits. A value that
+    /// could not be checked does not fit.
+    #[must_use]
+    pub fn problems(&self, value: &Value) -> Vec<String> {
+        self.checked(value, |error| match error.instance_path().to_string() {
+            path if path.is_empty() => error.to_string(),
+            path => format!("at {path}: {error}"),
+        })
+    }
+
+    /// The first thing that is wrong with a value, without the value itself.
+    #[must_use]
+    pub fn masked_problem(&self, value: &Value) -> Option<String> {
+        self.checked(value, |error| error.masked().to_string()).into_iter().next()
+    }
+
+    fn checked(&self, value: &Value, told: fn(&ValidationError<'_>) -> String) -> Vec<String> {
+        let compiled = &self.inner;
+        if compiled.given_up.load(Ordering::Relaxed) {
+            return vec!["cannot be checked: an earlier check took too long".into()];
+        }
+        let work = match compiled.shape.work(value) {
+            Ok(work) => work,
+            Err(why) => return vec![format!("cannot be checked: {why}")],
+        };
+        if work.steps <= CHEAP && work.deep <= SHALLOW {
+            return problems(&compiled.validator, value, told);
+        }
+        let (shared, value) = (Arc::clone(compiled), value.clone());
+        aside::run(DEADLINE, move || problems(&shared.validator, &value, told)).unwrap_or_else(|missed| {
+            vec![match missed {
+                Missed::Full => "cannot be checked now: too many checks take too long".into(),
+                Missed::Deadline | Missed::Died => {
+                    compiled.given_up.store(true, Ordering::Relaxed);
+                    format!("cannot be checked: it took longer than {} s", DEADLINE.as_secs())
+                }
+            }]
+        })
+    }
+}
+
+fn problems(validator: &Validator, value: &Value, told: fn(&ValidationError<'_>) -> String) -> Vec<String> {
+    if validator.is_valid(value) {
+        return Vec::new();
+    }
+    let found: Vec<String> = validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| told(&error)).collect();
+    // The two ways of asking agree. If they ever do not, the value does not fit.
+    if found.is_empty() { vec!["does not fit the schema".into()] } else { found }
+}
+
+/// Patterns are matched by the engine that takes linear time: a pattern with look-around or a back-reference is refused.
+fn validator(schema: &Value) -> Result<Validator, SchemaError> {
+    let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(2 * MAX_PATTERN);
+    jsonschema::options()
+        .with_pattern_options(patterns)
+        .offline()
+        // It would compile what a value says.
+        .with_format("regex", |_: &str| true)
+        .build(schema)
+        .map_err(|error| SchemaError::Invalid(error.to_string()))
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema").field("shape", &self.inner.shape).finish_non_exhaustive()
+    }
+}

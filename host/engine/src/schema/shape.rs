@@ -1,0 +1,339 @@
+//! What a schema is made of: which subschemas hold for the same value, and which for a part of it. Bounds are checked here.
+//!
+//! The reading is conservative. What it does not know counts as a subschema for the same value; what would make a reference
+//! mean another place than it says (`$id` within a schema, anchors, dynamic references) is refused.
+
+use super::SchemaError;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// Bytes of a schema as JSON.
+pub const MAX_BYTES: usize = 32 * 1024;
+/// Most subschemas of one schema.
+pub const MAX_SUBSCHEMAS: usize = 2_000;
+/// Most ways from the schema through its subschemas and references to an end, where recursion ends as well.
+pub const MAX_PATHS: u64 = 10_000;
+/// Most subschemas that lead from one to the next.
+pub const MAX_CHAIN: usize = 100;
+/// Most levels of arrays and objects of a schema.
+pub const MAX_NESTING: usize = 64;
+/// Most patterns.
+pub const MAX_PATTERNS: usize = 100;
+
+/// Steps that a pattern counts as, for each 32 bytes of a text.
+const PATTERN: u64 = 64;
+/// The same for formats.
+const FORMAT: u64 = 16;
+/// Up to here, a schema is compiled on the thread that asks for it.
+const SIMPLE: usize = 64;
+const SIMPLE_NESTING: usize = 16;
+
+/// The subschemas of a schema; the first is the schema itself.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    pub(super) nodes: Vec<Node>,
+    /// For each node its place in an order in which those for the same value come after what leads to them.
+    pub(super) order: Vec<usize>,
+    patterns: usize,
+    nesting: usize,
+}
+
+/// A subschema.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    /// Steps that it takes by itself, for each member of a value.
+    pub(super) own: u64,
+    /// Steps for each 32 bytes of a text.
+    pub(super) textual: u64,
+    /// Whether it compares the elements of a list with each other.
+    pub(super) unique: bool,
+    /// Subschemas for the same value.
+    pub(super) same: Vec<usize>,
+    /// How often each of these is asked.
+    pub(super) times: u64,
+    pub(super) properties: HashMap<String, usize>,
+    pub(super) any_property: Vec<usize>,
+    pub(super) items: Vec<usize>,
+    pub(super) any_item: Vec<usize>,
+}
+
+impl Node {
+    fn parts(&self) -> impl Iterator<Item = usize> {
+        let parts = self.properties.values().chain(&self.any_property).chain(&self.items).chain(&self.any_item);
+        parts.copied()
+    }
+}
+
+impl Shape {
+    pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
+        if serde_json::to_string(schema).map_or(true, |text| text.len() > MAX_BYTES) {
+            return Err(SchemaError::TooLarge);
+        }
+        let mut reading = Reading { root: schema, known: HashMap::new(), found: Vec::new(), shape: Self::default() };
+        reading.survey()?;
+        reading.node(schema, "#".into());
+        let mut next = 0;
+        while let Some((schema, place)) = reading.found.get(next).cloned() {
+            let node = reading.read(schema, &place)?;
+            reading.shape.nodes.push(node);
+            next += 1;
+            if next > MAX_SUBSCHEMAS {
+                return Err(too_many("subschemas", format!("more than {MAX_SUBSCHEMAS}"), MAX_SUBSCHEMAS as u64));
+            }
+        }
+        let places: Vec<String> = reading.found.into_iter().map(|(_, place)| place).collect();
+        let mut shape = reading.shape;
+        if shape.patterns > MAX_PATTERNS {
+            return Err(too_many("patterns", shape.patterns.to_string(), MAX_PATTERNS as u64));
+        }
+        shape.order = Walk::new(&shape.nodes, false).order(&places)?;
+        Walk::new(&shape.nodes, true).measure()?;
+        Ok(shape)
+    }
+
+    /// Whether compiling it takes neither long nor much of the stack.
+    pub(super) fn is_simple(&self) -> bool {
+        self.nodes.len() <= SIMPLE && self.patterns == 0 && self.nesting <= SIMPLE_NESTING
+    }
+}
+
+fn too_many(what: &'static str, found: String, most: u64) -> SchemaError {
+    SchemaError::TooMany { what, found, most }
+}
+
+struct Reading<'a> {
+    root: &'a Value,
+    /// Subschemas by where they are in memory.
+    known: HashMap<*const Value, usize>,
+    found: Vec<(&'a Value, String)>,
+    shape: Shape,
+}
+
+impl<'a> Reading<'a> {
+    /// Looks at every value of the schema, whatever it means there.
+    fn survey(&mut self) -> Result<(), SchemaError> {
+        let mut open = vec![(self.root, 1)];
+        let mut objects = 0;
+        let is_of_draft_4 =
+            self.root.get("$schema").and_then(Value::as_str).is_some_and(|uri| uri.contains("draft-04"));
+        while let Some((value, nesting)) = open.pop() {
+            self.shape.nesting = self.shape.nesting.max(nesting);
+            if nesting > MAX_NESTING {
+                return Err(too_many("levels", format!("more than {MAX_NESTING}"), MAX_NESTING as u64));
+            }
+            match value {
+                Value::Array(values) => open.extend(values.iter().map(|value| (value, nesting + 1))),
+                Value::Object(members) => {
+                    objects += 1;
+                    let is_root = std::ptr::eq(value, self.root);
+                    for key in ["$dynamicRef", "$recursiveRef", "$id", "$schema", "id"] {
+                        let allowed = match key {
+                            "$id" | "$schema" => is_root,
+                            "id" => is_root || !is_of_draft_4,
+                            _ => false,
+                        };
+                        if !allowed && members.get(key).is_some_and(Value::is_string) {
+                            return Err(SchemaError::Unbounded(format!("`{key}` within it")));
+                        }
+                    }
+                    open.extend(members.values().map(|value| (value, nesting + 1)));
+                }
+                _ => {}
+            }
+        }
+        if objects > MAX_SUBSCHEMAS {
+            return Err(too_many("objects", objects.to_string(), MAX_SUBSCHEMAS as u64));
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, schema: &'a Value, place: String) -> usize {
+        *self.known.entry(std::ptr::from_ref(schema)).or_insert_with(|| {
+            self.found.push((schema, place));
+            self.found.len() - 1
+        })
+    }
+
+    fn read(&mut self, schema: &'a Value, place: &str) -> Result<Node, SchemaError> {
+        let mut node = Node { own: 1, times: 1, ..Node::default() };
+        let Value::Object(members) = schema else { return Ok(node) };
+        for (keyword, value) in members {
+            node.own += 1;
+            let below = |part: &str| format!("{place}/{keyword}{part}");
+            match keyword.as_str() {
+                "$ref" => {
+                    if let Value::String(reference) = value {
+                        let (target, name) = self.target(reference)?;
+                        node.same.push(self.node(target, name));
+                    }
+                }
+                "$defs" | "definitions" | "default" | "examples" | "example" | "title" | "description" | "$comment"
+                | "$schema" | "$id" | "$anchor" | "$dynamicAnchor" | "$vocabulary" | "type" => {}
+                "enum" | "const" | "required" | "dependentRequired" => node.own += values_in(value),
+                "pattern" => {
+                    self.shape.patterns += 1;
+                    node.textual += PATTERN;
+                }
+                "format" => node.textual += FORMAT,
+                "minLength" | "maxLength" => node.textual += 1,
+                "uniqueItems" => node.unique = *value != Value::Bool(false),
+                "properties" => {
+                    for (name, schema) in object(value) {
+                        node.properties.insert(name.clone(), self.node(schema, below(&format!("/{name}"))));
+                    }
+                }
+                "patternProperties" => {
+                    for (name, schema) in object(value) {
+                        self.shape.patterns += 1;
+                        node.own += PATTERN;
+                        node.any_property.push(self.node(schema, below(&format!("/{name}"))));
+                    }
+                }
+                "additionalProperties" | "unevaluatedProperties" | "propertyNames" => {
+                    node.any_property.push(self.node(value, below("")));
+                }
+                "prefixItems" => self.list(value, &mut node.items, place, keyword),
+                "items" if value.is_array() => self.list(value, &mut node.items, place, keyword),
+                "items" | "additionalItems" | "contains" | "unevaluatedItems" => {
+                    node.any_item.push(self.node(value, below("")));
+                }
+                "dependentSchemas" | "dependencies" => {
+                    for (name, schema) in object(value) {
+                        node.same.push(self.node(schema, below(&format!("/{name}"))));
+                    }
+                }
+                _ => match value {
+                    Value::Object(_) => node.same.push(self.node(value, below(""))),
+                    Value::Array(_) => self.list(value, &mut node.same, place, keyword),
+                    _ => {}
+                },
+            }
+            // What they ask is which parts the schemas for the same value have looked at, so these are asked once more.
+            if keyword.starts_with("unevaluated") {
+                node.times *= 2;
+            }
+        }
+        Ok(node)
+    }
+
+    fn list(&mut self, value: &'a Value, into: &mut Vec<usize>, place: &str, keyword: &str) {
+        let Value::Array(schemas) = value else { return };
+        for (index, schema) in schemas.iter().enumerate() {
+            into.push(self.node(schema, format!("{place}/{keyword}/{index}")));
+        }
+    }
+
+    /// What a reference names.
+    fn target(&self, reference: &str) -> Result<(&'a Value, String), SchemaError> {
+        let shown: String = reference.chars().take(100).flat_map(char::escape_debug).collect();
+        let pointer = reference.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
+        let Some(pointer) = pointer else {
+            return Err(SchemaError::Unbounded(format!("a reference to `{shown}`")));
+        };
+        let decoded = percent_encoding::percent_decode_str(pointer).decode_utf8();
+        let target = decoded.ok().and_then(|pointer| self.root.pointer(&pointer));
+        match target {
+            Some(target) => Ok((target, shown)),
+            None => Err(SchemaError::Invalid(format!("it has nothing at `{shown}`"))),
+        }
+    }
+}
+
+fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flat_map(Map::iter)
+}
+
+/// How many values there are in one. The survey has bounded how deep it is.
+fn values_in(value: &Value) -> u64 {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(values_in).sum::<u64>(),
+        Value::Object(members) => 1 + members.values().map(values_in).sum::<u64>(),
+        _ => 1,
+    }
+}
+
+/// A walk from each subschema to those that it leads to, in depth first.
+struct Walk<'a> {
+    nodes: &'a [Node],
+    /// Whether subschemas for parts of a value are walked to, or only those for the same value.
+    into_parts: bool,
+    /// For each node that was left, how many ways begin there, and the length of the longest.
+    left: Vec<Option<(u64, usize)>>,
+    entered: Vec<bool>,
+    ended: Vec<usize>,
+}
+
+/// What a walk ends at.
+enum Met {
+    /// A node that leads to itself.
+    Cycle(usize),
+    TooLong,
+}
+
+impl<'a> Walk<'a> {
+    fn new(nodes: &'a [Node], into_parts: bool) -> Self {
+        let (left, entered) = (vec![None; nodes.len()], vec![false; nodes.len()]);
+        Self { nodes, into_parts, left, entered, ended: Vec::new() }
+    }
+
+    /// The place of each node in an order in which every node comes before those for the same value.
+    fn order(mut self, places: &[String]) -> Result<Vec<usize>, SchemaError> {
+        for node in 0..self.nodes.len() {
+            self.enter(node, 0).map_err(|met| match met {
+                Met::Cycle(node) => SchemaError::Endless(format!("`{}`", places[node])),
+                Met::TooLong => too_long(),
+            })?;
+        }
+        let mut order = vec![0; self.nodes.len()];
+        for (place, node) in self.ended.iter().rev().enumerate() {
+            order[*node] = place;
+        }
+        Ok(order)
+    }
+
+    /// Counts the ways from the first node.
+    fn measure(mut self) -> Result<(), SchemaError> {
+        match self.enter(0, 0) {
+            Ok((paths, _)) if paths > MAX_PATHS => {
+                Err(too_many("ways through its references", format!("more than {MAX_PATHS}"), MAX_PATHS))
+            }
+            Ok(_) => Ok(()),
+            Err(Met::Cycle(_) | Met::TooLong) => Err(too_long()),
+        }
+    }
+
+    /// Goes no deeper than [`MAX_CHAIN`].
+    fn enter(&mut self, node: usize, depth: usize) -> Result<(u64, usize), Met> {
+        if let Some(left) = self.left[node] {
+            return if depth + left.1 > MAX_CHAIN { Err(Met::TooLong) } else { Ok(left) };
+        }
+        if depth >= MAX_CHAIN {
+            return Err(Met::TooLong);
+        }
+        self.entered[node] = true;
+        let (mut paths, mut longest) = (1_u64, 0);
+        let (nodes, into_parts) = (self.nodes, self.into_parts);
+        let read = &nodes[node];
+        let same = read.same.iter().map(|next| (*next, read.times));
+        let parts = read.parts().filter(|_| into_parts).map(|next| (next, 1));
+        for (next, times) in same.chain(parts) {
+            if self.entered[next] && self.left[next].is_none() {
+                // Recursion. Where it takes a step into the value, the value ends it.
+                if self.into_parts {
+                    continue;
+                }
+                return Err(Met::Cycle(next));
+            }
+            let (further, length) = self.enter(next, depth + 1)?;
+            paths = paths.saturating_add(further.saturating_mul(times));
+            longest = longest.max(length);
+        }
+        self.left[node] = Some((paths, longest + 1));
+        self.ended.push(node);
+        Ok((paths, longest + 1))
+    }
+}
+
+fn too_long() -> SchemaError {
+    too_many("subschemas that lead from one to the next", format!("more than {MAX_CHAIN}"), MAX_CHAIN as u64)
+}
