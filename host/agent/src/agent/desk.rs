@@ -15,7 +15,9 @@ use tokio::sync::mpsc::UnboundedSender;
 pub(super) enum Told {
     /// For the reporter.
     Happened(AgentEvent),
-    /// What became of the call at this place of the answer at hand.
+    /// The call at this place of the answer at hand may run: plugins have been asked about it.
+    Asked(usize),
+    /// What became of the call at this place.
     Call(usize, Became),
 }
 

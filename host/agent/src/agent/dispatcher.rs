@@ -110,6 +110,9 @@ impl Dispatcher {
     }
 
     fn settled(&self, calls: &mut Calls, place: usize, call: ToolUse, settled: Settled) {
+        if matches!(settled, Settled::Runs(_)) {
+            self.desk.tell(Told::Asked(place));
+        }
         match settled {
             Settled::Runs(asked) if self.together => calls.allowed.push((place, (call, asked))),
             Settled::Runs(asked) => calls.waiting.push_back((place, asked)),

@@ -28,7 +28,23 @@ pub(super) struct Calls {
     became: Vec<Became>,
     /// Those that had ended by themselves when the loop heard of it.
     carried_out: BTreeSet<usize>,
+    /// Those that plugins have been asked about.
+    asked: BTreeSet<usize>,
+    /// Where they wait until plugins have heard of the answer and of its usage: the tools that the model was offered.
+    held: Option<Arc<[String]>>,
     dispatching: Option<Dispatching>,
+}
+
+impl Calls {
+    /// Takes calls that are handed on later.
+    pub(super) fn hold(&mut self, calls: Vec<ToolUse>, offered: &Arc<[String]>) {
+        if calls.is_empty() {
+            return;
+        }
+        self.became.extend(calls.iter().map(|_| Became::Open));
+        self.uses.extend(calls);
+        self.held = Some(Arc::clone(offered));
+    }
 }
 
 /// The task in which they are settled and run; it ends when this is dropped.
@@ -42,12 +58,36 @@ struct Dispatching {
 impl Run<'_> {
     /// Hands a call on: it is asked about now, and starts as soon as it is allowed.
     pub(super) fn dispatch(&mut self, calls: &mut Calls, call: ToolUse, offered: &Arc<[String]>) {
+        self.feed(calls, &call, offered);
+        calls.uses.push(call);
+        calls.became.push(Became::Open);
+    }
+
+    fn feed(&self, calls: &mut Calls, call: &ToolUse, offered: &Arc<[String]>) {
         let dispatching = calls.dispatching.get_or_insert_with(|| self.dispatching(Arc::clone(offered)));
         if let Some(feed) = &dispatching.feed {
             let _ = feed.send(call.clone());
         }
-        calls.uses.push(call);
-        calls.became.push(Became::Open);
+    }
+
+    /// Waits until plugins have been asked about each call that was handed on, so that their events have an order; how the
+    /// task ends, if it does before. Nothing is lost by it: whatever comes next in the session waits for these answers.
+    pub(super) async fn all_asked(&mut self, calls: &mut Calls) -> Option<Ended> {
+        while calls.asked.len() < calls.uses.len() {
+            let Dispatching { task, .. } = calls.dispatching.as_mut()?;
+            let told = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Some(self.interrupted()),
+                told = self.told.recv() => told?,
+                _ = task.join_next(), if !task.is_empty() => continue,
+                // It has ended, and all that it said was heard.
+                () = std::future::ready(()), if task.is_empty() => return None,
+            };
+            if let Some(ended) = self.heed(calls, told) {
+                return Some(ended);
+            }
+        }
+        None
     }
 
     fn dispatching(&self, offered: Arc<[String]>) -> Dispatching {
@@ -71,7 +111,11 @@ impl Run<'_> {
     pub(super) fn heed(&mut self, calls: &mut Calls, told: Told) -> Option<Ended> {
         match told {
             Told::Happened(event) => self.report(&event),
+            Told::Asked(place) => {
+                calls.asked.insert(place);
+            }
             Told::Call(place, mut became) => {
+                calls.asked.insert(place);
                 let ended = if let Became::Refused(_, ended) = &mut became { ended.take() } else { None };
                 if matches!(became, Became::Finished(..)) {
                     self.take_over_usage();
@@ -91,6 +135,11 @@ impl Run<'_> {
 
     /// Gives the model the results of an answer's calls, each as soon as it and those before it are there.
     pub(super) async fn tool_calls(&mut self, mut calls: Calls) -> Step {
+        if let Some(offered) = calls.held.take() {
+            for call in calls.uses.clone() {
+                self.feed(&mut calls, &call, &offered);
+            }
+        }
         if let Some(dispatching) = &mut calls.dispatching {
             dispatching.feed = None;
         }
