@@ -36,6 +36,8 @@ pub(super) enum Became {
     Responded(ToolCall, ToolResult),
     /// It has run.
     Finished(ToolCall, ToolResult),
+    /// It was stopped; what it had printed by then.
+    Interrupted(ToolCall, ToolResult),
     /// Its result is part of the conversation.
     Answered,
 }

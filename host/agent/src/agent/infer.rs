@@ -148,6 +148,7 @@ impl Run<'_> {
         if let Err(ended) = self.compact().await {
             return State::Ended(ended);
         }
+        self.tell_too_large();
         match self.gate_request(self.request()).await {
             Gated::Send(mut outgoing) => {
                 // What plugins said about this very request counts, too.

@@ -223,6 +223,12 @@ impl Run<'_> {
             }
             Became::Responded(asked, result) => self.pass_on(&call, &asked, result, ResultSource::Plugin).await,
             Became::Finished(asked, result) => self.pass_on(&call, &asked, result, ResultSource::Tool).await,
+            Became::Interrupted(asked, result) => {
+                let reason = self.interrupted().reason.unwrap_or_default();
+                let text = self.interrupted_text(&asked, result, &reason).await;
+                self.write(&call, text, true)?;
+                Ok(None)
+            }
             open @ (Became::Open | Became::Started) => {
                 calls.became[place] = open;
                 Ok(None)
@@ -248,18 +254,28 @@ impl Run<'_> {
             task.shutdown().await;
         }
         while let Ok(told) = self.told.try_recv() {
-            if let Told::Happened(event) = told {
-                self.report(&event);
+            match told {
+                Told::Happened(event) => self.report(&event),
+                Told::Call(place, Became::Interrupted(asked, result)) if !settled[place] => {
+                    calls.became[place] = Became::Interrupted(asked, result);
+                }
+                _ => {}
             }
         }
         self.take_over_usage();
         for place in 0..calls.uses.len() {
             // Once the run is cancelled nobody is asked any more, and nothing unseen is written.
-            if settled[place] && (!self.cancel.is_cancelled() || !needs_asking(&calls.became[place])) {
+            let is_interrupted = matches!(calls.became[place], Became::Interrupted(..));
+            if settled[place] && !is_interrupted && (!self.cancel.is_cancelled() || !needs_asking(&calls.became[place]))
+            {
                 let _ = self.answer(&mut calls, place).await?;
                 continue;
             }
-            let text = if started[place] || self.cancel.is_cancelled() {
+            let text = if let Became::Interrupted(asked, result) =
+                std::mem::replace(&mut calls.became[place], Became::Answered)
+            {
+                self.interrupted_text(&asked, result, &reason).await
+            } else if started[place] || self.cancel.is_cancelled() {
                 aborted(&reason, calls.carried_out.contains(&place))
             } else {
                 format!("not run: {reason}")
@@ -268,6 +284,21 @@ impl Run<'_> {
             self.write(&call, text, true)?;
         }
         Ok(State::Ended(ended))
+    }
+
+    /// The result of a call that was stopped: what it had printed, as plugins leave it. Where they do not look at it in time,
+    /// or withhold it, it is left out.
+    async fn interrupted_text(&self, asked: &ToolCall, result: ToolResult, reason: &str) -> String {
+        let seen = self.session.after_tool_call(asked, result, ResultSource::Tool);
+        match tokio::time::timeout(GRACE, seen).await.map(|settled| settled.outcome) {
+            Ok(TransformOutcome::Passed { value }) => {
+                format!("{}; it had printed:\n{}", aborted(reason, false), value.text)
+            }
+            Ok(TransformOutcome::Withheld(rejection)) => {
+                format!("{}; what it had printed is withheld: {rejection}", aborted(reason, false))
+            }
+            Err(_) => aborted(reason, false),
+        }
     }
 
     /// Lets plugins look at a result, then gives it to the model; how the task ends, if that is the end of it.
@@ -323,7 +354,7 @@ impl Run<'_> {
 }
 
 fn needs_asking(became: &Became) -> bool {
-    matches!(became, Became::Responded(..) | Became::Finished(..))
+    matches!(became, Became::Responded(..) | Became::Finished(..) | Became::Interrupted(..))
 }
 
 /// What the model is told of a call whose result it does not get. One that was carried out must not be made again unawares.
