@@ -152,7 +152,6 @@ fn text(session: &StoredSession) -> String {
         row("of", parent);
     }
     row("ended", &ended(session.ending.as_ref()));
-    let TokenUsage { input_tokens, output_tokens, .. } = session.usage;
     row("used", &used(session.turns, session.usage));
     for Damage { path, reason } in &session.damaged {
         let path = one_line(&path.to_string_lossy());
