@@ -67,8 +67,9 @@ impl Run<'_> {
         {
             end = End::Ended(ended);
         }
-        if matches!(end, End::Ended(_)) {
-            // What had come by then is shown. Nobody waits long for it: the run is to end.
+        let is_kept = matches!(end, End::Ended(_)) || !incoming.calls.uses.is_empty();
+        if is_kept && !matches!(end, End::Complete(_)) {
+            // What had come by then is shown. Nobody waits long for it: the run may be about to end.
             let _ = tokio::time::timeout(GRACE, self.show_rest(&mut incoming)).await;
         }
         match end {
