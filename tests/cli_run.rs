@@ -64,7 +64,9 @@ fn refused_changed_and_masked_are_told_with_the_plugins_name() {
             "  [masked]",
         ],
     );
-    assert_eq!(ended.stdout, "Bye. (checked)\n");
+    // The text beside each call, once it is final, and the answer.
+    let beside = "I run it.\n (checked)\n";
+    assert_eq!(ended.stdout, format!("{beside}{beside}Bye. (checked)\n"));
     let transcript = Value::from(user.sessions()).to_string();
     assert!(transcript.contains("[masked]") && !transcript.contains("s3cret\\n"), "{transcript}");
 }
