@@ -410,3 +410,28 @@ fn approvals_are_listed_and_taken_back() {
 fn there_may_be_nothing_to_trust() {
     User::new().run(["trust"]).expect(2, &["neither ", "nor a folder above it has a hookhost.toml"]);
 }
+
+#[test]
+fn allow_without_a_file_lists_what_lies_beside_the_allowlist_and_is_not_on_it() {
+    let user = User::new();
+    user.run(["allow"]).expect(0, &["no plugin in ", " waits to be allowed"]);
+    let component = std::fs::read(plugin("all-events")).unwrap();
+    let folder = user.path("config/plugins");
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["allowed.wasm", "changed.wasm", "waits here.wasm"] {
+        std::fs::write(folder.join(name), &component).unwrap();
+    }
+    std::fs::write(folder.join("notes.txt"), "").unwrap();
+    let entry =
+        |name: &str| Entry::new(name, &folder.join(format!("{name}.wasm"))).grants(hookhost_tests::ALL_EVENTS_GRANTS);
+    user.configure(&(entry("allowed").to_toml() + &entry("changed").to_toml()));
+    std::fs::write(folder.join("changed.wasm"), "another").unwrap();
+    let ended = user.run(["allow"]);
+    ended.expect(0, &[]);
+    let folder = folder.display();
+    let expected = format!(
+        "hookhost allow {folder}/changed.wasm # has changed since it was allowed\n\
+         hookhost allow '{folder}/waits here.wasm' # is not on the allowlist\n"
+    );
+    assert_eq!(ended.stdout, expected);
+}

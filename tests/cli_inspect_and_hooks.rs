@@ -290,3 +290,16 @@ fn inspect_allowed_says_whether_a_plugin_is_set_up_once_or_for_each_event() {
     user.configure(&refuses.config(json!({"configure": {"error": "not so"}})).to_toml());
     user.run(["inspect", "--allowed", "all.wasm"]).expect(5, &["refuses its configuration: not so"]);
 }
+
+#[test]
+fn hooks_of_one_event_shows_its_chain_and_no_other() {
+    let user = User::new();
+    two(&user);
+    let ended = user.run(["hooks", "session-end"]);
+    ended.expect(0, &[]);
+    assert_eq!(ended.stdout, "session-end (observe)\n  1. early priority 7, audit\n");
+    assert_eq!(user.run(["hooks", "turn-end"]).stdout, "nobody hears: turn-end\n");
+    let object: Value = serde_json::from_str(&user.run(["hooks", "session-end", "--json"]).stdout).unwrap();
+    assert_eq!(object["events"].as_array().unwrap().len(), 1, "{object}");
+    user.run(["hooks", "sesion-end"]).expect(2, &["session-end"]);
+}

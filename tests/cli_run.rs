@@ -64,7 +64,9 @@ fn refused_changed_and_masked_are_told_with_the_plugins_name() {
             "  [masked]",
         ],
     );
-    assert_eq!(ended.stdout, "Bye. (checked)\n");
+    // The text beside each call, once it is final, and the answer.
+    let beside = "I run it.\n (checked)\n";
+    assert_eq!(ended.stdout, format!("{beside}{beside}Bye. (checked)\n"));
     let transcript = Value::from(user.sessions()).to_string();
     assert!(transcript.contains("[masked]") && !transcript.contains("s3cret\\n"), "{transcript}");
 }
@@ -188,4 +190,34 @@ fn a_reader_that_goes_away_does_not_end_the_run() {
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
     assert!(user.project().join("made.txt").exists());
+}
+
+#[test]
+fn a_skipped_failure_and_one_of_an_observer_are_told_once_each_also_as_json_before_the_outcome() {
+    let script = bash("true") + &bash("true") + BYE;
+    let user = user(json!({}), &script);
+    let failing = |name: &str, event: &str| {
+        // No two entries are of one file.
+        let file = user.write(&format!("{name}.wasm"), std::fs::read(hookhost_tests::plugin("all-events")).unwrap());
+        let config = json!({ event: { "misbehave": "trap" } });
+        let entry = Entry::new(name, &file).grants(hookhost_tests::ALL_EVENTS_GRANTS).config(config);
+        entry.keys(&format!("events = [\"{event}\"]"))
+    };
+    let skipped = failing("skipped", "before-tool-call").keys("on-failure = \"skip\"");
+    let observer = failing("observer", "session-end");
+    user.configure(&(skipped.to_toml() + &observer.to_toml()));
+    let ended = user.run(RUN);
+    ended.expect(0, &["its `on-failure = \"skip\"` let the event pass"]);
+    for told in [
+        "note: the plugin skipped failed on before-tool-call: it ",
+        "note: the plugin observer failed on session-end: it ",
+    ] {
+        assert_eq!(ended.stderr.matches(told).count(), 1, "{told}: {}", ended.stderr);
+    }
+    let lines = user.run([&RUN[..], &["--json"]].concat()).stdout;
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let notices =
+        lines.iter().filter(|line| line["type"] == "notice" && line["text"].as_str().unwrap().contains("failed on"));
+    assert_eq!(notices.count(), 2, "{lines:#?}");
+    assert_eq!(lines.last().unwrap()["type"], "outcome");
 }

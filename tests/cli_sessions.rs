@@ -330,3 +330,21 @@ fn a_full_disk_under_the_log_lets_no_further_call_run() {
     std::fs::remove_file(&fill).unwrap();
     user.run(["audit", "verify"]).expect(0, &[]);
 }
+
+#[test]
+fn continue_goes_on_with_the_last_session_of_the_folder_and_no_others() {
+    let user = user(&says("One."));
+    let go_on = ["run", "more", "--continue", "--script", "script.toml"];
+    user.run(go_on).expect(2, &["there is no session of ", " to continue"]);
+    user.run(RUN).expect(0, &[]);
+    let here = last(&user);
+    // A session of another folder is used later.
+    let other = user.path("other");
+    std::fs::create_dir(&other).unwrap();
+    user.run([&RUN[..], &["--workspace", other.to_str().unwrap()]].concat()).expect(0, &[]);
+    assert_ne!(last(&user), here);
+    user.run(go_on).expect(0, &[]);
+    assert_eq!(last(&user), here);
+    assert_eq!(user.sessions()[0]["messages"].as_array().unwrap().len(), 4);
+    user.run([&go_on[..], &["--session", &here]].concat()).expect(2, &["cannot be used with"]);
+}

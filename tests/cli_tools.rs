@@ -81,3 +81,16 @@ fn a_program_on_the_path_is_a_command_and_an_unknown_one_names_the_nearest() {
         run(&["--config", "x.toml", name, "--shell", "ls"]).expect(2, &said.each_ref().map(String::as_str));
     }
 }
+
+#[test]
+fn the_help_lists_the_users_own_programs_of_the_path() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let user = User::new();
+    let program = user.write("bin/hookhost-lint", "#!/bin/sh\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    user.write("bin/hookhost-not-executable", "");
+    let path = format!("{}:{}", user.project().join("bin").display(), std::env::var("PATH").unwrap());
+    let help = hookhost_tests::Ended::of(user.command(["--help"]).env("PATH", &path)).stdout;
+    assert!(help.contains("Programs on your PATH:\n  lint\n") && help.contains("\nExit codes:\n"), "{help}");
+    assert!(!help.contains("not-executable"), "{help}");
+}

@@ -224,3 +224,33 @@ fn the_conversation_of_the_guide_is_as_it_is_shown() {
         assert!(fits(shown, line), "the guide shows {shown:?}, and on the screen is {line:?}");
     }
 }
+
+#[test]
+fn a_result_behind_a_question_has_the_name_of_its_tool() {
+    // The first call ends while the second one is asked about.
+    let call = |command: &str| format!("{{ tool = \"bash\", arguments = {{ command = {:?} }} }}", command);
+    let both = format!(
+        "call = [{}, {}]",
+        call("until [ -e asked ]; do sleep 0.02; done; echo early; touch ended"),
+        call("touch made")
+    );
+    let user = scripted(&[&both, &says("So.")]);
+    let ask =
+        json!({ "before-tool-call": { "when": { "contains": "made" }, "verdict": "escalate", "question": "Really?" } });
+    user.configure(&Entry::all_events("guard", ask).keys("events = [\"before-tool-call\"]").to_toml());
+    let mut session = talk(&user);
+    session.says("go");
+    session.sees("Go on? [y/N]");
+    user.write("asked", "");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !user.project().join("ended").exists() {
+        assert!(std::time::Instant::now() < deadline, "the first call does not end");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    session.types("y\n");
+    session.sees("So.");
+    session.says("/quit");
+    let (code, _, looks) = session.end_looking();
+    assert_eq!(code, Some(0), "{looks}");
+    assert!(looks.contains("bash answered\n  early\n"), "{looks}");
+}

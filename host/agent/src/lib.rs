@@ -46,6 +46,7 @@
 pub mod agent;
 pub mod config;
 pub mod context;
+mod counted;
 pub mod mcp;
 pub mod message;
 pub mod plugin_models;

@@ -89,8 +89,22 @@ pub(crate) fn unusable(error: &StoreError) -> Stop {
 /// The end of a command that has recorded something: what observers have not heard of in time is given up and counted, in
 /// the log and here. Where records are lost, a command that would have ended well has failed.
 pub(crate) async fn finish(host: &Host, ended: Result<Exit, Stop>) -> Result<Exit, Stop> {
+    let drained = drain(host).await;
+    for notice in host.take_notices() {
+        output::note(&output::notice(&notice));
+    }
+    finished(drained, ended)
+}
+
+/// Waits for observers and the last records; then everything that is to be told of the sessions is known.
+pub(crate) async fn drain(host: &Host) -> Result<u64, StoreError> {
+    host.drain(FOR_OBSERVERS).await
+}
+
+/// The same end, where that has been waited for.
+pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, Stop>) -> Result<Exit, Stop> {
     let warn = |text: &str| output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", output::one_line(text)));
-    match host.drain(FOR_OBSERVERS).await {
+    match drained {
         Ok(0) => {}
         Ok(given_up) => {
             let events = if given_up == 1 { "event" } else { "events" };

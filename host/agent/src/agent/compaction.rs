@@ -78,6 +78,20 @@ impl Run<'_> {
         }
     }
 
+    /// Tells once a task that a request is larger than the context window, though all was summarised that could be.
+    pub(super) fn tell_too_large(&mut self) {
+        let Some(window) = self.agent.config.context_window else { return };
+        let size = self.request().estimated_tokens().max(self.context_tokens);
+        if size <= window.get() || std::mem::replace(&mut self.task.told_too_large, true) {
+            return;
+        }
+        let text = format!(
+            "the next request has about {size} tokens, and the context window has {window}; nothing older is left to \
+             summarise, so the provider may refuse it: begin a new session, or have less read at once"
+        );
+        self.report(&AgentEvent::Notice { text });
+    }
+
     /// What the model makes of the older part; nothing where it makes nothing of it, which is told.
     async fn summary(&mut self, older: &[Message], window: u64) -> Result<Option<String>, Ended> {
         let request = Request {

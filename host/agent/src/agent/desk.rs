@@ -15,7 +15,9 @@ use tokio::sync::mpsc::UnboundedSender;
 pub(super) enum Told {
     /// For the reporter.
     Happened(AgentEvent),
-    /// What became of the call at this place of the answer at hand.
+    /// The call at this place of the answer at hand may run: plugins have been asked about it.
+    Asked(usize),
+    /// What became of the call at this place.
     Call(usize, Became),
 }
 
@@ -34,6 +36,8 @@ pub(super) enum Became {
     Responded(ToolCall, ToolResult),
     /// It has run.
     Finished(ToolCall, ToolResult),
+    /// It was stopped; what it had printed by then.
+    Interrupted(ToolCall, ToolResult),
     /// Its result is part of the conversation.
     Answered,
 }

@@ -52,7 +52,7 @@ struct Calls {
     allowed: Vec<Placed<(ToolUse, ToolCall)>>,
     /// Allowed, and waiting for their turn to run.
     waiting: VecDeque<Placed<ToolCall>>,
-    running: JoinSet<(usize, ToolCall, ToolResult)>,
+    running: JoinSet<(usize, Became)>,
     /// What runs must run alone.
     alone: bool,
     /// Nothing more is asked about or started.
@@ -100,8 +100,8 @@ impl Dispatcher {
                 }
                 Some(ended) = calls.running.join_next(), if !calls.running.is_empty() => {
                     calls.alone = false;
-                    if let Ok((place, call, result)) = ended {
-                        self.desk.tell(Told::Call(place, Became::Finished(call, result)));
+                    if let Ok((place, became)) = ended {
+                        self.desk.tell(Told::Call(place, became));
                     }
                 }
                 else => return,
@@ -110,6 +110,9 @@ impl Dispatcher {
     }
 
     fn settled(&self, calls: &mut Calls, place: usize, call: ToolUse, settled: Settled) {
+        if matches!(settled, Settled::Runs(_)) {
+            self.desk.tell(Told::Asked(place));
+        }
         match settled {
             Settled::Runs(asked) if self.together => calls.allowed.push((place, (call, asked))),
             Settled::Runs(asked) => calls.waiting.push_back((place, asked)),
@@ -211,14 +214,14 @@ impl Dispatcher {
             self.desk.tell(Told::Call(place, Became::Started));
             let dispatcher = self.clone();
             calls.running.spawn(async move {
-                let result = dispatcher.execute(&call).await;
-                (place, call, result)
+                let became = dispatcher.execute(call).await;
+                (place, became)
             });
         }
     }
 
     /// Runs one call, as settled.
-    async fn execute(&self, call: &ToolCall) -> ToolResult {
+    async fn execute(&self, call: ToolCall) -> Became {
         let arguments = json(&call.arguments);
         let tool = if self.offered.contains(&call.name) {
             self.tools.check(&call.name, &arguments)
@@ -226,14 +229,15 @@ impl Dispatcher {
             Err(ToolError::Unknown { name: call.name.clone(), known: self.offered.join(", ") })
         };
         let output = match tool {
-            Ok(tool) => self.call(&tool, call, arguments).await,
+            Ok(tool) => self.call(&tool, &call, arguments).await,
             Err(error) => Err(error),
         };
         match output {
             Ok(ToolOutput { text, is_error, raw }) => {
-                ToolResult { text, is_error, raw: raw.map(|raw| raw.to_string()) }
+                Became::Finished(call, ToolResult { text, is_error, raw: raw.map(|raw| raw.to_string()) })
             }
-            Err(error) => ToolResult::error(error.to_string()),
+            Err(ToolError::Interrupted { output }) => Became::Interrupted(call, ToolResult::error(output)),
+            Err(error) => Became::Finished(call, ToolResult::error(error.to_string())),
         }
     }
 

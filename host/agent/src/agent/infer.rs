@@ -148,6 +148,7 @@ impl Run<'_> {
         if let Err(ended) = self.compact().await {
             return State::Ended(ended);
         }
+        self.tell_too_large();
         match self.gate_request(self.request()).await {
             Gated::Send(mut outgoing) => {
                 // What plugins said about this very request counts, too.
@@ -260,16 +261,23 @@ impl Run<'_> {
             let (text, thoughts) = (answer.text.clone(), answer.thoughts.clone());
             let message = Message::Assistant { text, tool_calls: answer.calls.uses.clone(), thoughts };
             self.conversation.push_answer(message, answer.generation())?;
-            if self.holds_text() && !answer.text.is_empty() {
-                self.report(&AgentEvent::TextHeld { bytes: answer.text.len() });
-            }
         }
         self.conversation.keep_reminders(self.session.kept_reminders())?;
         let mut broken = None;
         match answer.cut.take() {
-            Some(Cut::Ended(ended)) => return self.stop(answer.calls, ended).await,
+            Some(Cut::Ended(ended)) => {
+                if self.holds_text() && !answer.text.is_empty() {
+                    self.report(&AgentEvent::TextHeld { bytes: answer.text.len() });
+                }
+                return self.stop(answer.calls, ended).await;
+            }
             Some(Cut::Broken(error)) => broken = Some(error),
             None => {}
+        }
+        if !answer.calls.uses.is_empty()
+            && let Some(ended) = self.show_beside_calls(&answer.text).await
+        {
+            return self.stop(answer.calls, ended).await;
         }
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await

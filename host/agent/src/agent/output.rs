@@ -1,4 +1,5 @@
-//! What is shown of a text: each piece passes `stream-delta`, and a final text passes `finalize-content` before.
+//! What is shown of a text: each piece passes `stream-delta`, and a text that waits until it is final passes
+//! `finalize-content` before.
 
 use super::AgentEvent;
 use super::infer::Answer;
@@ -7,6 +8,10 @@ use super::state::{Ended, Run, State, Step};
 use crate::message::{Message, Thoughts};
 use hookhost::event::EventKind;
 use hookhost::session::{Rejection, TransformOutcome};
+use std::time::Duration;
+
+/// How long a run that is to end waits for plugins to look at what is shown last.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
     /// Whether text waits until it is final.
@@ -64,6 +69,29 @@ impl Run<'_> {
         self.text = if as_streamed { answer.shown } else { self.show(&text).await };
         self.report(&AgentEvent::Answer { text: self.text.clone() });
         Ok(State::Ended(stop.map_or_else(Ended::success, Ended::rejected)))
+    }
+
+    /// Shows the text beside tool calls that waited for the end of its answer, as plugins leave it; how the task ends, where
+    /// that is the end of it. The conversation keeps the model's own words, which its calls and its thinking belong to.
+    pub(super) async fn show_beside_calls(&self, text: &str) -> Option<Ended> {
+        if text.is_empty() || !self.holds_text() {
+            return None;
+        }
+        let Some(settled) = self.unless_cancelled(self.session.finalize_content(text.to_owned())).await else {
+            return Some(self.interrupted());
+        };
+        let (shown, stop) = match settled.outcome {
+            TransformOutcome::Passed { value } => {
+                self.report_final_change(&settled.record.changed_by, text, &value);
+                (value, None)
+            }
+            TransformOutcome::Withheld(rejection) => {
+                self.report_refusal(EventKind::FinalizeContent, &rejection);
+                (withheld(&rejection), rejection.refusal.stop.then_some(rejection))
+            }
+        };
+        self.show(&shown).await;
+        stop.map(Ended::rejected)
     }
 
     /// Text that was held back is not told: it may have been changed to hide it.

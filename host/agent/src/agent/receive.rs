@@ -1,7 +1,10 @@
-//! The answer as it streams in: text is shown line by line, and each tool call is handed on the moment it is complete.
+//! The answer as it streams in: text is shown as it comes, or line by line where a plugin hears it, and each tool call is
+//! handed on the moment it is complete.
 
+use super::AgentEvent;
 use super::infer::{Answer, Cut, Outgoing};
 use super::lines::Lines;
+use super::output::GRACE;
 use super::raw::Whole;
 use super::state::{Ended, Run, State};
 use super::tool_calls::Calls;
@@ -9,6 +12,7 @@ use crate::message::{StopReason, Thinking, TokenUsage, ToolUse};
 use crate::provider::{Delta, DeltaStream, ProviderError};
 use futures_util::StreamExt as _;
 use hookhost::event::EventKind;
+use hookhost::session::TransformOutcome;
 use std::sync::Arc;
 
 /// What has come of an answer so far.
@@ -18,6 +22,8 @@ struct Incoming {
     /// As much of it as has been shown, as it was shown.
     shown: String,
     lines: Lines,
+    /// Whether text is shown by line. Until a plugin hears `stream-delta`, it is shown as it comes.
+    by_line: bool,
     /// The calls that were handed on.
     calls: Calls,
     /// Those that wait until the answer is complete.
@@ -47,6 +53,7 @@ impl Run<'_> {
             thinking: Vec::new(),
             shown: String::new(),
             lines: Lines::default(),
+            by_line: false,
             calls: Calls::default(),
             held: Vec::new(),
             used: None,
@@ -54,17 +61,24 @@ impl Run<'_> {
             holds_text: whole || self.holds_text(),
             holds_calls: whole || self.agent.host.subscribed(EventKind::BeforeTools),
         };
-        let end = self.read(&mut incoming, stream, &outgoing).await;
+        let mut end = self.read(&mut incoming, stream, &outgoing).await;
+        if matches!(end, End::Complete(_))
+            && let Some(ended) = self.all_asked(&mut incoming.calls).await
+        {
+            end = End::Ended(ended);
+        }
+        let is_kept = matches!(end, End::Ended(_)) || !incoming.calls.uses.is_empty();
+        if is_kept && !matches!(end, End::Complete(_)) {
+            // What had come by then is shown. Nobody waits long for it: the run may be about to end.
+            let _ = tokio::time::timeout(GRACE, self.show_rest(&mut incoming)).await;
+        }
         match end {
             End::Complete(stop) => self.complete(outgoing, incoming, &stop, whole).await,
-            // Nothing of it was used: the same request may be sent again.
-            End::Failed(error) if incoming.shown.is_empty() && incoming.calls.uses.is_empty() => {
-                self.count(incoming.used.unwrap_or_default());
-                self.failed(outgoing, &error).await
-            }
+            // Nothing was done about it: the same request may be sent again. What was shown of it stays on the screen, and
+            // the answer is shown anew, behind the reason.
             End::Failed(error) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
-                State::Ended(Ended::error(error.to_string()))
+                self.failed(outgoing, &error).await
             }
             End::Ended(ended) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
@@ -93,13 +107,11 @@ impl Run<'_> {
             match delta {
                 Some(Ok(Delta::Text(more))) => {
                     incoming.text.push_str(&more);
-                    if !incoming.holds_text {
-                        for line in incoming.lines.push(&more) {
-                            incoming.shown.push_str(&self.show_piece(line).await);
-                        }
-                    }
+                    self.show_more(incoming, more).await;
                 }
                 Some(Ok(Delta::ToolCall(call))) => {
+                    // What the model has said before the call is shown before it.
+                    self.show_rest(incoming).await;
                     let call = distinct(call, &incoming.calls.uses, &incoming.held);
                     if incoming.holds_calls {
                         incoming.held.push(call);
@@ -151,17 +163,51 @@ impl Run<'_> {
                 incoming.shown = self.show(&incoming.text).await;
             }
         }
-        if let Some(rest) = incoming.lines.finish() {
-            incoming.shown.push_str(&self.show_piece(rest).await);
-        }
+        self.show_rest(&mut incoming).await;
         let _ = self.session.stream_end(incoming.text.clone()).await;
-        for call in std::mem::take(&mut incoming.held) {
-            self.dispatch(&mut incoming.calls, call, &incoming.offered);
-        }
+        incoming.calls.hold(std::mem::take(&mut incoming.held), &incoming.offered);
         let thoughts = outgoing.thoughts(incoming.thinking);
         let Incoming { text, shown, calls, .. } = incoming;
         let used = Some((outgoing.model(), used));
         State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used, cut: None })
+    }
+
+    /// Shows more of an answer, unless its text waits: at once where nobody hears `stream-delta`, else the lines that are
+    /// complete by now.
+    async fn show_more(&self, incoming: &mut Incoming, more: String) {
+        if incoming.holds_text {
+            return;
+        }
+        if !incoming.by_line && self.agent.host.subscribed(EventKind::StreamDelta) {
+            // A plugin was loaded in the middle of the answer, and perhaps of a line, which has been shown so far.
+            self.show_rest(incoming).await;
+            incoming.by_line = true;
+        }
+        if !incoming.by_line {
+            self.report(&AgentEvent::Text { text: more.clone() });
+            incoming.shown.push_str(&more);
+        }
+        for line in incoming.lines.push(&more) {
+            self.line(incoming, line).await;
+        }
+    }
+
+    /// The rest of an answer's text, though its line has not ended.
+    async fn show_rest(&self, incoming: &mut Incoming) {
+        if let Some(rest) = incoming.lines.finish() {
+            self.line(incoming, rest).await;
+        }
+    }
+
+    /// A line is complete: it is shown, or, where it has been, only told of.
+    async fn line(&self, incoming: &mut Incoming, line: String) {
+        if incoming.by_line {
+            incoming.shown.push_str(&self.show_piece(line).await);
+        } else if let TransformOutcome::Withheld(rejection) = self.session.stream_delta(line).await.outcome {
+            // It could not be recorded, or a plugin was loaded just now: nothing more is shown before it has passed.
+            self.report_refusal(EventKind::StreamDelta, &rejection);
+            incoming.by_line = true;
+        }
     }
 
     fn cut(&mut self, outgoing: &Outgoing, incoming: Incoming, cut: Cut) -> State {

@@ -160,7 +160,7 @@ pub enum AgentEvent {
         /// The text; pieces follow each other without anything between.
         text: String,
     },
-    /// Text beside tool calls was not shown, since plugins want to see the final text first.
+    /// Text that waited for plugins to see it whole is not shown, since its answer was interrupted.
     TextHeld {
         /// How many bytes.
         bytes: usize,

@@ -157,6 +157,8 @@ pub(super) struct TaskSoFar {
     pub(super) refusals: Refusals,
     /// Answers in a row of which calls were refused and none was carried out.
     pub(super) refused_answers: u32,
+    /// It was told that a request is larger than the context window.
+    pub(super) told_too_large: bool,
     /// Answers in a row that broke off while calls of theirs were under way.
     pub(super) broken: u32,
 }

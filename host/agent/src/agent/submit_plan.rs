@@ -2,6 +2,7 @@
 
 use super::AgentEvent;
 use super::desk::Desk;
+use crate::counted::counted;
 use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
@@ -113,9 +114,12 @@ impl Tool for SubmitPlan {
         desk.report(AgentEvent::Queue { ended, waiting });
         Ok(match (submitted.queued, submitted.left_out) {
             (0, left_out) => failed(format!("no task was queued: the session has no room for these {left_out}")),
+            (1, 0) => ToolOutput::success("queued 1 task; it follows when this one has ended"),
             (queued, 0) => ToolOutput::success(format!("queued {queued} tasks; they follow when this one has ended")),
             (queued, left_out) => ToolOutput::success(format!(
-                "queued {queued} tasks; the session has no room for the last {left_out}, which were left out"
+                "queued {}; the session has no room for more: {} left out at the end",
+                counted(queued, "task"),
+                counted(left_out, "task")
             )),
         })
     }

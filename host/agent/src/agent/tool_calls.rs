@@ -28,7 +28,23 @@ pub(super) struct Calls {
     became: Vec<Became>,
     /// Those that had ended by themselves when the loop heard of it.
     carried_out: BTreeSet<usize>,
+    /// Those that plugins have been asked about.
+    asked: BTreeSet<usize>,
+    /// Where they wait until plugins have heard of the answer and of its usage: the tools that the model was offered.
+    held: Option<Arc<[String]>>,
     dispatching: Option<Dispatching>,
+}
+
+impl Calls {
+    /// Takes calls that are handed on later.
+    pub(super) fn hold(&mut self, calls: Vec<ToolUse>, offered: &Arc<[String]>) {
+        if calls.is_empty() {
+            return;
+        }
+        self.became.extend(calls.iter().map(|_| Became::Open));
+        self.uses.extend(calls);
+        self.held = Some(Arc::clone(offered));
+    }
 }
 
 /// The task in which they are settled and run; it ends when this is dropped.
@@ -42,12 +58,36 @@ struct Dispatching {
 impl Run<'_> {
     /// Hands a call on: it is asked about now, and starts as soon as it is allowed.
     pub(super) fn dispatch(&mut self, calls: &mut Calls, call: ToolUse, offered: &Arc<[String]>) {
+        self.feed(calls, &call, offered);
+        calls.uses.push(call);
+        calls.became.push(Became::Open);
+    }
+
+    fn feed(&self, calls: &mut Calls, call: &ToolUse, offered: &Arc<[String]>) {
         let dispatching = calls.dispatching.get_or_insert_with(|| self.dispatching(Arc::clone(offered)));
         if let Some(feed) = &dispatching.feed {
             let _ = feed.send(call.clone());
         }
-        calls.uses.push(call);
-        calls.became.push(Became::Open);
+    }
+
+    /// Waits until plugins have been asked about each call that was handed on, so that their events have an order; how the
+    /// task ends, if it does before. Nothing is lost by it: whatever comes next in the session waits for these answers.
+    pub(super) async fn all_asked(&mut self, calls: &mut Calls) -> Option<Ended> {
+        while calls.asked.len() < calls.uses.len() {
+            let Dispatching { task, .. } = calls.dispatching.as_mut()?;
+            let told = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Some(self.interrupted()),
+                told = self.told.recv() => told?,
+                _ = task.join_next(), if !task.is_empty() => continue,
+                // It has ended, and all that it said was heard.
+                () = std::future::ready(()), if task.is_empty() => return None,
+            };
+            if let Some(ended) = self.heed(calls, told) {
+                return Some(ended);
+            }
+        }
+        None
     }
 
     fn dispatching(&self, offered: Arc<[String]>) -> Dispatching {
@@ -71,7 +111,11 @@ impl Run<'_> {
     pub(super) fn heed(&mut self, calls: &mut Calls, told: Told) -> Option<Ended> {
         match told {
             Told::Happened(event) => self.report(&event),
+            Told::Asked(place) => {
+                calls.asked.insert(place);
+            }
             Told::Call(place, mut became) => {
+                calls.asked.insert(place);
                 let ended = if let Became::Refused(_, ended) = &mut became { ended.take() } else { None };
                 if matches!(became, Became::Finished(..)) {
                     self.take_over_usage();
@@ -91,6 +135,11 @@ impl Run<'_> {
 
     /// Gives the model the results of an answer's calls, each as soon as it and those before it are there.
     pub(super) async fn tool_calls(&mut self, mut calls: Calls) -> Step {
+        if let Some(offered) = calls.held.take() {
+            for call in calls.uses.clone() {
+                self.feed(&mut calls, &call, &offered);
+            }
+        }
         if let Some(dispatching) = &mut calls.dispatching {
             dispatching.feed = None;
         }
@@ -174,6 +223,12 @@ impl Run<'_> {
             }
             Became::Responded(asked, result) => self.pass_on(&call, &asked, result, ResultSource::Plugin).await,
             Became::Finished(asked, result) => self.pass_on(&call, &asked, result, ResultSource::Tool).await,
+            Became::Interrupted(asked, result) => {
+                let reason = self.interrupted().reason.unwrap_or_default();
+                let text = self.interrupted_text(&asked, result, &reason).await;
+                self.write(&call, text, true)?;
+                Ok(None)
+            }
             open @ (Became::Open | Became::Started) => {
                 calls.became[place] = open;
                 Ok(None)
@@ -199,18 +254,28 @@ impl Run<'_> {
             task.shutdown().await;
         }
         while let Ok(told) = self.told.try_recv() {
-            if let Told::Happened(event) = told {
-                self.report(&event);
+            match told {
+                Told::Happened(event) => self.report(&event),
+                Told::Call(place, Became::Interrupted(asked, result)) if !settled[place] => {
+                    calls.became[place] = Became::Interrupted(asked, result);
+                }
+                _ => {}
             }
         }
         self.take_over_usage();
         for place in 0..calls.uses.len() {
             // Once the run is cancelled nobody is asked any more, and nothing unseen is written.
-            if settled[place] && (!self.cancel.is_cancelled() || !needs_asking(&calls.became[place])) {
+            let is_interrupted = matches!(calls.became[place], Became::Interrupted(..));
+            if settled[place] && !is_interrupted && (!self.cancel.is_cancelled() || !needs_asking(&calls.became[place]))
+            {
                 let _ = self.answer(&mut calls, place).await?;
                 continue;
             }
-            let text = if started[place] || self.cancel.is_cancelled() {
+            let text = if let Became::Interrupted(asked, result) =
+                std::mem::replace(&mut calls.became[place], Became::Answered)
+            {
+                self.interrupted_text(&asked, result, &reason).await
+            } else if started[place] || self.cancel.is_cancelled() {
                 aborted(&reason, calls.carried_out.contains(&place))
             } else {
                 format!("not run: {reason}")
@@ -219,6 +284,21 @@ impl Run<'_> {
             self.write(&call, text, true)?;
         }
         Ok(State::Ended(ended))
+    }
+
+    /// The result of a call that was stopped: what it had printed, as plugins leave it. Where they do not look at it in time,
+    /// or withhold it, it is left out.
+    async fn interrupted_text(&self, asked: &ToolCall, result: ToolResult, reason: &str) -> String {
+        let seen = self.session.after_tool_call(asked, result, ResultSource::Tool);
+        match tokio::time::timeout(GRACE, seen).await.map(|settled| settled.outcome) {
+            Ok(TransformOutcome::Passed { value }) => {
+                format!("{}; it had printed:\n{}", aborted(reason, false), value.text)
+            }
+            Ok(TransformOutcome::Withheld(rejection)) => {
+                format!("{}; what it had printed is withheld: {rejection}", aborted(reason, false))
+            }
+            Err(_) => aborted(reason, false),
+        }
     }
 
     /// Lets plugins look at a result, then gives it to the model; how the task ends, if that is the end of it.
@@ -274,7 +354,7 @@ impl Run<'_> {
 }
 
 fn needs_asking(became: &Became) -> bool {
-    matches!(became, Became::Responded(..) | Became::Finished(..))
+    matches!(became, Became::Responded(..) | Became::Finished(..) | Became::Interrupted(..))
 }
 
 /// What the model is told of a call whose result it does not get. One that was carried out must not be made again unawares.

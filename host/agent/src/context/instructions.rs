@@ -2,10 +2,16 @@
 
 use super::files::{Text, Within, own_names, own_text};
 use super::{Project, Sources};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The name of a file with instructions: <https://agents.md>.
 const FILE: &str = "AGENTS.md";
+/// The folder in which a project keeps what the shell harness of its agents runs.
+const HARNESS: &str = ".harness";
+/// What of it is code.
+const CODE: [&str; 6] = ["commands", "hooks", "hooks.d", "plugins", "providers", "tools"];
+/// Most names in it that are looked at.
+const ENTRIES: usize = 500;
 /// Most bytes of one file.
 pub(super) const FILE_LIMIT: u64 = 32 * 1024;
 /// Most bytes of all files together.
@@ -34,16 +40,37 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
     }
     if let Some(within) = Within::open(&project.root) {
         for folder in &project.folders {
-            let file = folder.join(FILE);
-            let path = project.root.join(&file);
-            if let Some(text) =
-                within.text(&file, FILE_LIMIT).filter(|_| !found.iter().any(|(known, _)| *known == path))
-            {
-                found.push((path, text));
+            let harness = folder.join(HARNESS);
+            let fragments = harness.join("prompts");
+            let names = within.names(&fragments, FRAGMENTS).into_iter().filter(|name| name.ends_with(".md"));
+            let files =
+                [folder.join(FILE), harness.join(FILE)].into_iter().chain(names.map(|name| fragments.join(name)));
+            for file in files {
+                let path = project.root.join(&file);
+                if !found.iter().any(|(known, _)| *known == path)
+                    && let Some(text) = within.text(&file, FILE_LIMIT)
+                {
+                    found.push((path, text));
+                }
             }
+            notices.extend(not_taken_over(&within, &project.root.join(&harness), &harness));
         }
     }
     bounded(found, notices)
+}
+
+/// What of a project's `.harness/` folder is there and not taken over, since it is code. One notice for each folder.
+fn not_taken_over(within: &Within, shown: &Path, folder: &Path) -> Option<String> {
+    let names = within.names(folder, ENTRIES);
+    let code: Vec<_> = CODE.iter().copied().filter(|name| names.iter().any(|found| found == name)).collect();
+    (!code.is_empty()).then(|| {
+        format!(
+            "of {} the prompts and skills are read, as text; {} hold code for another program and are not used here: what they \
+             do, a plugin or an MCP server can do",
+            shown.display(),
+            code.join(", ")
+        )
+    })
 }
 
 /// What there is room for: the innermost files first, which say most about what is worked on. One notice tells of all that

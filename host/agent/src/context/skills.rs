@@ -65,7 +65,7 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
 }
 
 /// The places that agents look for skills in.
-const PLACES: [&str; 2] = [".agents/skills", ".claude/skills"];
+const PLACES: [&str; 3] = [".agents/skills", ".claude/skills", ".harness/skills"];
 
 struct Gathered<'a> {
     skills: Vec<Skill>,

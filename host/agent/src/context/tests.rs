@@ -195,3 +195,30 @@ fn a_file_that_is_no_skill_is_told_once_and_the_others_go_on() {
         context.notices[0].ends_with("it has no front matter with `name` and `description` between two lines `---`")
     );
 }
+
+#[test]
+fn prompts_and_skills_of_a_harness_folder_are_read_and_its_code_is_told_of_once() {
+    let lab = Lab::new();
+    lab.write("repository/.harness/AGENTS.md", "of the harness");
+    lab.write("repository/.harness/prompts/10-a.md", "a prompt");
+    lab.write("repository/.harness/skills/release/SKILL.md", &skill("release", "Releases."));
+    lab.write("repository/.harness/tools/rm", "#!/bin/sh");
+    lab.write("repository/.harness/hooks.d/send/10-send", "#!/bin/sh");
+    let context = lab.gather();
+    let texts: Vec<_> = context.instructions.iter().map(|found| found.text.as_str()).collect();
+    assert_eq!(texts, ["of the harness", "a prompt"]);
+    assert_eq!(context.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["release"]);
+    assert_eq!(context.notices.len(), 1, "{:?}", context.notices);
+    assert!(context.notices[0].contains("hooks.d, tools hold code for another program"), "{:?}", context.notices);
+    std::fs::remove_dir_all(lab.path("repository/.harness/tools")).unwrap();
+    std::fs::remove_dir_all(lab.path("repository/.harness/hooks.d")).unwrap();
+    assert!(lab.gather().notices.is_empty());
+}
+
+#[test]
+fn a_harness_folder_that_leads_out_of_the_project_is_not_read() {
+    let lab = Lab::new();
+    lab.write("outside/prompts/a.md", "secret");
+    symlink(lab.path("outside"), lab.path("repository/.harness")).unwrap();
+    assert!(lab.gather().instructions.is_empty());
+}

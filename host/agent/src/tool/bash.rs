@@ -90,9 +90,15 @@ impl Tool for Bash {
             biased;
             () = context.cancel.cancelled() => {
                 group.kill();
-                return Err(ToolError::Aborted);
+                None
             }
-            end = run(&mut group, &mut pipe, &mut output, limit) => end.map_err(failed)?,
+            end = run(&mut group, &mut pipe, &mut output, limit) => Some(end.map_err(failed)?),
+        };
+        let Some(end) = end else {
+            // What the command had written by then is still in the pipe.
+            let _ = timeout(GRACE, drain(&mut pipe, &mut output, &mut vec![0; 16 * 1024])).await;
+            let output = output.into_text();
+            return Err(if output.is_empty() { ToolError::Aborted } else { ToolError::Interrupted { output } });
         };
         group.kill();
         Ok(answer(output, &end))

@@ -33,7 +33,8 @@ impl CappedOutput {
             return String::from_utf8_lossy(&[self.head, tail].concat()).into_owned();
         }
         let (head, tail) = (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(&tail));
-        format!("{head}\n[{} bytes were cut here]\n{tail}", self.cut)
+        let cut = if self.cut == 1 { "1 byte was".into() } else { format!("{} bytes were", self.cut) };
+        format!("{head}\n[{cut} cut here]\n{tail}")
     }
 }
 

@@ -4,6 +4,7 @@ use super::read_file::read_text;
 use super::workspace::file_error;
 use super::write_file::write;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::counted::counted;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -51,7 +52,11 @@ impl Tool for EditFile {
                 .map_err(|reason| ToolError::NoEdit { path: path.clone(), reason })?;
             write(workspace, &workspace.relative(&path)?, &edited)
                 .map_err(|error| file_error(&path, "written", &error))?;
-            Ok(ToolOutput::success(format!("replaced {} bytes by {} in {path}", old_text.len(), new_text.len())))
+            Ok(ToolOutput::success(format!(
+                "replaced {} by {} in {path}",
+                counted(old_text.len(), "byte"),
+                new_text.len()
+            )))
         })
         .await
     }

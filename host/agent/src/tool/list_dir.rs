@@ -2,6 +2,7 @@
 
 use super::workspace::file_error;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::counted::counted;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -56,7 +57,9 @@ impl Tool for ListDir {
                     let target = workspace.dir().read_link_contents(relative.join(entry.file_name()));
                     target.map_or_else(|_| format!("{name} ->"), |target| format!("{name} -> {}", target.display()))
                 } else {
-                    entry.metadata().map_or_else(|_| name.clone(), |data| format!("{name} ({} bytes)", data.len()))
+                    entry
+                        .metadata()
+                        .map_or_else(|_| name.clone(), |data| format!("{name} ({})", counted(data.len(), "byte")))
                 });
             }
             Ok(ToolOutput::success(listing(lines)))

@@ -177,6 +177,12 @@ pub enum ToolError {
     /// The run was cancelled.
     #[error("aborted: the run was cancelled before the tool had finished")]
     Aborted,
+    /// The run was cancelled while the tool had answered in part.
+    #[error("aborted: the run was cancelled before the tool had finished; it had printed:\n{output}")]
+    Interrupted {
+        /// What there was of its answer.
+        output: String,
+    },
 }
 
 /// The arguments as the tool's own type.

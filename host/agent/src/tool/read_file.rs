@@ -2,6 +2,7 @@
 
 use super::workspace::{Workspace, file_error};
 use super::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::counted::counted;
 use async_trait::async_trait;
 use cap_std::fs::OpenOptions;
 use serde::Deserialize;
@@ -83,7 +84,7 @@ pub(super) fn read_text(workspace: &Workspace, path: &str, doing: &'static str) 
 fn lines(text: &str, offset: usize, limit: usize) -> String {
     let total = text.lines().count();
     if offset > total && total > 0 {
-        return format!("[the file has only {total} lines]");
+        return format!("[the file has only {}]", counted(total, "line"));
     }
     let mut answer = String::new();
     let mut last = offset - 1;
@@ -97,7 +98,9 @@ fn lines(text: &str, offset: usize, limit: usize) -> String {
     if answer.len() > ANSWER_LIMIT {
         let whole = answer.len();
         answer.truncate(answer.floor_char_boundary(ANSWER_LIMIT));
-        let _ = write!(answer, "\n[{} bytes of this line were cut]", whole - answer.len());
+        let cut = counted(whole - answer.len(), "byte");
+        let was = if cut.starts_with("1 ") { "was" } else { "were" };
+        let _ = write!(answer, "\n[{cut} of this line {was} cut]");
     }
     if last < total {
         let newline = if answer.ends_with('\n') { "" } else { "\n" };

@@ -2,6 +2,7 @@
 
 use super::workspace::{Workspace, file_error};
 use super::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::counted::counted;
 use async_trait::async_trait;
 use cap_std::fs::OpenOptions;
 use serde::Deserialize;
@@ -55,7 +56,7 @@ impl Tool for WriteFile {
                 }
             }
             written.map_err(|error| file_error(&path, "written", &error))?;
-            Ok(ToolOutput::success(format!("wrote {} bytes to {path}", content.len())))
+            Ok(ToolOutput::success(format!("wrote {} to {path}", counted(content.len(), "byte"))))
         })
         .await
     }

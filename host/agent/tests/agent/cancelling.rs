@@ -28,14 +28,18 @@ fn is_dead(pid: i32) -> bool {
 
 /// What plugins do in each test; all tests of this file share their host.
 static HOST: Shared = Shared::new(|| {
-    vec![on(
-        "no_further_task_begins",
-        "starter",
-        json!({
-            "session-start": { "value": [{ "prompt": "more" }] },
-            "task-complete": { "verdict": "go-on", "value": [{ "prompt": "still more" }] },
-        }),
-    )]
+    let hush = json!({ "after-tool-call": { "verdict": "reject", "reason": "hush" } });
+    vec![
+        on("printed.withheld", "guard", hush),
+        on(
+            "no_further_task_begins",
+            "starter",
+            json!({
+                "session-start": { "value": [{ "prompt": "more" }] },
+                "task-complete": { "verdict": "go-on", "value": [{ "prompt": "still more" }] },
+            }),
+        ),
+    ]
 });
 
 #[tokio::test]
@@ -110,4 +114,26 @@ async fn no_further_task_begins() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.turns), (Status::Cancelled, 0));
     assert!(stored(&outcome).is_empty());
+}
+
+#[tokio::test]
+async fn what_an_interrupted_command_had_printed_is_its_result_as_far_as_plugins_let_it_pass() {
+    for (session, result) in [
+        ("printed", "aborted: the run was cancelled; it had printed:\nhalf\n"),
+        (
+            "printed.withheld",
+            "aborted: the run was cancelled; what it had printed is withheld: Rejected by guard: hush",
+        ),
+    ] {
+        let command = "echo half; touch begun; sleep 600";
+        let harness = Harness::on(&HOST, session, [calls([("bash", json!({ "command": command }))])]).await;
+        let (outcome, ()) = tokio::join!(harness.run(), async {
+            until("the command has printed", || harness.path("begun").exists()).await;
+            harness.cancel.cancel();
+        });
+        assert_eq!(outcome.status, Status::Cancelled);
+        assert_eq!(results(&stored(&outcome)), [(result, true)]);
+        let finished = |event: &AgentEvent| matches!(event, AgentEvent::ToolFinished { text, .. } if text == result);
+        assert!(harness.events().iter().any(finished), "{:?}", harness.events());
+    }
 }

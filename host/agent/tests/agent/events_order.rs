@@ -19,19 +19,6 @@ fn written(heading: &str) -> Vec<String> {
     block.split_whitespace().filter(|word| *word != "→").map(str::to_owned).collect()
 }
 
-/// That a run had the events of the page. A call is asked about beside the rest of its answer: where in it is left open.
-#[track_caller]
-fn same_but_for_when_the_call_is_asked_about(fired: &[String], heading: &str) {
-    let others = |events: &[String]| -> Vec<String> {
-        events.iter().filter(|event| *event != "before-tool-call").cloned().collect()
-    };
-    assert_eq!(others(fired), others(&written(heading)));
-    let place = |name: &str| fired.iter().position(|event| event == name).unwrap();
-    let asked = place("before-tool-call");
-    assert!(place("before-inference") < asked && asked < place("after-tool-call"), "{fired:?}");
-    assert_eq!(fired.iter().filter(|event| *event == "before-tool-call").count(), 1);
-}
-
 /// The events of a run, as its log has them, with a plugin that hears of `events`.
 async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     let behaviour: serde_json::Map<String, Value> =
@@ -55,14 +42,22 @@ async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     fired
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_prompt_that_takes_one_tool_call_fires_its_events_in_the_order_of_the_page() {
     let answers = vec![says_and_calls("Look.", [("bash", json!({ "command": "true" }))]), says("Done.")];
     let fired = ran(&["before-tool-call"], answers).await;
-    same_but_for_when_the_call_is_asked_about(&fired, "A prompt that takes one tool call");
+    assert_eq!(fired, written("A prompt that takes one tool call"));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_call_of_an_answer_is_asked_about_before_the_answer_is_told_to_have_ended() {
+    let bash = || ("bash", json!({ "command": "true" }));
+    let fired = ran(&["before-tool-call"], vec![calls([bash(), bash(), bash()]), says("Done.")]).await;
+    let end = fired.iter().position(|event| event == "stream-end").unwrap();
+    assert_eq!(fired[..end].iter().filter(|event| *event == "before-tool-call").count(), 3, "{fired:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_that_exports_all_hears_three_events_more_and_calls_wait_for_the_whole_answer() {
     let answers = vec![says_and_calls("Look.", [("bash", json!({ "command": "true" }))]), says("Done.")];
     let fired = ran(&HELD, answers).await;

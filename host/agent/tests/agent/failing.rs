@@ -46,11 +46,11 @@ async fn what_cannot_pass_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_not_tried_again_and_not_kept() {
+async fn an_answer_that_breaks_off_is_not_kept_and_begins_anew() {
     let half: Prepared = Ok(vec![Ok(Delta::Text("Half of an\nans".into())), Err(broken())]);
-    let harness = Harness::bare([calls([("bash", json!({ "command": "true" }))]), half, says("never")]).await;
+    let harness = Harness::bare([calls([("bash", json!({ "command": "true" }))]), half, says("All.")]).await;
     let outcome = harness.run().await;
-    assert_eq!((outcome.status, retries(&harness)), (Status::Error, 0));
-    assert_eq!(harness.shown(), "Half of an\n");
-    assert_eq!(stored(&outcome).len(), 3);
+    assert_eq!((outcome.status, retries(&harness)), (Status::Success, 1));
+    assert_eq!((harness.shown().as_str(), outcome.text.as_str()), ("Half of an\nansAll.", "All."));
+    assert_eq!(stored(&outcome).len(), 4);
 }

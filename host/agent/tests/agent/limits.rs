@@ -115,3 +115,15 @@ async fn a_reminder_outlives_compaction() {
     // Two calls, the summary aside (which is told no reminders and is none of the calls that one lives), and the last one.
     assert_eq!(reminders, [2, 2, 0, 1]);
 }
+
+#[tokio::test]
+async fn a_request_over_the_context_window_where_nothing_older_is_left_is_told_before_it_is_sent() {
+    let mut harness = Harness::bare([says("Done.")]).await;
+    harness.config.context_window = std::num::NonZeroU64::new(10);
+    harness.run().await;
+    let events = harness.events();
+    let place = |wanted: &dyn Fn(&AgentEvent) -> bool| events.iter().position(wanted).unwrap();
+    let told = |event: &AgentEvent| matches!(event, AgentEvent::Notice { text } if text.contains("the context window has 10; nothing older"));
+    assert!(place(&told) < place(&|event| matches!(event, AgentEvent::TurnStarted { .. })), "{events:?}");
+    assert_eq!(events.iter().filter(|event| told(event)).count(), 1);
+}

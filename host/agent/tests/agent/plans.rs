@@ -131,7 +131,7 @@ async fn a_plan_of_more_tasks_than_a_session_has_room_for_is_cut() {
     let messages = stored(&outcome);
     assert_eq!(
         results(&messages)[0],
-        ("queued 63 tasks; the session has no room for the last 6, which were left out", false)
+        ("queued 63 tasks; the session has no room for more: 6 tasks left out at the end", false)
     );
     assert_eq!(outcome.status, Status::MaxTokens);
 }

@@ -96,7 +96,7 @@ async fn a_stream_that_breaks_off_leaves_a_whole_transcript() {
     for (make, _, said) in FORMATS {
         let body = said("A long answer that never comes to its end.");
         let cut = || Answer::events(&body).cut_after(body.len() * 2 / 3);
-        // Nothing of it was shown, since no line of it was whole: it is asked for again, as often as that is done.
+        // Nothing was done about it: it is asked for again, as often as that is done.
         let server = Server::start([cut(), cut(), cut()]).await;
         let harness = harness(&server, make).await;
         let outcome = harness.run().await;

@@ -217,3 +217,18 @@ async fn a_refusal_with_stop_ends_the_answer_in_the_middle() {
     // Nobody waited for the rest of the answer.
     assert_eq!(provider.seen.lock().unwrap().as_slice(), [true]);
 }
+
+#[tokio::test]
+async fn what_had_come_of_an_answer_that_is_interrupted_is_shown() {
+    let mut harness = Harness::on(&HOST, "free.5", []).await;
+    let never = harness.path("never");
+    let text = Step::Says(Ok(Delta::Text("Half of a line".into())));
+    let provider = pausing(&mut harness, [text, Step::Until(never, LONG)]);
+    let (outcome, ()) = tokio::join!(harness.run(), async {
+        while harness.shown().is_empty() && provider.seen.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        harness.cancel.cancel();
+    });
+    assert_eq!((outcome.status, harness.shown().as_str()), (Status::Cancelled, "Half of a line"));
+}

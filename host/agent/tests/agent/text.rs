@@ -129,9 +129,48 @@ async fn text_waits_until_it_is_final_where_a_plugin_hears_finalize_content() {
     .await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "masked"));
-    assert_eq!(harness.shown(), "masked");
+    // Beside the call, and in the end.
+    assert_eq!(harness.shown(), "maskedmasked");
     assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
     assert_eq!(stored(&outcome).last().unwrap().text(), "masked");
+}
+
+#[tokio::test]
+async fn text_beside_calls_that_is_rejected_is_withheld_and_stop_ends_the_task_before_the_next_request() {
+    for (name, stop) in [("withheld", false), ("withheld.stop", true)] {
+        let answers = [says_and_calls("It is hunter2.", [("list_dir", json!({ "path": "." }))]), says("Done.")];
+        let harness = Harness::on(&FINAL, name, answers).await;
+        let outcome = harness.run().await;
+        assert_eq!(outcome.status, if stop { Status::Rejected } else { Status::Success });
+        assert!(harness.shown().starts_with("[withheld: Rejected by guard: hush]"), "{}", harness.shown());
+        assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
+        assert_eq!(harness.fake.requests().len(), if stop { 1 } else { 2 });
+        stored(&outcome);
+    }
+}
+
+#[tokio::test]
+async fn text_that_no_plugin_hears_is_shown_as_it_comes() {
+    let harness = Harness::bare([says("a line without an end")]).await;
+    let outcome = harness.run().await;
+    let pieces = harness.events().into_iter().filter(|event| matches!(event, AgentEvent::Text { .. })).count();
+    // The model sends five bytes at a time.
+    assert_eq!((pieces, outcome.text.as_str()), (5, "a line without an end"));
+}
+
+#[tokio::test]
+async fn text_before_a_call_is_shown_before_the_call_begins() {
+    // Also where a plugin hears text by line.
+    let name = "what_is_shown_passes_stream_delta_in_whole_lines";
+    let answers = || [says_and_calls("I look.", [("list_dir", json!({ "path": "." }))]), says("Done.")];
+    for harness in [Harness::on(&HOST, name, answers()).await, Harness::bare(answers()).await] {
+        harness.run().await;
+        let events = harness.events();
+        let place = |wanted: fn(&AgentEvent) -> bool| events.iter().position(wanted).unwrap();
+        let text =
+            place(|event| matches!(event, AgentEvent::Text { text } if text.contains('.') || text.contains("look")));
+        assert!(text < place(|event| matches!(event, AgentEvent::ToolStarted { .. })), "{events:?}");
+    }
 }
 
 #[tokio::test]

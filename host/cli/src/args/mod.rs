@@ -27,7 +27,15 @@ pub(crate) struct Cli {
 impl Cli {
     /// What was typed. `hookhost` alone asks for help where there is no terminal to talk at.
     pub(crate) fn typed() -> Self {
-        let command = Self::command().arg_required_else_help(!crate::command::is_on_a_terminal());
+        let mut command = Self::command().arg_required_else_help(!crate::command::is_on_a_terminal());
+        // Looked for only where they are shown: each folder of the PATH is read for it.
+        let first = std::env::args_os().nth(1);
+        if first.is_none_or(|word| ["help", "--help", "-h"].iter().any(|help| word == *help)) {
+            let programs = crate::command::programs();
+            if !programs.is_empty() {
+                command = command.after_help(format!("Programs on your PATH:\n{programs}\n{CODES}"));
+            }
+        }
         let matches = command.get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
@@ -39,6 +47,10 @@ pub(crate) struct TalkArgs {
     /// Goes on with this session; the beginning of its id will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+
+    /// Goes on with the session that was used last in this folder
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub(crate) latest: bool,
 
     #[command(flatten)]
     pub(crate) options: AgentOptions,
@@ -99,7 +111,8 @@ Examples:
   hookhost run \"Fix the failing test\"
   hookhost run --provider local --model qwen3 --workspace ~/src/app < task.txt
   hookhost run --plugin plugins/path_guard.wasm --json \"Tidy up the docs\" | jq -c .
-  hookhost run --session 0199 \"And now the tests\"";
+  hookhost run --session 0199 \"And now the tests\"
+  hookhost run --continue \"And the docs\"";
 
 /// Run an agent on a folder; plugins hear every step of it
 #[derive(Debug, Args)]
@@ -111,6 +124,10 @@ pub(crate) struct RunArgs {
     /// Goes on with this session, whose conversation the model then has; the beginning of its id will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+
+    /// Goes on with the session that was used last in this folder
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub(crate) latest: bool,
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
@@ -157,6 +174,7 @@ pub(crate) struct AgentOptions {
 
 const ALLOW_EXAMPLES: &str = "\
 Examples:
+  hookhost allow
   hookhost allow plugins/path_guard.wasm
   hookhost allow plugins/path_guard.wasm --project --priority 10 --set 'protected=[\"infra/**\"]'
   hookhost allow bounded_shell.wasm --entry 'actions = [\"shell\"]' --set limit-seconds=60 --yes";
@@ -165,9 +183,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowArgs {
-    /// The plugin's file
+    /// The plugin's file [default: none; those in `plugins/` beside the allowlist are listed that are not on it]
     #[arg(value_name = "X.wasm")]
-    pub(crate) wasm: PathBuf,
+    pub(crate) wasm: Option<PathBuf>,
 
     /// Its name in the allowlist [default: the file's name, with `-` for `_`]
     #[arg(long)]
@@ -268,12 +286,17 @@ pub(crate) struct InspectArgs {
 const HOOKS_EXAMPLES: &str = "\
 Examples:
   hookhost hooks
+  hookhost hooks before-tool-call
   hookhost hooks --json | jq -r '.events[] | .event + \": \" + ([.chain[].plugin] | join(\" → \"))'";
 
 /// Show which plugins hear each event, in the order in which they are asked
 #[derive(Debug, Args)]
 #[command(after_help = HOOKS_EXAMPLES)]
 pub(crate) struct HooksArgs {
+    /// Only this event, such as before-tool-call [default: all]
+    #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true)]
+    pub(crate) event: Option<EventKind>,
+
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 

@@ -4,6 +4,7 @@ use crate::args::Cli;
 use crate::exit::{Exit, Stop};
 use anyhow::anyhow;
 use clap::CommandFactory as _;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -56,6 +57,13 @@ fn own() -> Vec<String> {
     let mut cli = Cli::command();
     cli.build();
     cli.get_subcommands().map(|command| command.get_name().to_owned()).collect()
+}
+
+/// The names behind `hookhost` that our users' programs have, each once, but for those that our own commands have.
+pub(super) fn names() -> BTreeSet<String> {
+    let own = own();
+    let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
+    theirs.filter(|name| !name.is_empty() && !own.contains(name)).collect()
 }
 
 /// Our users' programs, in the order of the PATH.

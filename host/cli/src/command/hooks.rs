@@ -17,9 +17,9 @@ pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, Stop> {
     let config = loading::config(&args.configuration, &configuration::cwd()?)?;
     let host = loading::host(config.clone()).await?;
     if args.json {
-        output::print_json(&as_json(&host, &config))?;
+        output::print_json(&as_json(&host, &config, args.event))?;
     } else {
-        output::print(&as_text(&host, &config))?;
+        output::print(&as_text(&host, &config, args.event))?;
     }
     without_model(&config)?;
     Ok(Exit::Done)
@@ -37,6 +37,11 @@ fn without_model(config: &Config) -> Result<(), Stop> {
     Ok(())
 }
 
+/// This event, or all.
+fn events(only: Option<EventKind>) -> impl Iterator<Item = EventKind> {
+    EventKind::ALL.iter().copied().filter(move |event| only.is_none_or(|only| only == *event))
+}
+
 fn shape(event: EventKind) -> &'static str {
     match event.shape() {
         Shape::Gate => "gate",
@@ -46,11 +51,10 @@ fn shape(event: EventKind) -> &'static str {
     }
 }
 
-/// The chains of a host that has loaded this configuration.
-pub(crate) fn as_text(host: &Host, config: &Config) -> String {
+/// The chains of a host that has loaded this configuration; of one event only its chain.
+pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> String {
     let mut text = String::new();
-    let (heard, unheard): (Vec<EventKind>, Vec<EventKind>) =
-        EventKind::ALL.iter().copied().partition(|event| host.subscribed(*event));
+    let (heard, unheard): (Vec<EventKind>, Vec<EventKind>) = events(only).partition(|event| host.subscribed(*event));
     for event in heard {
         let _ = writeln!(text, "{NAME}{event}{NAME:#} {DIM}({}){DIM:#}", shape(event));
         for (place, plugin) in host.chain(event).iter().enumerate() {
@@ -60,6 +64,9 @@ pub(crate) fn as_text(host: &Host, config: &Config) -> String {
     if !unheard.is_empty() {
         let names: Vec<_> = unheard.iter().map(|event| event.name()).collect();
         let _ = writeln!(text, "{DIM}nobody hears: {}{DIM:#}", names.join(", "));
+    }
+    if only.is_some() {
+        return text;
     }
     for plugin in host.plugins() {
         let _ = write!(text, "\n{}", about(&plugin));
@@ -114,15 +121,15 @@ fn about(plugin: &Plugin) -> String {
     )
 }
 
-fn as_json(host: &Host, config: &Config) -> Value {
-    let event = |event: &EventKind| {
-        let chain: Vec<_> = host.chain(*event).iter().map(|plugin| link_json(plugin, *event)).collect();
-        json!({ "event": event, "shape": shape(*event), "chain": chain })
+fn as_json(host: &Host, config: &Config, only: Option<EventKind>) -> Value {
+    let event = |event: EventKind| {
+        let chain: Vec<_> = host.chain(event).iter().map(|plugin| link_json(plugin, event)).collect();
+        json!({ "event": event, "shape": shape(event), "chain": chain })
     };
     let disabled = config.entries().iter().filter(|entry| !entry.enabled);
     json!({
         "files": config.files(),
-        "events": EventKind::ALL.iter().map(event).collect::<Vec<_>>(),
+        "events": events(only).map(event).collect::<Vec<_>>(),
         "not-enabled": disabled.map(|entry| json!({ "plugin": entry.name, "path": entry.path })).collect::<Vec<_>>(),
     })
 }

@@ -18,6 +18,7 @@ mod trust;
 use crate::args::{Cli, Command, SessionCommand};
 use crate::exit::{Exit, Stop};
 use crate::interrupt;
+use crate::output;
 use std::future::Future;
 use std::io::{self, IsTerminal as _};
 use tokio::runtime::Builder;
@@ -49,6 +50,11 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Stop> {
         Command::Cache(args) => cache::run(&args),
         Command::External(words) => external::run(&words),
     }
+}
+
+/// The user's own programs that are commands of `hookhost`, a line each; empty where there are none.
+pub(crate) fn programs() -> String {
+    external::names().iter().map(|name| format!("  {}\n", output::one_line(name))).collect()
 }
 
 /// Runs a command that asks plugins.

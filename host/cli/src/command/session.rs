@@ -1,11 +1,12 @@
 //! `hookhost session`: what the agent has done so far, as its files tell it. (`resume` is in `run`.)
 
 use crate::args::{ListArgs, RemoveArgs, ShowSessionArgs};
+use crate::command::run::report::used;
 use crate::configuration;
 use crate::exit::{Exit, Stop};
 use crate::output::{
     self,
-    brief::{cut, short},
+    brief::{counted, cut, short},
     one_line, printable,
     style::{DIM, ERROR, NAME, WARNING},
     time::utc,
@@ -16,7 +17,7 @@ use hookhost_agent::session_store::{
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Most characters of a prompt in the list.
 const WORDS: usize = 60;
@@ -36,6 +37,29 @@ pub(crate) fn find(id: &str) -> Result<Header, Stop> {
     let store = store()?;
     let found = store.find(id).and_then(|id| store.read(&id));
     Ok(found.map_err(stop)?.header)
+}
+
+/// The session to go on with: the one that is named, or the last one of this folder.
+pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -> Result<Option<Header>, Stop> {
+    match (id, latest) {
+        (Some(id), _) => find(id).map(Some),
+        (None, true) => {
+            let folder = workspace.map_or_else(configuration::cwd, |folder| Ok(folder.to_owned()))?;
+            latest_of(&folder).map(Some)
+        }
+        (None, false) => Ok(None),
+    }
+}
+
+/// The session that was used last in this folder, sub-agents' left out.
+fn latest_of(folder: &Path) -> Result<Header, Stop> {
+    let canonical = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let here = canonical(folder);
+    let mut sessions = store()?.list().map_err(stop)?.into_iter().map(|session| session.header);
+    sessions.find(|session| session.parent.is_none() && canonical(&session.workspace) == here).ok_or_else(|| {
+        let shown = output::quoted(&here.to_string_lossy());
+        Stop::usage(format!("there is no session of {shown} to continue")).advise("hookhost session list --all")
+    })
 }
 
 /// A session that cannot be used; what to do about it.
@@ -100,8 +124,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, Stop> {
 
 fn line(session: &Summary) -> String {
     let Header { id, provider, model, .. } = &session.header;
-    let messages =
-        if session.messages == 1 { "1 message".to_owned() } else { format!("{} messages", session.messages) };
+    let messages = counted(session.messages, "message");
     let words = session.prompt.as_deref().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let status = match session.ending.as_ref().map(|ending| ending.status.as_str()) {
         Some("success") => String::new(),
@@ -129,8 +152,7 @@ fn text(session: &StoredSession) -> String {
         row("of", parent);
     }
     row("ended", &ended(session.ending.as_ref()));
-    let TokenUsage { input_tokens, output_tokens, .. } = session.usage;
-    row("used", &format!("{} model calls, {input_tokens} tokens in, {output_tokens} out", session.turns));
+    row("used", &used(session.turns, session.usage));
     for Damage { path, reason } in &session.damaged {
         let path = one_line(&path.to_string_lossy());
         let _ = writeln!(text, "{ERROR}not shown:{ERROR:#} {path}: {}", one_line(reason));

@@ -56,3 +56,8 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
         None => text.to_owned(),
     }
 }
+
+/// A number of things, in words: `1 task`, `2 tasks`.
+pub(crate) fn counted<N: Copy + std::fmt::Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
+    if count == N::from(1) { format!("1 {one}") } else { format!("{count} {one}s") }
+}

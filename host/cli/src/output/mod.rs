@@ -18,6 +18,9 @@ use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
 use style::WARNING;
 
+/// Most lines of a notice behind its first one.
+const NOTICE_LINES: usize = 12;
+
 /// Whether anybody still reads the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -82,9 +85,19 @@ pub(crate) fn note(text: &str) {
     let _ = screen::note(text);
 }
 
-/// Something that the user should know, as a line.
+/// Something that the user should know: a line, and what goes on in further ones, such as the place of a mistake in a file.
+/// These are indented, so that none of them can look like a line of our own.
 pub(crate) fn notice(text: &str) -> String {
-    format!("{WARNING}note:{WARNING:#} {}\n", one_line(text))
+    let mut lines = text.lines();
+    let mut shown = format!("{WARNING}note:{WARNING:#} {}\n", one_line(lines.next().unwrap_or_default()));
+    for line in lines.by_ref().take(NOTICE_LINES) {
+        shown.push_str(format!("  {}", one_line(line)).trim_end());
+        shown.push('\n');
+    }
+    if lines.next().is_some() {
+        shown.push_str("  …\n");
+    }
+    shown
 }
 
 /// The text without what could steer a terminal or is not seen on it: such characters become `�`, but for line breaks and
@@ -147,12 +160,19 @@ fn is_yes(answer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{one_line, printable, quoted};
+    use super::{NOTICE_LINES, notice, one_line, printable, quoted};
 
     #[test]
     fn nothing_that_steers_a_terminal_is_printed() {
         assert_eq!(printable("a\u{1b}[2Jb\nc\u{7}\u{202e}"), "a\u{fffd}[2Jb\nc\u{fffd}\u{fffd}");
         assert_eq!(one_line("a\nb\tc"), "a b c");
+    }
+
+    #[test]
+    fn a_notice_of_several_lines_keeps_them_and_none_looks_like_another_notice() {
+        let shown = anstream::adapter::strip_str(&notice("wrong:\n  |\nnote: \u{1b}[2Jforged\n")).to_string();
+        assert_eq!(shown, "note: wrong:\n    |\n  note: \u{fffd}[2Jforged\n");
+        assert_eq!(notice(&"line\n".repeat(100)).lines().count(), 1 + NOTICE_LINES + 1);
     }
 
     #[test]

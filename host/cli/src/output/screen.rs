@@ -7,11 +7,15 @@
 use crate::output::style::DIM;
 use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Columns of a terminal that does not say how many it has.
 const COLUMNS: usize = 80;
+
+/// Questions that have been written.
+static QUESTIONS: AtomicUsize = AtomicUsize::new(0);
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen { status: 0, mid_line: false, above: None, held: None });
 
@@ -68,6 +72,12 @@ pub(crate) fn ask(text: &str) {
     let mut screen = screen();
     let _ = screen.write(Stream::Err, text);
     screen.held.get_or_insert_default();
+    QUESTIONS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many questions have been written: where it has grown, something stands between what is written and what was.
+pub(crate) fn questions() -> usize {
+    QUESTIONS.load(Ordering::Relaxed)
 }
 
 /// Writes more of the question that stands there, which has no answer yet.

@@ -24,6 +24,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// Most notices of closed sessions that wait to be taken.
+const MAX_NOTICES: usize = 256;
+
 /// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
 #[derive(Clone)]
 pub struct Host {
@@ -44,6 +47,8 @@ struct Shared {
     telling: Telling,
     /// Identifiers of the open sessions.
     open: Mutex<HashSet<String>>,
+    /// What the user is to be told of sessions that are closed.
+    notices: Mutex<Vec<String>>,
 }
 
 /// What a host is built from.
@@ -158,6 +163,20 @@ impl Host {
         Ok(given_up)
     }
 
+    /// What the user is to be told of sessions that are closed, each sentence once: what their own
+    /// [`take_notices`](crate::Session::take_notices) was not asked for, and what observers did afterwards. At most 256 wait
+    /// here. A process that ends takes them behind [`Self::drain`].
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn leave_notices(&self, notices: Vec<String>) {
+        let mut left = self.shared.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MAX_NOTICES.saturating_sub(left.len());
+        left.extend(notices.into_iter().take(room));
+    }
+
     pub(crate) fn actions(&self) -> &ActionMap {
         &self.shared.actions
     }
@@ -268,6 +287,7 @@ impl HostBuilder {
             store,
             telling: Telling::default(),
             open: Mutex::default(),
+            notices: Mutex::default(),
         };
         Ok(Host { shared: Arc::new(shared) })
     }

@@ -24,16 +24,16 @@ pub(crate) use rules::Rules;
 use crate::approval::AskingAgent;
 use crate::audit::raw;
 use crate::contract::{self, Json, ToolCall, ToolOrigin};
-use crate::event::{Dispatched, EventKind};
+use crate::event::{Dispatched, EventKind, Shape};
 use crate::host::{Host, RuleSet};
 use crate::plugin::Plugin;
-use crate::sandbox::Failure;
+use crate::sandbox::{Failure, FailureKind};
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
 use dispatch::Beginning;
 use rules::Schemas;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -187,10 +187,14 @@ struct Life {
     streaks: Streaks,
     reminders: Vec<(u32, Reminder)>,
     notices: Vec<String>,
+    /// Plugins of which it was told that a failure of theirs was skipped.
+    skipped: HashSet<String>,
     model_calls: HashMap<String, Arc<AtomicU32>>,
     transcript: Arc<dyn Transcript>,
     /// How the prompt begins that the agent works on.
     task: Option<String>,
+    /// Nobody takes its notices any more.
+    is_closed: bool,
 }
 
 impl Session {
@@ -217,9 +221,11 @@ impl Session {
             streaks: Streaks::default(),
             reminders: Vec::new(),
             notices: host.rules().tool_patterns_that_fit_none(&spec),
+            skipped: HashSet::new(),
             model_calls: HashMap::new(),
             transcript: Arc::new(NoTranscript),
             task: None,
+            is_closed: false,
         };
         let shared = Shared {
             host,
@@ -299,7 +305,8 @@ impl Session {
         life.reminders = kept;
     }
 
-    /// What the user is to be told once: plugins that are asked no more, patterns that fit no tool.
+    /// What the user is to be told once: plugins whose failure let an event pass, plugins that are asked no more, patterns
+    /// that fit no tool. What observers do later, when the session is closed, is in [`Host::take_notices`].
     #[must_use]
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.life().notices)
@@ -406,6 +413,12 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.shared.record_end(&self.shared.info());
         self.shared.host.release(&self.shared.id);
+        let left = {
+            let mut life = self.shared.life();
+            life.is_closed = true;
+            std::mem::take(&mut life.notices)
+        };
+        self.shared.host.leave_notices(left);
     }
 }
 
@@ -451,7 +464,9 @@ impl Shared {
 
     fn notice(&self, text: String) {
         let mut life = self.life();
-        if life.notices.len() < MOST_NOTICES {
+        if life.is_closed {
+            self.host.leave_notices(vec![text]);
+        } else if life.notices.len() < MOST_NOTICES {
             life.notices.push(text);
         }
     }
@@ -459,6 +474,23 @@ impl Shared {
     /// Who asks, for a person.
     fn asking_agent(&self) -> AskingAgent {
         AskingAgent { depth: self.spec.depth, parent: self.spec.parent.clone(), task: self.life().task.clone() }
+    }
+
+    /// Tells once for each plugin that a failure of its had no consequence: the event went on as if it had said nothing.
+    fn skipped(&self, plugin: &Plugin, event: EventKind, failure: &Failure) {
+        let name = plugin.name();
+        if failure.kind == FailureKind::Tripped || !self.life().skipped.insert(name.to_owned()) {
+            return;
+        }
+        let why = match event.shape() {
+            _ if !plugin.enforces() => "its `mode = \"audit\"` let the event pass",
+            Shape::Gate | Shape::Transform => "its `on-failure = \"skip\"` let the event pass",
+            Shape::Collect | Shape::Observe => "nothing depends on its answer there, so the event passed",
+        };
+        self.notice(format!(
+            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are in the audit \
+             log alone"
+        ));
     }
 
     fn transcript(&self) -> Arc<dyn Transcript> {

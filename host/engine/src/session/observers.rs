@@ -161,7 +161,10 @@ fn report_dropped(session: &Arc<Shared>) {
         return;
     }
     let count: u64 = events.values().sum();
-    session.notice(format!("{count} events came too fast for those who observe them, who did not hear of these"));
+    session.notice(match count {
+        1 => "1 event came too fast for the plugins that observe it, and they did not hear of it".into(),
+        _ => format!("{count} events came too fast for the plugins that observe them, and they did not hear of these"),
+    });
     let info = session.info();
     session.record_dropped(&Dropped { session: info.id, time: now(), events });
 }

@@ -184,3 +184,39 @@ async fn invalid_changes_of_a_tool_call_are_failures() {
         assert!(rejection.to_string().contains(why), "{rejection}");
     }
 }
+
+#[tokio::test]
+async fn a_failure_that_has_no_consequence_is_told_once_for_each_plugin_and_session() {
+    let mut skipped = misbehaving("skipped", "trap");
+    skipped.on_failure = Some(OnFailure::Skip);
+    let mut audits = misbehaving("audits", "trap");
+    audits.mode = hookhost::allowlist::Mode::Audit;
+    let observer = plugin("observer", json!({"stream-end": {"misbehave": "trap"}}));
+    let host = crate::support::host(vec![skipped, audits, observer]).await;
+    let session = host.open_session(crate::support::spec()).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(ask(&session, "bad").await, GateOutcome::Allowed { .. }));
+    }
+    let told = session.take_notices();
+    let of = |name: &str, why: &str| {
+        let said = |notice: &&String| {
+            notice.starts_with(&format!("the plugin {name} failed on before-tool-call: it trapped: "))
+                && notice.contains(why)
+        };
+        told.iter().filter(said).count()
+    };
+    let mode = "its `mode = \"audit\"` let the event pass";
+    assert_eq!(
+        [of("skipped", "its `on-failure = \"skip\"` let the event pass"), of("audits", mode)],
+        [1, 1],
+        "{told:?}"
+    );
+    assert_eq!(told.len(), 2, "{told:?}");
+
+    // An observer fails when nobody asks the session any more.
+    let _ = session.stream_end("x".into()).await;
+    drop(session);
+    host.drain(Duration::from_secs(20)).await.unwrap();
+    let told = host.take_notices();
+    assert!(matches!(&told[..], [one] if one.starts_with("the plugin observer failed on stream-end: it ")), "{told:?}");
+}

@@ -12,8 +12,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of rules that match.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Rewrites are made, and reported.
     #[default]
@@ -22,6 +21,27 @@ pub(crate) enum Mode {
     Deny,
     /// Nothing but reports, except for rules that deny.
     Audit,
+}
+
+impl Mode {
+    const ALL: [(&'static str, Self); 3] =
+        [("rewrite-with-audit", Self::RewriteWithAudit), ("deny", Self::Deny), ("audit", Self::Audit)];
+}
+
+/// As the field's derived reader would, but for what is said of a word that is the beginning of one, or goes on behind it.
+impl<'de> Deserialize<'de> for Mode {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Cow::<str>::deserialize(deserializer)?;
+        if let Some((_, mode)) = Self::ALL.iter().find(|(word, _)| *word == given) {
+            return Ok(*mode);
+        }
+        let near = |word: &str| given.len() > 2 && (word.starts_with(&*given) || given.starts_with(word));
+        let advice = match Self::ALL.iter().find(|(word, _)| near(word)) {
+            Some((word, _)) => format!("did you mean `{word}`?"),
+            None => format!("the words here are `{}`", Self::ALL.map(|(word, _)| word).join("`, `")),
+        };
+        Err(serde::de::Error::custom(format!("unknown variant `{given}` of `mode`: {advice}")))
+    }
 }
 
 /// The part of the config that is about rules.
@@ -286,7 +306,13 @@ impl Loading {
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
             self.rules.push(Taken { order, rule, matchers });
         }
-        self.listing.push(format!("catalogue {id} {version} of {source}: {count} rules"));
+        // Of the config's own rules there is nothing to tell where it has none; they have no version and no source.
+        if id != CUSTOM || count > 0 {
+            let version = if version.is_empty() { String::new() } else { format!(" {version}") };
+            let source = if source.is_empty() { String::new() } else { format!(" of {source}") };
+            let rules = if count == 1 { "rule" } else { "rules" };
+            self.listing.push(format!("catalogue {id}{version}{source}: {count} {rules}"));
+        }
         Ok(())
     }
 

@@ -53,3 +53,13 @@ fn examples_of_a_custom_rule_are_checked_when_it_is_loaded() {
     let error = configure(rule(json!({"leaves": ["make deploy"]}))).unwrap_err();
     assert_eq!(error, "rule `ours.x` catches `make deploy`, which is in its `leaves`");
 }
+
+#[test]
+fn the_listing_names_no_catalogue_without_rules_and_leaves_no_gaps() {
+    let registry = registry();
+    let listing = registry.listing();
+    assert!(
+        !listing.is_empty() && listing.iter().all(|line| !line.contains("custom") && !line.contains("  ")),
+        "{listing:?}"
+    );
+}

@@ -14,6 +14,7 @@ fn a_wrong_config_is_one_clear_sentence() {
     for (config, expected) in [
         (json!({"mod": "deny"}), "unknown field `mod`"),
         (json!({"mode": "harsh"}), "unknown variant `harsh`"),
+        (json!({"mode": "rewrite"}), "did you mean `rewrite-with-audit`?"),
         (json!({"remove": ["git.stash"]}), "there is no rule or catalogue `git.stash`"),
         (json!({"modes": {"x/y": "deny"}}), "there is no rule or catalogue `x/y`"),
         (json!({"remove": ["custom"]}), "there is no rule or catalogue `custom`"),

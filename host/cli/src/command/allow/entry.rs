@@ -41,11 +41,17 @@ pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) ->
 }
 
 /// A new entry.
-pub(super) fn new(args: &AllowArgs, inspection: &Inspection, file: &Path, places: &Places) -> Result<Entry, Stop> {
-    let wasm = std::path::absolute(&args.wasm).unwrap_or_else(|_| args.wasm.clone());
+pub(super) fn new(
+    args: &AllowArgs,
+    named: &Path,
+    inspection: &Inspection,
+    file: &Path,
+    places: &Places,
+) -> Result<Entry, Stop> {
+    let wasm = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
     let path = wasm.to_str().ok_or_else(|| Stop::usage(format!("the path {} is not UTF-8", wasm.display())))?;
     let mut entry = further_keys(args)?;
-    entry.insert("name".into(), Value::String(args.name.clone().unwrap_or_else(|| name_of(&args.wasm))));
+    entry.insert("name".into(), Value::String(args.name.clone().unwrap_or_else(|| name_of(named))));
     entry.insert("path".into(), Value::String(path.to_owned()));
     entry.insert("sha256".into(), Value::String(inspection.digest.to_string()));
     if let Some(priority) = args.priority {

@@ -2,6 +2,7 @@
 //! entry with the digest of exactly the bytes that were shown.
 
 mod entry;
+mod waiting;
 
 use crate::args::AllowArgs;
 use crate::command::inspect;
@@ -20,18 +21,19 @@ use hookhost::plugin::Inspection;
 use std::path::{Path, PathBuf};
 
 pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, Stop> {
-    let (_, inspection) = inspect::read(&args.wasm)?;
+    let Some(wasm) = &args.wasm else { return waiting::list(args) };
+    let (_, inspection) = inspect::read(wasm)?;
     if let Some(problem) = &inspection.problem {
-        let shown = args.wasm.display();
+        let shown = wasm.display();
         return Err(Stop::not_loaded(anyhow!("{shown} cannot be allowed: it {problem}"))
-            .advise(format!("hookhost inspect {}", quoted(&args.wasm.to_string_lossy()))));
+            .advise(format!("hookhost inspect {}", quoted(&wasm.to_string_lossy()))));
     }
     let places = configuration::places()?;
     let file = target(args, &places)?;
     let present = present(args, &file, &places)?;
-    let entry = match present.entry_at(&args.wasm) {
+    let entry = match present.entry_at(wasm) {
         Some(old) => entry::renewed(args, old, &inspection)?,
-        None => entry::new(args, &inspection, &file, &places)?,
+        None => entry::new(args, wasm, &inspection, &file, &places)?,
     };
     output::note(&describe(&entry, &inspection, present.entry(&entry.name), &file));
     ask(args)?;

@@ -17,7 +17,7 @@ use crate::toolbox::{hidden_variables, toolbox};
 use anyhow::anyhow;
 use hookhost::session::Cause;
 use hookhost::{Config, Host};
-use hookhost_agent::agent::{Agent, AgentConfig, AgentError, Reporter, RunOutcome, Status};
+use hookhost_agent::agent::{Agent, AgentConfig, AgentError, AgentEvent, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
 use hookhost_agent::context::{Context, Sources};
 use hookhost_agent::session_store::Header;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let session = args.session.as_deref().map(session::find).transpose()?;
+    let session = session::chosen(args.session.as_deref(), args.latest, args.options.agent.workspace.as_deref())?;
     let prompt = prompt(args.prompt.as_ref())?;
     start(session, Some(prompt), &args.options).await
 }
@@ -74,6 +74,10 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
         (None, prompt) => agent.run(prompt.as_deref().unwrap_or_default(), &*reporter, &cancel).await,
     };
     drop((spinner, watching));
+    let drained = audit_log::drain(&host).await;
+    for text in host.take_notices() {
+        reporter.report(&AgentEvent::Notice { text });
+    }
     let ended = outcome.map_err(stopped).and_then(|outcome| {
         let exit = exit(&outcome);
         match &people {
@@ -82,7 +86,7 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
         }
         ended(&outcome, exit)
     });
-    audit_log::finish(&host, ended).await
+    audit_log::finished(drained, ended)
 }
 
 /// Ctrl-C before anything was asked, such as while MCP servers start.

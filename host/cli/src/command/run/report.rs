@@ -4,9 +4,9 @@
 use super::progress::{Progress, Spinner};
 use crate::output::{
     self,
-    brief::{SHOWN, cut, is_cut, short, whole},
+    brief::{SHOWN, counted, cut, is_cut, short, whole},
     difference::lines,
-    one_line, printable,
+    one_line, printable, screen,
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
 };
 use hookhost_agent::agent::{AgentEvent, Refused, Reporter, RunOutcome};
@@ -53,8 +53,9 @@ struct Shown {
     mid_line: bool,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
-    /// The call whose start stands in the last line: its result needs no name.
-    last_started: Option<String>,
+    /// The call whose start stands in the last line, and how many questions there were by then: its result needs no name
+    /// unless one came between.
+    last_started: Option<(String, usize)>,
     /// Why a task ended, where another one follows.
     ended: Option<String>,
     tasks: usize,
@@ -98,7 +99,7 @@ impl Reporter for ForPeople {
         }
         let text = shown.describe(event);
         match event {
-            AgentEvent::ToolStarted { id, .. } => shown.last_started = Some(id.clone()),
+            AgentEvent::ToolStarted { id, .. } => shown.last_started = Some((id.clone(), screen::questions())),
             _ if !text.is_empty() => shown.last_started = None,
             _ => {}
         }
@@ -188,12 +189,18 @@ impl Shown {
             }
             AgentEvent::PlanSubmitted { title, tasks } => plan(title, tasks),
             AgentEvent::PlanEnded { title, tasks, completed } => {
-                format!("{NAME}plan{NAME:#} {} ended: {completed} of {tasks} tasks done\n", one_line(title))
+                format!(
+                    "{NAME}plan{NAME:#} {} ended: {completed} of {} done\n",
+                    one_line(title),
+                    counted(*tasks, "task")
+                )
             }
             AgentEvent::Subagent { depth, event, .. } => self.below(*depth, event),
             AgentEvent::Compacted { messages, before, after } => {
                 format!(
-                    "{DIM}summarised {messages} messages: the next request has {after} tokens, not {before}{DIM:#}\n"
+                    "{DIM}summarised {}: the next request has {}, not {before}{DIM:#}\n",
+                    counted(*messages, "message"),
+                    counted(*after, "token")
                 )
             }
             AgentEvent::Changed { event, by, before, after } => {
@@ -209,7 +216,8 @@ impl Shown {
             }
             AgentEvent::TextHeld { bytes } => {
                 format!(
-                    "{DIM}text beside tool calls is not shown: plugins see final text first ({bytes} bytes){DIM:#}\n"
+                    "{DIM}text of the interrupted answer is not shown: plugins have not seen all of it ({}){DIM:#}\n",
+                    counted(*bytes, "byte")
                 )
             }
             AgentEvent::Answered { by } => {
@@ -247,7 +255,10 @@ impl Shown {
             }
             AgentEvent::ToolFinished { id, .. } if self.refused.remove(id) => String::new(),
             AgentEvent::ToolFinished { id, name, text, is_error } => {
-                let follows = self.last_started.as_ref() == Some(id);
+                let follows = self
+                    .last_started
+                    .as_ref()
+                    .is_some_and(|(last, questions)| last == id && *questions == screen::questions());
                 let label =
                     if follows { String::new() } else { format!("{NAME}{}{NAME:#} answered\n", one_line(name)) };
                 let fold = if is_long(text) { self.fold(|| text.clone()) } else { String::new() };
@@ -362,8 +373,7 @@ fn changed(what: &str, before: &Value, after: &Value) -> String {
 /// Model calls and their tokens.
 pub(crate) fn used(turns: u32, usage: TokenUsage) -> String {
     let TokenUsage { input_tokens, output_tokens, .. } = usage;
-    let calls = if turns == 1 { "1 model call".to_owned() } else { format!("{turns} model calls") };
-    format!("{calls}, {input_tokens} tokens in, {output_tokens} out")
+    format!("{}, {} in, {output_tokens} out", counted(turns, "model call"), counted(input_tokens, "token"))
 }
 
 /// Whether not all of a result is shown.
@@ -380,7 +390,7 @@ fn result(text: &str, is_error: bool, fold: &str) -> String {
         let _ = writeln!(shown, "  {style}{}{style:#}", cut(&one_line(line), SHOWN));
     }
     if lines.len() > LINES {
-        let _ = writeln!(shown, "  {DIM}… {} more lines{DIM:#}{fold}", lines.len() - LINES);
+        let _ = writeln!(shown, "  {DIM}… {}{DIM:#}{fold}", counted(lines.len() - LINES, "more line"));
     } else if !fold.is_empty() {
         let _ = writeln!(shown, "  {DIM}…{DIM:#}{fold}");
     }
@@ -476,7 +486,7 @@ mod tests {
         assert_eq!(people.unfold(Some(1)).unwrap(), format!("command: {long}"));
         assert!(!show(&finished("short")).contains("/show"));
         assert!(show(&finished(&long)).ends_with("…\n  … (/show 2)\n"));
-        assert!(show(&finished("1\n2\n3\n4\n5\n6")).ends_with("  … 1 more lines (/show 3)\n"));
+        assert!(show(&finished("1\n2\n3\n4\n5\n6")).ends_with("  … 1 more line (/show 3)\n"));
         assert_eq!(people.unfold(None).unwrap(), "1\n2\n3\n4\n5\n6");
         assert!(show(&changed).ends_with("… (/show 4)\n"));
         assert!(people.unfold(None).unwrap().ends_with(&format!("+ command: timeout 5 {long}\n")));

@@ -29,7 +29,7 @@ impl Talk<'_> {
         let done = match slash {
             Slash::Quit => return Ok(true),
             Slash::Help => Ok(help()),
-            Slash::Hooks => Ok(hooks::as_text(&self.host, &self.loaded())),
+            Slash::Hooks => Ok(hooks::as_text(&self.host, &self.loaded(), None)),
             Slash::Tools => Ok(tools::as_text(&self.agent.offered())),
             Slash::Session(about) => self.session(about).await,
             Slash::Model(names) => self.model(names).await,
@@ -167,5 +167,9 @@ fn help() -> String {
         "\nAnything else is a prompt. Alt-Enter, or a backslash at the end, goes on in the next line; Tab completes\n\
          commands; Up brings back what was typed. Ctrl-C stops the agent, or gives the line up; twice, it leaves.\n",
     );
+    let programs = crate::command::programs();
+    if !programs.is_empty() {
+        let _ = write!(text, "\nPrograms on your PATH, for a shell, behind `hookhost`:\n{programs}");
+    }
     text
 }

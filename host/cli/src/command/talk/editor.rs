@@ -139,7 +139,9 @@ impl LineEditor {
 fn config() -> rustyline::Result<Config> {
     let builder: Builder = Config::builder().max_history_size(REMEMBERED)?.history_ignore_dups(true)?;
     // Lines that begin with a blank are not remembered, as in a shell.
-    Ok(builder.history_ignore_space(true).completion_type(CompletionType::List).build())
+    let builder = builder.history_ignore_space(true);
+    // One Tab shows what there is to choose from.
+    Ok(builder.completion_type(CompletionType::List).completion_show_all_if_ambiguous(true).build())
 }
 
 fn unusable(error: &ReadlineError) -> Stop {

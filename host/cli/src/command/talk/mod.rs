@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &TalkArgs) -> Result<Exit, Stop> {
         return Err(stop.advise("hookhost run \"Explain this project\""));
     }
     let options = &args.options;
-    let session = args.session.as_deref().map(session::find).transpose()?;
+    let session = session::chosen(args.session.as_deref(), args.latest, options.workspace.as_deref())?;
     let workspace = command::run::workspace(options, session.as_ref())?;
     let config = loading::config(&options.configuration, &workspace)?;
     let section = configuration::agent(&config)?;

@@ -153,10 +153,14 @@ impl Dispatch<'_> {
                     let why = format!("{}: it ran out of wall time", plugin.name());
                     self.cannot_be_replayed(why);
                 }
+                let on_failure = plugin.on_failure(self.record.event);
+                if on_failure == OnFailure::Skip || !plugin.enforces() {
+                    self.session.skipped(plugin, self.record.event, &failure);
+                }
                 if let Some(record) = self.record.calls.last_mut() {
                     record.failure = Some(failure);
                 }
-                Err(plugin.on_failure(self.record.event))
+                Err(on_failure)
             }
         }
     }

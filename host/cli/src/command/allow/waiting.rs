@@ -1,0 +1,61 @@
+//! `hookhost allow` without a file: what lies beside the allowlist and is not on it. Nothing of these files is read but
+//! their digest.
+
+use super::target;
+use crate::args::AllowArgs;
+use crate::configuration::{self, SECTIONS, not_loaded};
+use crate::exit::{Exit, Stop};
+use crate::output::{self, quoted, style::DIM};
+use hookhost::allowlist::{Config, Digest, Error};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The folder, beside the allowlist, in which plugins are looked for.
+const FOLDER: &str = "plugins";
+
+/// Most files that are listed.
+const MAX_FILES: usize = 1000;
+
+/// Lists them, each as the command that would allow it.
+pub(super) fn list(args: &AllowArgs) -> Result<Exit, Stop> {
+    let places = configuration::places()?;
+    let file = target(args, &places)?;
+    let folder = file.parent().unwrap_or(Path::new("")).join(FOLDER);
+    let present =
+        if file.exists() { Config::open(&file, &places, SECTIONS).map_err(not_loaded)? } else { Config::empty() };
+    let mut text = String::new();
+    for wasm in components(&folder)? {
+        let digest = Digest::of_file(&wasm);
+        let why = match (present.entry_at(&wasm), digest) {
+            (None, _) => "is not on the allowlist",
+            (Some(entry), Ok(digest)) if entry.digest != digest => "has changed since it was allowed",
+            (Some(_), _) => continue,
+        };
+        let shown = quoted(&wasm.to_string_lossy());
+        let _ = writeln!(text, "hookhost allow {} {DIM}# {why}{DIM:#}", output::one_line(&shown));
+    }
+    if text.is_empty() {
+        let folder = output::one_line(&folder.to_string_lossy());
+        output::note(&format!("no plugin in {folder} waits to be allowed\n"));
+    }
+    output::print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// The components in a folder, by name; none where there is no such folder.
+fn components(folder: &Path) -> Result<Vec<PathBuf>, Stop> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => {
+            return Err(not_loaded(Error::Io { action: "read", path: folder.to_owned(), source }));
+        }
+    };
+    let files = entries.flatten().map(|entry| entry.path());
+    let files = files.filter(|file| file.extension() == Some(OsStr::new("wasm")) && file.is_file());
+    let mut files: Vec<_> = files.take(MAX_FILES).collect();
+    files.sort();
+    Ok(files)
+}
