@@ -569,9 +569,16 @@ impl Reader<'_> {
         if let Some(value) = self.scope.variables.get(name) {
             return value.clone();
         }
+        let in_home = |text| Word { home: true, ..Word::literal(text) };
         match name {
-            "HOME" | "USERPROFILE" => Some(Word { text: "~".into(), home: true, ..Word::default() }),
+            "HOME" | "USERPROFILE" => Some(in_home("~")),
             "PWD" => self.scope.cwd.clone().map(Word::literal),
+            "XDG_CONFIG_HOME" => Some(in_home("~/.config")),
+            "XDG_STATE_HOME" => Some(in_home("~/.local/state")),
+            "XDG_CACHE_HOME" => Some(in_home("~/.cache")),
+            "HOOKHOST_CONFIG_DIR" => Some(in_home("~/.config/hookhost")),
+            "HOOKHOST_STATE_DIR" => Some(in_home("~/.local/state/hookhost")),
+            "HOOKHOST_CACHE_DIR" => Some(in_home("~/.cache/hookhost")),
             "TMPDIR" => Some(Word::literal("/tmp/session")),
             "IFS" => Some(Word::literal(" \t\n")),
             _ => None,
