@@ -108,9 +108,9 @@ impl RuleSet {
     }
 }
 
-/// Whether two lists of ask rules differ in nothing but where they are written.
+/// Whether two lists of ask rules differ in nothing but where in the files of one layer they are written.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
-    let said = |rules: &[AskRule]| rules.iter().map(AskRule::without_origin).collect::<Vec<_>>();
+    let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)
 }
 

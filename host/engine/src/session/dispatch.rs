@@ -9,7 +9,7 @@ use super::recording::Due;
 use super::{Recall, Shared, observers};
 use crate::approval::{self, ProposedResponse, Question};
 use crate::audit::{Answer as ApproversAnswer, Record, raw};
-use crate::chain::{self, Answer, Asker, Decision, Gate, Member, Objection, Passage, Transform};
+use crate::chain::{self, Answer, Asker, Decision, Gate, Layer, Member, Objection, Passage, Transform};
 use crate::contract::{self, Task};
 use crate::event::{CollectEvent, Dispatched, EventKind, GateEvent, Shape, TransformEvent};
 use crate::host::RuleSet;
@@ -297,8 +297,11 @@ impl<'a> Dispatch<'a> {
     }
 
     fn members(&self) -> Vec<Member> {
-        let member =
-            |plugin: &Plugin| Member { enforcing: plugin.enforces(), may_approve: plugin.entry().grants.approve };
+        let member = |plugin: &Plugin| {
+            let entry = plugin.entry();
+            let layer = Layer::of(entry.origin.as_ref());
+            Member { enforcing: plugin.enforces(), may_approve: entry.grants.approve.then_some(layer) }
+        };
         self.chain.iter().map(member).collect()
     }
 

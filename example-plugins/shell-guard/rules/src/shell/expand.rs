@@ -356,7 +356,8 @@ fn texts(expression: &ParameterExpr) -> [Option<&str>; 3] {
 
 /// Whether the shell takes a word as it stands.
 fn is_plain(raw: &str) -> bool {
-    !raw.bytes().any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{' | HOME_BYTE))
+    !raw.bytes()
+        .any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{' | HOME_BYTE))
 }
 
 /// A word as braces make many of it, each still with its quotes. Where they are not all made, one is unknown.
