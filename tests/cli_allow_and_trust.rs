@@ -73,12 +73,18 @@ fn a_model_is_granted_only_by_name() {
 }
 
 #[test]
-fn a_server_is_granted_only_by_name() {
+fn a_server_is_granted_only_by_name_and_without_one_it_is_said_that_requests_are_denied() {
     let user = User::new();
     user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
-    user.run(["allow", "asks.wasm", "--yes"]).expect(2, &["it sends requests", "--grant 'http = ["]);
-    assert!(!user.config_file().exists());
-    user.run(["allow", "asks.wasm", "--yes", "--grant", "http = [\"localhost:1\"]"]).expect(0, &["http (localhost:1)"]);
+    user.run(["allow", "asks.wasm", "--yes"])
+        .expect(0, &["denied  requests, which it can send by wasi:http", "--grant 'http = ["]);
+    assert!(user.run(["hooks"]).stdout.contains("denied  requests: it imports wasi:http"));
+    let written = std::fs::read_to_string(user.config_file()).unwrap();
+    assert!(!written.contains("http"), "{written}");
+    std::fs::remove_file(user.config_file()).unwrap();
+    let granted = user.run(["allow", "asks.wasm", "--yes", "--grant", "http = [\"localhost:1\"]"]);
+    granted.expect(0, &["http (localhost:1)"]);
+    assert!(!granted.stderr.contains("denied") && !user.run(["hooks"]).stdout.contains("denied"));
 }
 
 #[test]

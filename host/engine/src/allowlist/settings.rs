@@ -27,6 +27,11 @@ pub struct Settings {
     /// they hold up no other plugin. Each reserves some 8 GiB of address space, from 32 on some 1 TiB altogether, though no memory: a
     /// process that has little of it (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the looser.
     pub concurrent_calls: NonZeroU32,
+    /// `compile-time`: processor time for compiling one plugin, of all threads together. What takes longer is not loaded. On a
+    /// busy machine that is some wall time more, at most ten times as much; where the processor time of a thread cannot be
+    /// read by another (other systems than Linux), ten times as much wall time is the only bound. What is compiled is kept,
+    /// so it is spent once. 1 µs to 24 h, default 60 s; the longer is the looser.
+    pub compile_time: Duration,
     /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this table at all: it could hide
     /// from the user what it does.
     pub audit: AuditSettings,
@@ -51,6 +56,7 @@ impl Default for Settings {
             stream_unfinalised: false,
             approval_deadline: Duration::from_secs(300),
             concurrent_calls: NonZeroU32::MIN.saturating_add(32 - 1),
+            compile_time: Duration::from_secs(60),
             audit: AuditSettings::default(),
         }
     }
@@ -69,6 +75,7 @@ pub(super) struct WrittenSettings {
     stream_unfinalised: Option<bool>,
     approval_deadline: Option<UpToADay>,
     concurrent_calls: Option<Concurrent>,
+    compile_time: Option<UpToADay>,
     audit: Option<WrittenAudit>,
 }
 
@@ -94,6 +101,10 @@ impl WrittenSettings {
         self.approval_deadline.map(|time| Duration::from_micros(time.get().get()))
     }
 
+    fn compile_time(&self) -> Option<Duration> {
+        self.compile_time.map(|time| Duration::from_micros(time.get().get()))
+    }
+
     fn concurrent_calls(&self) -> Option<NonZeroU32> {
         self.concurrent_calls.map(|calls| NonZeroU32::try_from(calls.get()).unwrap_or(NonZeroU32::MAX))
     }
@@ -105,6 +116,7 @@ impl Settings {
         self.stream_unfinalised = written.stream_unfinalised.unwrap_or(self.stream_unfinalised);
         self.approval_deadline = written.approval_deadline().unwrap_or(self.approval_deadline);
         self.concurrent_calls = written.concurrent_calls().unwrap_or(self.concurrent_calls);
+        self.compile_time = written.compile_time().unwrap_or(self.compile_time);
         if let Some(WrittenAudit { largest_value, mask }) = written.audit {
             let bytes = |size: RecordedSize| NonZeroUsize::try_from(size.get()).unwrap_or(NonZeroUsize::MAX);
             self.audit.largest_value = largest_value.map_or(self.audit.largest_value, bytes);
@@ -132,6 +144,11 @@ impl Settings {
             Some(calls) => self.concurrent_calls = calls,
             None => {}
         }
+        match written.compile_time() {
+            Some(longer) if longer > self.compile_time => forbidden.push(Forbidden::Looser("compile-time")),
+            Some(time) => self.compile_time = time,
+            None => {}
+        }
         if written.audit.is_some() {
             forbidden.push(Forbidden::UsersAlone("audit"));
         }
@@ -142,6 +159,8 @@ impl Settings {
     pub(super) fn check_made(&self) -> Result<(), String> {
         let micros = u64::try_from(self.approval_deadline.as_micros()).unwrap_or(u64::MAX);
         UpToADay::new(micros).map_err(|why| format!("`approval-deadline`: {why}"))?;
+        let micros = u64::try_from(self.compile_time.as_micros()).unwrap_or(u64::MAX);
+        UpToADay::new(micros).map_err(|why| format!("`compile-time`: {why}"))?;
         Concurrent::new(self.concurrent_calls.get().into()).map_err(|why| format!("`concurrent-calls`: {why}"))?;
         let bytes = self.audit.largest_value.get() as u64;
         RecordedSize::new(bytes).map_err(|why| format!("`audit.largest-value`: {why}"))?;

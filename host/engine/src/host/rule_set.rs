@@ -6,7 +6,7 @@
 use super::Error;
 use crate::allowlist::{AskRule, Config, Entry, Settings};
 use crate::event::EventKind;
-use crate::plugin::{Cache, Plugin};
+use crate::plugin::{Cache, Compiler, Plugin};
 use crate::sandbox::{Room, Sandbox, SharedSandbox};
 use crate::session::SessionSpec;
 use std::collections::BTreeMap;
@@ -33,10 +33,11 @@ impl RuleSet {
             Some(before) => Arc::clone(&before.sandbox),
             None => Arc::new(Sandbox::new(room)?),
         };
+        let compiler = Compiler { sandbox: &sandbox, cache, within: config.settings().compile_time };
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
             let loaded = before.and_then(|before| before.plugin(&entry.name));
-            plugins.push(Plugin::load(&sandbox, cache, entry, loaded).await?);
+            plugins.push(Plugin::load(&compiler, entry, loaded).await?);
         }
         let mut chains = BTreeMap::<EventKind, Vec<Plugin>>::new();
         for plugin in &plugins {
