@@ -73,12 +73,18 @@ fn a_model_is_granted_only_by_name() {
 }
 
 #[test]
-fn a_server_is_granted_only_by_name() {
+fn a_server_is_granted_only_by_name_and_without_one_it_is_said_that_requests_are_denied() {
     let user = User::new();
     user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
-    user.run(["allow", "asks.wasm", "--yes"]).expect(2, &["it sends requests", "--grant 'http = ["]);
-    assert!(!user.config_file().exists());
-    user.run(["allow", "asks.wasm", "--yes", "--grant", "http = [\"localhost:1\"]"]).expect(0, &["http (localhost:1)"]);
+    user.run(["allow", "asks.wasm", "--yes"])
+        .expect(0, &["denied  requests, which it can send by wasi:http", "--grant 'http = ["]);
+    assert!(user.run(["hooks"]).stdout.contains("denied  requests: it imports wasi:http"));
+    let written = std::fs::read_to_string(user.config_file()).unwrap();
+    assert!(!written.contains("http"), "{written}");
+    std::fs::remove_file(user.config_file()).unwrap();
+    let granted = user.run(["allow", "asks.wasm", "--yes", "--grant", "http = [\"localhost:1\"]"]);
+    granted.expect(0, &["http (localhost:1)"]);
+    assert!(!granted.stderr.contains("denied") && !user.run(["hooks"]).stdout.contains("denied"));
 }
 
 #[test]
@@ -387,6 +393,20 @@ fn what_a_project_asks_about_is_shown_before_it_is_trusted() {
         "asks you about calls (actions fetch mcp): may it run?\n",
     ];
     user.run(["trust"]).expect(2, &shown);
+}
+
+#[test]
+fn that_a_project_answers_for_you_is_said_on_a_line_of_its_own_before_it_is_trusted() {
+    let user = User::new();
+    let sha256 = "0".repeat(64);
+    let entry =
+        |grants: &str| format!("[[plugin]]\nname = \"helper\"\npath = \"x.wasm\"\nsha256 = \"{sha256}\"\n{grants}");
+    let line =
+        "    its `approve` answers for you what [[ask]] rules of project files ask; your own rules still ask you\n";
+    user.write("hookhost.toml", &entry("[plugin.grants]\napprove = true\nclock = true\n"));
+    user.run(["trust"]).expect(2, &[line]);
+    user.write("hookhost.toml", &entry("[plugin.grants]\nclock = true\n"));
+    assert!(!user.run(["trust"]).stderr.contains("answers for you"));
 }
 
 #[test]

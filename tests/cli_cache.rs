@@ -104,7 +104,50 @@ fn many_processes_that_compile_the_same_at_once_leave_one_file_that_counts() {
     let found = cache(&user);
     assert_eq!((&found["files"], &found["unusable"]), (&json!(1), &json!([])));
     let left = std::fs::read_dir(user.path("cache/compiled")).unwrap().count();
-    assert_eq!(left, 2, "the code and the key, and nothing half written");
+    assert_eq!(left, 3, "the code, where it belongs, the key, and nothing half written");
+}
+
+/// The files of compiled code, and when each was written.
+fn written(user: &User) -> Vec<(PathBuf, std::time::SystemTime)> {
+    let files = std::fs::read_dir(user.path("cache/compiled")).unwrap().map(|file| file.unwrap());
+    let compiled = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "cwasm"));
+    let mut written: Vec<_> =
+        compiled.map(|file| (file.path(), file.metadata().unwrap().modified().unwrap())).collect();
+    written.sort();
+    written
+}
+
+#[test]
+fn another_limit_or_name_compiles_nothing_and_another_configuration_its_image_alone() {
+    let user = user();
+    let entry = |name: &str, config: &str, limits: &str| {
+        let entry = Entry::new(name, &hookhost_tests::plugin("path-guard")).limits(limits);
+        user.configure(&entry.config(json!({ "protected": [config] })).to_toml());
+        dispatch(&user);
+        written(&user)
+    };
+    let infra = "infra/**";
+    let first = entry("p", infra, "compute = '30s'\ndeadline = '30s'\n");
+    assert_eq!(first.len(), 2, "what an image is taken in, and the image");
+    for (name, limits) in [
+        ("p", "compute = '30s'\ndeadline = '40s'\n"),
+        ("p", "compute = '30s'\ndeadline = '30s'\nmemory = '8MiB'\nfuel = 90_000_000\n"),
+        ("other", "compute = '30s'\ndeadline = '30s'\n"),
+    ] {
+        assert_eq!(entry(name, infra, limits), first, "{name} {limits}");
+    }
+    let second = entry("p", "docs/**", "compute = '30s'\ndeadline = '30s'\n");
+    assert_eq!(second.len(), 3);
+    assert!(first.iter().all(|file| second.contains(file)));
+}
+
+#[test]
+fn what_lacks_a_grant_is_refused_before_it_is_compiled() {
+    let user = user();
+    user.configure(&Entry::new("p", &hookhost_tests::plugin("all-events")).to_toml());
+    let ended = run(&user, &["dispatch", "before-tool-call", "--payload", "call.json"]);
+    ended.expect(5, &["[plugin.grants]"]);
+    assert_eq!(cache(&user)["files"], 0);
 }
 
 #[test]

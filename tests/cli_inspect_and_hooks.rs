@@ -149,7 +149,7 @@ fn hooks_shows_each_chain_in_order_with_limits_and_grants() {
         "{text}"
     );
     assert!(text.contains("nobody hears: session-start, prompt-submit, "), "{text}");
-    assert!(text.contains("compute 30s, deadline 31s, memory 32MiB, table-elements 20000, tables 10, instances 20, handles 256, input 1MiB"), "{text}");
+    assert!(text.contains("compute 30s, deadline 31s, memory 32MiB, table-elements 20000, tables 10, instances 50, handles 256, input 1MiB"), "{text}");
     assert!(text.contains("grants  state (quota 1MiB), model (name small, max-calls 10), transcript, audit"), "{text}");
 
     let object: Value = serde_json::from_str(&user.run(["hooks", "--json"]).stdout).unwrap();
@@ -222,7 +222,7 @@ fn inspect_allowed_shows_what_the_entry_gives_with_the_defaults_filled_in() {
         "  loads     yes\n",
         "  mode      audit, priority 100\n",
         "  hears     prompt-submit\n",
-        "  limits    fuel 100000000, compute 100ms, deadline 5s, memory 16MiB, table-elements 20000, tables 10, instances 20, handles 256, input 1MiB, output 2MiB, log 64KiB, \
+        "  limits    fuel 100000000, compute 100ms, deadline 5s, memory 16MiB, table-elements 20000, tables 10, instances 50, handles 256, input 1MiB, output 2MiB, log 64KiB, \
          http-body 64KiB, capability-calls 10000\n",
         &format!("  grants    {grants}\n"),
     ] {
@@ -254,11 +254,13 @@ fn inspect_allowed_ends_with_5_where_the_file_would_not_be_loaded_and_says_why()
         ended.expect(code, &[]);
         assert!(ended.stdout.contains(text), "{text} is not in {}", ended.stdout);
     };
-    shows(&entry, 5, "no: it imports what is not granted; add to [plugin.grants]: http = [\"api.example.com\"]");
+    shows(&entry, 0, "denied    requests: it imports wasi:http, and `http` grants it no server");
     let granted = entry.grants("http = [\"api.example.com\"]\n");
     shows(&granted, 0, "loads     yes");
     shows(&granted.clone().keys("enabled = false"), 0, "not enabled");
     shows(&granted.digest(&"a".repeat(64)), 5, "another digest than its entry: hookhost allow ");
+    let file = user.write("asks.wasm", std::fs::read(plugin("notebook")).unwrap());
+    shows(&Entry::new("asks", &file), 5, "no: it imports what is not granted; add to [plugin.grants]: state = ");
 }
 
 #[test]

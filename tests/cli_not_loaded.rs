@@ -217,10 +217,10 @@ fn an_import_that_is_not_granted_is_refused_with_the_line_to_add_and_where() {
 fn an_import_that_no_plugin_is_given_is_refused() {
     let user = User::new();
     let text = r#"(component
-        (import "wasi:sockets/tcp@0.2.6" (instance))
+        (import "wasi:keyvalue/store@0.2.6" (instance))
         (instance $i) (export "hookhost:hooks/session-end@0.1.0" (instance $i)))"#;
     let wasm = user.write("network.wasm", wat::parse_str(text).unwrap());
-    let said = ["imports `wasi:sockets/tcp@0.2.6`, which no plugin is given", "network"];
+    let said = ["imports `wasi:keyvalue/store@0.2.6`, which no plugin is given", "network"];
     refused(&user, &Entry::new("guard", &wasm), &said);
 }
 

@@ -33,6 +33,67 @@ fn copy_of_the_template() -> tempfile::TempDir {
     copy
 }
 
+/// The block of the guide that builds a plugin which is the same wherever it is built.
+fn documented_build() -> String {
+    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/writing-plugins.md")).unwrap();
+    let blocks = guide.split("```bash\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.filter(|block| block.contains("--remap-path-prefix")).last().unwrap().to_owned()
+}
+
+/// The template, built by the guide's command in a folder of its own, with a cargo home of its own.
+#[cfg(unix)]
+fn built_in(place: &str) -> (Vec<u8>, PathBuf) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("elsewhere").join(place);
+    let (plugin, home) = (folder.join("plugin"), folder.join("cargo-home"));
+    let copy = copy_of_the_template();
+    for file in ["src/lib.rs", ".cargo/config.toml", "Cargo.toml", "Cargo.lock"] {
+        fs::create_dir_all(plugin.join(file).parent().unwrap()).unwrap();
+        fs::copy(copy.path().join(file), plugin.join(file)).unwrap();
+    }
+    fs::create_dir_all(&home).unwrap();
+    let of_user =
+        std::env::var_os("CARGO_HOME").map_or_else(|| std::env::home_dir().unwrap().join(".cargo"), PathBuf::from);
+    for shared in ["registry", "git", "config.toml"] {
+        if of_user.join(shared).exists() && !home.join(shared).exists() {
+            std::os::unix::fs::symlink(of_user.join(shared), home.join(shared)).unwrap();
+        }
+    }
+    let path = std::env::join_paths(
+        Path::new(env!("CARGO"))
+            .parent()
+            .map(Path::to_owned)
+            .into_iter()
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    );
+    let output = Command::new("sh")
+        .args(["-ec", &documented_build()])
+        .current_dir(&plugin)
+        .env("PATH", path.unwrap())
+        .env("CARGO_HOME", &home)
+        .env("CARGO_TARGET_DIR", folder.join("target"))
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (fs::read(folder.join("target/wasm32-wasip2/release/my_plugin.wasm")).unwrap(), folder)
+}
+
+#[cfg(unix)]
+#[test]
+fn the_guides_command_builds_the_same_bytes_in_two_folders_with_two_cargo_homes_and_tells_neither() {
+    let ((one, folder), (other, elsewhere)) = (built_in("one"), built_in("the-other"));
+    for (bytes, folder) in [(&one, folder), (&other, elsewhere)] {
+        let folder = folder.to_str().unwrap().as_bytes();
+        assert!(!bytes.windows(folder.len()).any(|window| window == folder), "it holds the path of its folder");
+        assert!(
+            bytes.windows(16).any(|window| window == b"/cargo/registry/"),
+            "no path was remapped: this shows nothing"
+        );
+    }
+    assert!(one == other, "the bytes differ");
+}
+
 fn cargo(folder: &Path, arguments: &[&str]) {
     let output = Command::new(env!("CARGO"))
         .args(arguments)

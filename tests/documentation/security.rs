@@ -31,8 +31,15 @@ fn rows() -> Vec<Row> {
 
 /// An interface of what a row names.
 fn interface(import: &str) -> String {
-    let of_wasi =
-        ["http/types", "filesystem/types", "clocks/wall-clock", "random/random", "cli/environment", "io/streams"];
+    let of_wasi = [
+        "http/types",
+        "filesystem/types",
+        "clocks/wall-clock",
+        "random/random",
+        "cli/environment",
+        "io/streams",
+        "sockets/tcp",
+    ];
     match import.strip_prefix("wasi:") {
         None => format!("hookhost:hooks/{import}@0.1.0"),
         Some(package) => {
@@ -80,7 +87,9 @@ fn what_is_always_there_loads_without_a_grant_and_the_rest_is_refused_with_the_g
 
 #[test]
 fn what_is_not_in_the_table_is_refused() {
-    for import in ["wasi:sockets/tcp@0.2.0", "wasi:keyvalue/store@0.2.0", "hookhost:hooks/secrets@0.1.0", "env"] {
+    for import in
+        ["wasi:http/incoming-handler@0.2.0", "wasi:keyvalue/store@0.2.0", "hookhost:hooks/secrets@0.1.0", "env"]
+    {
         let why = load(import).expect_err(import);
         assert!(why.contains(import), "{why}");
     }

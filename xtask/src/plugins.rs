@@ -31,7 +31,8 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     add_target(workspace)?;
     let plugins = [examples(workspace)?, in_folder(&workspace.root.join("tests/plugins"))?].concat();
     let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET]);
-    cargo.args(packages(&plugins));
+    let places = places(workspace)?;
+    cargo.args(["--config", &remapped(&places)]).args(packages(&plugins));
     run(&format!("building {} plugins for {TARGET}", plugins.len()), &mut cargo)?;
 
     let built = workspace.target.join(TARGET).join("plugin");
@@ -45,11 +46,59 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     }
     fs::create_dir_all(&folder).map_err(failed(&folder))?;
     for plugin in &plugins {
-        let to = folder.join(plugin.file_name());
-        fs::copy(built.join(plugin.file_name()), &to).map_err(failed(&to))?;
+        let (from, to) = (built.join(plugin.file_name()), folder.join(plugin.file_name()));
+        let bytes = fs::read(&from).map_err(|error| format!("cannot read {}: {error}", from.display()))?;
+        if let Some(place) = told(&bytes, &places) {
+            return Err(format!("{} tells where it was built: it holds the path {place}", plugin.file_name()));
+        }
+        fs::write(&to, bytes).map_err(failed(&to))?;
     }
     say(&format!("they are in {}", workspace.show(&folder)));
     Ok(folder)
+}
+
+/// A folder of this machine, and what stands for it in a component.
+struct Place {
+    folder: String,
+    instead: &'static str,
+}
+
+/// The folders whose paths would get into a component, by the messages of panics: so the same source would have another
+/// digest on another machine, and the paths would be told to everybody. The inner ones come last, since the last that fits
+/// counts.
+fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
+    let home = |variable: &str, folder: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
+        Some(home) => Some(PathBuf::from(home)),
+        None => std::env::home_dir().map(|home| home.join(folder)),
+    };
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let sysroot = output(rustc.args(["--print", "sysroot"]).current_dir(&workspace.root))?;
+    let places = [
+        (Some(workspace.root.clone()), "/workspace"),
+        (Some(workspace.target.clone()), "/target"),
+        (home("CARGO_HOME", ".cargo"), "/cargo"),
+        (Some(Path::new(&sysroot).join("lib/rustlib/src/rust")), "/rust"),
+    ];
+    let shown = |(folder, instead): (Option<PathBuf>, _)| {
+        Some(Place { folder: folder?.to_string_lossy().into_owned(), instead })
+    };
+    Ok(places.into_iter().filter_map(shown).collect())
+}
+
+/// The setting that has rustc write other paths for these folders, added to the flags that `.cargo/config.toml` has.
+fn remapped(places: &[Place]) -> String {
+    let flags = places
+        .iter()
+        .map(|Place { folder, instead }| format!("{:?}", format!("--remap-path-prefix={folder}={instead}")));
+    format!("target.{TARGET}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
+}
+
+/// The folder that a component tells of.
+fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
+    let holds = |folder: &str| {
+        component.windows(folder.len() + 1).any(|window| window.strip_prefix(folder.as_bytes()) == Some(b"/"))
+    };
+    places.iter().map(|place| place.folder.as_str()).find(|folder| holds(folder))
 }
 
 /// The plugins that are examples.
@@ -112,7 +161,20 @@ fn add_target(workspace: &Workspace) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::package_name;
+    use super::{Place, package_name, remapped, told};
+
+    #[test]
+    fn a_component_that_tells_where_it_was_built_is_found() {
+        let place = |folder: &str, instead| Place { folder: folder.into(), instead };
+        let places = [place("/home/me/hookhost", "/workspace"), place("/home/me/.cargo", "/cargo")];
+        assert_eq!(told(b"\0asm /cargo/registry/x.rs /home/me/.cargoes", &places), None);
+        assert_eq!(told(b"\0asm /home/me/.cargo/registry/x.rs", &places), Some("/home/me/.cargo"));
+        assert_eq!(
+            remapped(&places),
+            "target.wasm32-wasip2.rustflags=[\"--remap-path-prefix=/home/me/hookhost=/workspace\", \
+             \"--remap-path-prefix=/home/me/.cargo=/cargo\"]"
+        );
+    }
 
     #[test]
     fn the_name_is_that_of_the_package_and_of_no_other_table() {

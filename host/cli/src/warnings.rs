@@ -2,33 +2,46 @@
 
 use crate::output::{
     note, printable,
-    style::{ERROR, WARNING},
+    style::{DIM, ERROR, WARNING},
 };
 use std::fmt::{Debug, Write as _};
+use std::io::IsTerminal as _;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Says what is at least a warning of ours; what libraries trace is nobody's business here.
-struct Says;
+/// Says what is at least a warning of ours; what libraries trace is nobody's business here. On a terminal it also says what is
+/// being compiled where that takes a while: elsewhere nobody waits for it, and a program may read what is said.
+struct Says {
+    tells_progress: bool,
+}
+
+/// What is said while something is compiled.
+const PROGRESS: &str = "hookhost::compiling";
 
 /// Has warnings said from here on.
 pub(crate) fn say() {
     // Only a second one would be refused, and there is none.
-    let _ = tracing::subscriber::set_global_default(Says);
+    let _ = tracing::subscriber::set_global_default(Says { tells_progress: std::io::stderr().is_terminal() });
 }
 
 impl Subscriber for Says {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN && metadata.target().starts_with("hookhost")
+        let is_warning = *metadata.level() <= Level::WARN && metadata.target().starts_with("hookhost");
+        is_warning || (self.tells_progress && metadata.target() == PROGRESS)
     }
 
     fn event(&self, event: &Event<'_>) {
         let mut said = Said::default();
         event.record(&mut said);
+        if event.metadata().target() == PROGRESS {
+            let Said { message, plugin, .. } = said;
+            note(&format!("{DIM}{} {message}{DIM:#}\n", printable(&plugin)));
+            return;
+        }
         let (style, word) =
             if *event.metadata().level() == Level::ERROR { (ERROR, "error") } else { (WARNING, "warning") };
-        let Said { message, facts } = said;
+        let Said { message, facts, .. } = said;
         note(&format!("{style}{word}:{style:#} {}\n", printable(&format!("{message}{facts}"))));
     }
 
@@ -46,6 +59,7 @@ impl Subscriber for Says {
 struct Said {
     message: String,
     facts: String,
+    plugin: String,
 }
 
 impl Visit for Said {
@@ -58,6 +72,9 @@ impl Visit for Said {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "plugin" {
+            value.clone_into(&mut self.plugin);
+        }
         self.record_debug(field, &format_args!("{value}"));
     }
 }

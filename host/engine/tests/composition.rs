@@ -6,7 +6,7 @@
 mod page;
 
 use hookhost::chain::{
-    Answer, Asker, Consent, Decision, Gate, Member, Objection, OnFailure, Passage, Step, Transform, merge,
+    Answer, Asker, Consent, Decision, Gate, Layer, Member, Objection, OnFailure, Passage, Step, Transform, merge,
 };
 use hookhost::contract::{Escalation, Refusal, Task};
 use page::{Page, Row, Rule, Wrong, read};
@@ -36,13 +36,13 @@ impl<'a> Chain<'a> {
                 None => ("", after),
             };
             let flags: Vec<&str> = flags.split(", ").filter(|flag| !flag.is_empty()).collect();
-            if let Some(flag) = flags.iter().find(|flag| !["audit", "skip", "approve"].contains(flag)) {
-                return Err(row.wrong(format!("`{flag}` is none of audit, skip, approve")));
+            if let Some(flag) = flags.iter().find(|flag| !["audit", "skip", "approve", "project"].contains(flag)) {
+                return Err(row.wrong(format!("`{flag}` is none of audit, skip, approve, project")));
             }
             chain.names.push(name.trim());
-            chain
-                .members
-                .push(Member { enforcing: !flags.contains(&"audit"), may_approve: flags.contains(&"approve") });
+            let layer = if flags.contains(&"project") { Layer::Project } else { Layer::User };
+            let may_approve = flags.contains(&"approve").then_some(layer);
+            chain.members.push(Member { enforcing: !flags.contains(&"audit"), may_approve });
             chain.on_failure.push(if flags.contains(&"skip") { OnFailure::Skip } else { OnFailure::Reject });
             rest = after.trim_start_matches([',', ' ']);
         }
@@ -181,7 +181,7 @@ fn gate(
     said: &[Row<'_>],
     outcome: &Row<'_>,
 ) -> Result<(Decision<String, String>, Decision<String, String>), Wrong> {
-    let (asks, said): (Vec<_>, Vec<_>) = said.iter().partition(|row| row.label == "ask");
+    let (asks, said): (Vec<_>, Vec<_>) = said.iter().partition(|row| row.label.starts_with("ask"));
     for row in &asks {
         if row.cells.len() != 2 {
             return Err(row.wrong("there should be a value and a question"));
@@ -233,8 +233,14 @@ fn decide(
     }
     let next = gate.ask().map(|ask| (ask.round, ask.member));
     outcome.is("nobody is asked any more", &who(chain, next, &gate))?;
-    let decision = gate
-        .decide(|value| asks.iter().filter(|row| row.cells[0] == value).map(|row| escalation(row.cells[1])).collect());
+    let decision = gate.decide(|value| {
+        let about = asks.iter().filter(|row| row.cells[0] == value);
+        about
+            .map(|row| {
+                (if row.label == "ask (project)" { Layer::Project } else { Layer::User }, escalation(row.cells[1]))
+            })
+            .collect()
+    });
     if let Decision::Stands { changed_by, .. } = &decision {
         outcome
             .is(&format!("changed by {}", chain.names(&authors)), &format!("changed by {}", chain.names(changed_by)))?;
@@ -387,7 +393,7 @@ fn an_example_that_does_not_hold_is_reported_with_its_line() {
         ),
         ("b    fails", "b    shrugs", 5, "`shrugs` is not an answer"),
         ("b    fails", "b", 5, "there should be a name, a value and an answer"),
-        ("(skip)", "(sleepy)", 2, "`sleepy` is none of audit, skip, approve"),
+        ("(skip)", "(sleepy)", 2, "`sleepy` is none of audit, skip, approve, project"),
         ("gate", "gait", 2, "`gait` is none of gate, transform, tasks"),
         ("outcome", "result", 2, "the example has no outcome"),
     ];

@@ -112,8 +112,13 @@ fn about(plugin: &Plugin) -> String {
     };
     let tools = plugin.tools().iter().map(|tool| tool.full_name.as_str()).collect::<Vec<_>>().join(", ");
     let tools = if tools.is_empty() { tools } else { format!("  tools   {tools}\n") };
+    let requests = if plugin.is_denied_requests() {
+        "  denied  requests: it imports wasi:http, and `http` grants it no server\n"
+    } else {
+        ""
+    };
     format!(
-        "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{hears}{tools}  limits  {}\n  grants  {}\n",
+        "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{hears}{tools}  limits  {}\n  grants  {}\n{requests}",
         plugin.name(),
         output::one_line(&entry.path.to_string_lossy()),
         entry::limits(&entry.limits),

@@ -152,6 +152,12 @@ fn describe(file: &ProjectFile, config: &Config, before: Option<&Approved>) -> S
             plugin.digest,
             output::one_line(&entry::grants(&plugin.grants)),
         );
+        if plugin.grants.approve {
+            let _ = writeln!(
+                text,
+                "    {WARNING}its `approve` answers for you what [[ask]] rules of project files ask{WARNING:#}; your own rules still ask you"
+            );
+        }
     }
     for rule in config.asks() {
         let question = rule.question.as_deref().unwrap_or("may it run?");

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{ActionKind, Origin, ToolPattern, narrowing::Narrowing};
+use super::{ActionKind, Layer, Origin, ToolPattern, narrowing::Narrowing};
 use crate::contract::{Escalation, ToolCall};
 
 /// A rule that asks a person about each tool call that it matches. Rules add up: where several match, each asks, and a
 /// project's file can add some and take none away. A plugin's `approve`, with the grant of that name, waives what rules
-/// ask; it waives no question of another plugin.
+/// ask, of a project's plugin what rules of projects ask; it waives no question of another plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AskRule {
     /// `actions`: it asks about calls that do one of these; default all. An empty list is an error.
@@ -34,6 +34,11 @@ impl AskRule {
     #[must_use]
     pub fn matches(&self, call: &ToolCall) -> bool {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }.admits(call)
+    }
+
+    /// Whose rule it is.
+    pub(crate) fn layer(&self) -> Layer {
+        Layer::of(self.origin.as_ref())
     }
 
     /// What the person is asked about this call.

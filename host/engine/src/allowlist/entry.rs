@@ -74,9 +74,10 @@ impl Entry {
     /// The priority of an entry that gives none.
     pub const DEFAULT_PRIORITY: i32 = 100;
 
-    /// Whether two entries differ in nothing but where they are written.
+    /// Whether two entries differ in nothing but where in the files of one layer they are written.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
-        Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
+        let layer = |entry: &Self| Layer::of(entry.origin.as_ref());
+        layer(self) == layer(other) && Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
     }
 
     /// The tool calls that it hears of.
@@ -112,6 +113,28 @@ pub enum Layer {
     Project,
     /// Named by the user, with `--config`; it counts alone.
     Chosen,
+}
+
+impl Layer {
+    /// Whether an `approve` of a plugin whose entry is in this layer's file waives what an `[[ask]]` of `asking` asks: a
+    /// project's waives what projects ask, and nothing that the user wrote. What the file that `--config` names
+    /// says, and what a program made, is the user's.
+    ///
+    /// ```
+    /// use hookhost::allowlist::Layer;
+    ///
+    /// assert!(Layer::User.may_waive(Layer::Project));
+    /// assert!(!Layer::Project.may_waive(Layer::User));
+    /// ```
+    #[must_use]
+    pub fn may_waive(self, asking: Self) -> bool {
+        self != Self::Project || asking == Self::Project
+    }
+
+    /// The layer of what is written there; of what a program made, [`Chosen`](Self::Chosen).
+    pub(crate) fn of(origin: Option<&Origin>) -> Self {
+        origin.map_or(Self::Chosen, |origin| origin.layer)
+    }
 }
 
 /// Whether a plugin's verdicts count.

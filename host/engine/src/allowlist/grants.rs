@@ -27,7 +27,8 @@ pub struct Grants {
     pub model: Option<ModelGrant>,
     /// `transcript = true`: the conversation.
     pub transcript: bool,
-    /// `approve = true`: its `approve` waives the questions that the configuration asks.
+    /// `approve = true`: its `approve` waives the questions that the configuration asks; of an entry in a project's file, those that project
+    /// files ask.
     pub approve: bool,
     /// `audit = true`: it may hear `audit-record`.
     pub audit: bool,

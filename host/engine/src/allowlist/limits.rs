@@ -29,7 +29,7 @@ pub struct Limits {
     pub table_elements: NonZeroU32,
     /// `tables`: tables of all core modules together; 1 to 100, default 10. A plugin that has more is not loaded.
     pub tables: NonZeroU32,
-    /// `instances`: instances of core modules that it is made of; 1 to 200, default 20. A Rust component has 4, one that is
+    /// `instances`: instances of core modules that it is made of; 1 to 200, default 50. A Rust component has 4, one with a Python interpreter 38, one that is
     /// composed of several has the sum of theirs. A plugin that has more is not loaded.
     pub instances: NonZeroU32,
     /// `handles`: handles that it holds at once to resources, its own or the host's, such as open files, streams, requests and
@@ -76,7 +76,7 @@ impl Default for Limits {
             memory: size(16 << 20),
             table_elements: count(20_000),
             tables: count(10),
-            instances: count(20),
+            instances: count(50),
             handles: count(256),
             input: size(1 << 20),
             output: size(2 << 20),

@@ -31,6 +31,11 @@ pub struct Settings {
     /// they hold up no other plugin. Each reserves some 8 GiB of address space, from 32 on some 1 TiB altogether, though no memory: a
     /// process that has little of it (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the looser.
     pub concurrent_calls: NonZeroU32,
+    /// `compile-time`: processor time for compiling one plugin, of all threads together. What takes longer is not loaded. On a
+    /// busy machine that is some wall time more, at most ten times as much; where the processor time of a thread cannot be
+    /// read by another (other systems than Linux), ten times as much wall time is the only bound. What is compiled is kept,
+    /// so it is spent once. 1 µs to 24 h, default 60 s; the longer is the looser.
+    pub compile_time: Duration,
     /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this table at all: it could hide
     /// from the user what it does.
     pub audit: AuditSettings,
@@ -56,6 +61,7 @@ impl Default for Settings {
             approval_deadline: Duration::from_secs(300),
             overload_deadline: Duration::from_secs(2),
             concurrent_calls: NonZeroU32::MIN.saturating_add(32 - 1),
+            compile_time: Duration::from_secs(60),
             audit: AuditSettings::default(),
         }
     }
@@ -75,6 +81,7 @@ pub(super) struct WrittenSettings {
     approval_deadline: Option<UpToADay>,
     overload_deadline: Option<UpToADay>,
     concurrent_calls: Option<Concurrent>,
+    compile_time: Option<UpToADay>,
     audit: Option<WrittenAudit>,
 }
 
@@ -104,6 +111,10 @@ impl WrittenSettings {
         self.overload_deadline.map(|time| Duration::from_micros(time.get().get()))
     }
 
+    fn compile_time(&self) -> Option<Duration> {
+        self.compile_time.map(|time| Duration::from_micros(time.get().get()))
+    }
+
     fn concurrent_calls(&self) -> Option<NonZeroU32> {
         self.concurrent_calls.map(|calls| NonZeroU32::try_from(calls.get()).unwrap_or(NonZeroU32::MAX))
     }
@@ -116,6 +127,7 @@ impl Settings {
         self.approval_deadline = written.approval_deadline().unwrap_or(self.approval_deadline);
         self.overload_deadline = written.overload_deadline().unwrap_or(self.overload_deadline);
         self.concurrent_calls = written.concurrent_calls().unwrap_or(self.concurrent_calls);
+        self.compile_time = written.compile_time().unwrap_or(self.compile_time);
         if let Some(WrittenAudit { largest_value, mask }) = written.audit {
             let bytes = |size: RecordedSize| NonZeroUsize::try_from(size.get()).unwrap_or(NonZeroUsize::MAX);
             self.audit.largest_value = largest_value.map_or(self.audit.largest_value, bytes);
@@ -148,6 +160,11 @@ impl Settings {
             Some(calls) => self.concurrent_calls = calls,
             None => {}
         }
+        match written.compile_time() {
+            Some(longer) if longer > self.compile_time => forbidden.push(Forbidden::Looser("compile-time")),
+            Some(time) => self.compile_time = time,
+            None => {}
+        }
         if written.audit.is_some() {
             forbidden.push(Forbidden::UsersAlone("audit"));
         }
@@ -156,9 +173,11 @@ impl Settings {
 
     /// The checks of settings that a program made: those of written ones.
     pub(super) fn check_made(&self) -> Result<(), String> {
-        for (key, time) in
-            [("approval-deadline", self.approval_deadline), ("overload-deadline", self.overload_deadline)]
-        {
+        for (key, time) in [
+            ("approval-deadline", self.approval_deadline),
+            ("overload-deadline", self.overload_deadline),
+            ("compile-time", self.compile_time),
+        ] {
             let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
             UpToADay::new(micros).map_err(|why| format!("`{key}`: {why}"))?;
         }

@@ -1,6 +1,6 @@
 //! Gates: nothing passes that an enforcing plugin has not seen in exactly that form.
 
-use super::{Answer, Member, Objection, OnFailure};
+use super::{Answer, Layer, Member, Objection, OnFailure};
 use crate::contract::Escalation;
 
 /// Passes after which plugins that still disagree are told no.
@@ -11,7 +11,7 @@ pub const MAX_PASSES: u32 = 4;
 /// ```
 /// use hookhost::chain::{Answer, Decision, Gate, Member};
 ///
-/// let enforcing = Member { enforcing: true, may_approve: false };
+/// let enforcing = Member { enforcing: true, may_approve: None };
 /// let mut gate = Gate::<_, ()>::new(vec![enforcing, enforcing], "rm -rf build");
 /// // The second plugin changes the value, so the first is asked again about the new one.
 /// let answers = [Answer::Allow, Answer::Change("rm -r build"), Answer::Allow];
@@ -73,7 +73,8 @@ pub enum Decision<V, R> {
         /// Who asks a person what: the configuration first, then the plugins in chain order. Empty: *allowed* (or
         /// *responded*); else *escalated*.
         questions: Vec<(Asker, Escalation)>,
-        /// The first plugin with the grant that approved exactly this value: the configuration asks nothing.
+        /// The first plugin with the grant that approved exactly this value, one that may waive all that the configuration
+        /// asks before one that may not: what it may waive is not asked.
         approved_by: Option<usize>,
     },
     /// It may not.
@@ -154,7 +155,7 @@ impl<V: PartialEq, R> Gate<V, R> {
             Answer::Allow => self.questions[member] = None,
             Answer::Approve => {
                 self.questions[member] = None;
-                if self.members[member].may_approve {
+                if self.members[member].may_approve.is_some() {
                     self.approvals[member] = Some(self.version);
                 }
             }
@@ -176,14 +177,15 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// What stands. `asks` gives the questions that the configuration asks about a value; it is consulted about the
-    /// final one, and only where that would run unless a person says no: nothing is rejected, no response stands in its
-    /// place, and no plugin with the grant approved exactly this value.
+    /// What stands. `asks` gives the questions that the configuration asks about a value, each with the layer that it is
+    /// written in; it is consulted about the final one, and only where that would run unless a person says no: nothing is
+    /// rejected, and no response stands in its place. A question is waived where a plugin with the grant, of a layer that
+    /// [may](Layer::may_waive), approved exactly this value.
     ///
     /// Whoever calls this before [`Gate::ask`] has named everybody gets a rejection, never a value that an enforcing
     /// plugin has not seen.
     #[must_use]
-    pub fn decide(self, asks: impl FnOnce(&V) -> Vec<Escalation>) -> Decision<V, R> {
+    pub fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> Decision<V, R> {
         if let Some(objection) = self.objection {
             return Decision::Rejected(objection);
         }
@@ -196,16 +198,22 @@ impl<V: PartialEq, R> Gate<V, R> {
         if !silent.is_empty() {
             return Decision::Rejected(Objection::Disagreement { by: silent });
         }
-        let approved_by = self.approvals.iter().position(|&version| version == Some(self.version));
-        let waived = self.response.is_some() || approved_by.is_some();
-        let asked = if waived { Vec::new() } else { asks(&self.value) };
+        let approvers = || {
+            let members = self.approvals.iter().zip(&self.members).enumerate();
+            let current = members.filter(|(_, (version, _))| **version == Some(self.version));
+            current.filter_map(|(at, (_, member))| Some((at, member.may_approve?)))
+        };
+        let widest = approvers().find(|(_, layer)| layer.may_waive(Layer::User)).or_else(|| approvers().next());
+        let approved_by = widest.map(|(member, _)| member);
+        let mut asked = if self.response.is_some() { Vec::new() } else { asks(&self.value) };
+        asked.retain(|(asking, _)| !approvers().any(|(_, layer)| layer.may_waive(*asking)));
         let held = self.questions.into_iter().enumerate();
         let held = held.filter_map(|(member, question)| Some((Asker::Member(member), question?)));
         Decision::Stands {
             value: self.value,
             changed_by: self.authors,
             response: self.response,
-            questions: asked.into_iter().map(|question| (Asker::Configuration, question)).chain(held).collect(),
+            questions: asked.into_iter().map(|(_, question)| (Asker::Configuration, question)).chain(held).collect(),
             approved_by,
         }
     }

@@ -1,6 +1,6 @@
 //! Random material that the properties of gates, transforms and merging share.
 
-use super::{Member, OnFailure};
+use super::{Layer, Member, OnFailure};
 use crate::contract::{Escalation, Refusal};
 use proptest::prelude::*;
 
@@ -13,10 +13,15 @@ pub(super) fn cases() -> ProptestConfig {
 }
 
 /// An enforcing plugin without the grant `approve`: what most are.
-pub(super) const ENFORCING: Member = Member { enforcing: true, may_approve: false };
+pub(super) const ENFORCING: Member = Member { enforcing: true, may_approve: None };
 
 pub(super) fn member() -> impl Strategy<Value = Member> {
-    (prop::bool::weighted(0.85), any::<bool>()).prop_map(|(enforcing, may_approve)| Member { enforcing, may_approve })
+    (prop::bool::weighted(0.85), prop::option::of(layer()))
+        .prop_map(|(enforcing, may_approve)| Member { enforcing, may_approve })
+}
+
+pub(super) fn layer() -> impl Strategy<Value = Layer> {
+    prop_oneof![Just(Layer::User), Just(Layer::Project), Just(Layer::Chosen)]
 }
 
 /// A refusal that can be told from others by its number.

@@ -17,7 +17,7 @@ pub use gate::{Ask, Asker, Decision, Gate, MAX_PASSES};
 pub use merge::{MAX_TASKS, merge};
 pub use transform::{Passage, Transform};
 
-pub use crate::allowlist::OnFailure;
+pub use crate::allowlist::{Layer, OnFailure};
 use crate::contract::{Escalation, Refusal};
 
 /// How a plugin stands in a chain; its place in the chain is its index.
@@ -25,8 +25,9 @@ use crate::contract::{Escalation, Refusal};
 pub struct Member {
     /// `false` in audit mode: it is asked and recorded, and changes nothing.
     pub enforcing: bool,
-    /// Whether it holds the grant `approve`.
-    pub may_approve: bool,
+    /// In whose file its entry is, where it holds the grant `approve`: [`Layer::may_waive`] says which questions of the
+    /// configuration that waives.
+    pub may_approve: Option<Layer>,
 }
 
 /// What one plugin answered to a gate event, checked: a change fits the schema and the limits.
@@ -34,7 +35,7 @@ pub struct Member {
 pub enum Answer<V, R> {
     /// No objection.
     Allow,
-    /// No objection, and the configuration's questions are waived.
+    /// No objection, and the configuration's questions are waived, as far as the member may.
     Approve,
     /// This value instead.
     Change(V),

@@ -18,7 +18,7 @@ mod turn;
 pub(crate) use custom::{AuditRecord, Entry};
 pub use tools::ToolOutcome;
 
-use crate::chain::{Answer, Passage};
+use crate::chain::{Answer, Layer, Passage};
 use crate::contract::{Escalation, Session, Task, ToolCall};
 use crate::session::{Dispatch, Rules};
 use serde::{Serialize, de::DeserializeOwned};
@@ -214,8 +214,8 @@ pub(crate) trait Event: Sized + Send + 'static {
         payload
     }
 
-    /// What the configuration asks a person about it, unless a plugin approves.
-    fn asks(_payload: &Self::Payload, _rules: &Rules<'_>) -> Vec<Escalation> {
+    /// What the configuration asks a person about it, and in which layer, unless a plugin that may approves.
+    fn asks(_payload: &Self::Payload, _rules: &Rules<'_>) -> Vec<(Layer, Escalation)> {
         Vec::new()
     }
 

@@ -2,7 +2,7 @@
 
 use super::declare::event;
 use super::{Event, GateEvent, TransformEvent};
-use crate::chain::{Answer, Passage};
+use crate::chain::{Answer, Layer, Passage};
 use crate::contract::{
     BatchVerdict, Escalation, ResultSource, Session, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict,
 };
@@ -40,7 +40,7 @@ event! {
         fn prepared(call: ToolCall, rules: &Rules<'_>) -> ToolCall {
             rules.prepared(call)
         }
-        fn asks(call: &ToolCall, rules: &Rules<'_>) -> Vec<Escalation> {
+        fn asks(call: &ToolCall, rules: &Rules<'_>) -> Vec<(Layer, Escalation)> {
             rules.asks(call)
         }
         fn calls(call: &ToolCall) -> Option<&[ToolCall]> {

@@ -6,7 +6,7 @@
 use super::Error;
 use crate::allowlist::{AskRule, Config, Entry, Settings};
 use crate::event::EventKind;
-use crate::plugin::{Cache, Plugin};
+use crate::plugin::{Cache, Compiler, Plugin};
 use crate::sandbox::{Room, Sandbox, SharedSandbox};
 use crate::session::SessionSpec;
 use std::collections::BTreeMap;
@@ -33,10 +33,11 @@ impl RuleSet {
             Some(before) => Arc::clone(&before.sandbox),
             None => Arc::new(Sandbox::new(room)?),
         };
+        let compiler = Compiler { sandbox: &sandbox, cache, within: config.settings().compile_time };
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
             let loaded = before.and_then(|before| before.plugin(&entry.name));
-            plugins.push(Plugin::load(&sandbox, cache, entry, loaded).await?);
+            plugins.push(Plugin::load(&compiler, entry, loaded).await?);
         }
         let mut chains = BTreeMap::<EventKind, Vec<Plugin>>::new();
         for plugin in &plugins {
@@ -108,9 +109,9 @@ impl RuleSet {
     }
 }
 
-/// Whether two lists of ask rules differ in nothing but where they are written.
+/// Whether two lists of ask rules differ in nothing but where in the files of one layer they are written.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
-    let said = |rules: &[AskRule]| rules.iter().map(AskRule::without_origin).collect::<Vec<_>>();
+    let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)
 }
 

@@ -4,7 +4,7 @@
 //! else can write them, and it carries a code that only this user's key makes. Anything else is compiled anew: the cache
 //! can make a start slower, never wrong.
 
-use crate::allowlist::Entry;
+use crate::allowlist::{Digest, Entry};
 use crate::files::{self, FileError, Guard, Links};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};
@@ -13,16 +13,26 @@ use std::fs::{self, File};
 use std::hash::{Hash as _, Hasher};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Which layout a file has: compiled code, then a byte that says whether it is an image, then the code that vouches for
-/// both. What is compiled comes first, so that it can be mapped where it is.
-const LAYOUT: u8 = 2;
+/// Which layout a file has: what is kept, then the code that vouches for it. What is compiled comes first, so that it can be
+/// mapped where it is.
+const LAYOUT: u8 = 3;
 
-/// Bytes of the code that vouches for a file, and of all that stands behind the compiled code.
+/// Bytes of the code that vouches for a file.
 const TAG: usize = 32;
-const TAIL: usize = 1 + TAG;
+
+/// Bytes of an outcome: whether there is an image, and a digest.
+const OUTCOME: usize = 1 + 32;
+
+/// What nobody has used for so long is removed, and so is what was used longest ago while there are more bytes than these.
+const MAX_AGE: Duration = Duration::from_hours(30 * 24);
+const MAX_BYTES: u64 = 1 << 30;
+
+/// A file's time of use is noted when the last one is so long ago.
+const TOUCHED: Duration = Duration::from_hours(24);
 
 /// Bytes of a file that are read and hashed at a time.
 const PIECE: usize = 64 * 1024;
@@ -30,8 +40,9 @@ const PIECE: usize = 64 * 1024;
 /// Bytes of the key: a whole block of SHA-256.
 const KEY: usize = 64;
 
-/// What the names of the files end in.
-const EXTENSION: &str = "cwasm";
+/// What the names of files of compiled code end in, and those of outcomes.
+const CODE: &str = "cwasm";
+const OUTCOMES: &str = "outcome";
 
 /// A folder of compiled components.
 #[derive(Clone, Debug)]
@@ -40,26 +51,23 @@ pub(crate) struct Cache {
     key: [u8; KEY],
 }
 
-/// A component out of the cache, and whether it holds what `configure` left.
-pub(super) struct Cached {
-    pub(super) component: Component,
+/// What became of an entry's component and its configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// The digest of what its events run in: the component, or the image that `configure` left.
+    pub(super) code: Digest,
     pub(super) is_image: bool,
 }
 
-/// Which compiled code of an entry's component.
+/// What a file holds.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Code<'a> {
-    /// What its events run in: of its configuration.
-    Configured(&'a Entry),
-    /// What it is configured in to take an image: the same for all configurations.
-    Instrumented(&'a Entry),
-}
-
-impl Code<'_> {
-    fn entry(&self) -> &Entry {
-        let (Self::Configured(entry) | Self::Instrumented(entry)) = self;
-        entry
-    }
+enum Kept<'a> {
+    /// Compiled code of the component with this digest, for all entries that use it.
+    Code(&'a Digest),
+    /// Under which digest the code of an entry is kept. It depends on the configuration, on whether there are folders, since
+    /// with some a plugin that looks for them too early is refused, and on the limits under which the configuration was
+    /// taken: under others it may not be. To find it out anew takes no compiling where the image is the same.
+    Outcome(&'a Entry),
 }
 
 impl Cache {
@@ -87,36 +95,69 @@ impl Cache {
         Ok(Self { folder: folder.to_owned(), key })
     }
 
-    /// The code, compiled by this engine with these settings; `None` where there is none that counts.
-    pub(super) fn get(&self, engine: &Engine, code: Code<'_>) -> Option<Cached> {
-        let (path, entry) = (self.path(engine, code), code.entry());
-        match self.read(engine, &path) {
-            Ok(cached) => Some(cached),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
-                tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled anew, since the cached code cannot be used");
-                None
-            }
+    /// The code of the component with this digest, compiled by this engine with these settings; `None` where there is none
+    /// that counts.
+    pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
+        let path = self.path(engine, Kept::Code(component));
+        let found = counted(self.read(engine, &path), entry, &path)?;
+        touch(&path);
+        Some(found)
+    }
+
+    /// Keeps compiled code, and removes what was used longest ago where there is too much. That it could not be kept is
+    /// said, and changes nothing.
+    pub(super) fn put_code(&self, engine: &Engine, entry: &Entry, component: &Digest, compiled: &Component) {
+        let path = self.path(engine, Kept::Code(component));
+        let code = compiled.serialize().map_err(io::Error::other);
+        self.put(entry, &path, code.as_deref().map_err(|error| io::Error::other(error.to_string())));
+        if let Err(error) = evict(&self.folder, &path, MAX_AGE, MAX_BYTES) {
+            tracing::warn!(folder = %self.folder.display(), %error, "old compiled code could not be removed");
         }
     }
 
-    /// Keeps a component. That it could not be kept is said, and changes nothing.
-    pub(super) fn put(&self, engine: &Engine, code: Code<'_>, component: &Component, is_image: bool) {
-        let (path, entry) = (self.path(engine, code), code.entry());
-        let kept = component.serialize().map_err(io::Error::other).and_then(|code| {
-            let flag = [u8::from(is_image)];
-            let mut tag = self.tag(&path);
-            tag.update(&code);
-            tag.update(&flag);
-            write_new(&self.folder, &path, &[&code, &flag, &tag.finalize().into_bytes()])
+    /// What became of an entry, where that is known.
+    pub(super) fn outcome(&self, engine: &Engine, entry: &Entry) -> Option<Outcome> {
+        let path = self.path(engine, Kept::Outcome(entry));
+        let read = || {
+            let (mut content, tag) = (Vec::new(), self.vouched_for(&path)?);
+            File::open(&path)?.take(OUTCOME as u64).read_to_end(&mut content)?;
+            // Read a second time: it must be what was vouched for.
+            let mut again = self.tag(&path);
+            again.update(&content);
+            again.verify_slice(&tag).map_err(|_| io::Error::other("it changed while it was read"))?;
+            match content.split_first_chunk::<1>() {
+                Some(([flag @ (0 | 1)], code)) if content.len() == OUTCOME => {
+                    let code = code.try_into().map(Digest::from_bytes).map_err(io::Error::other)?;
+                    Ok(Outcome { code, is_image: *flag == 1 })
+                }
+                _ => Err(io::Error::other("it is not an outcome")),
+            }
+        };
+        let found = counted(read(), entry, &path)?;
+        touch(&path);
+        Some(found)
+    }
+
+    /// Keeps what became of an entry. That it could not be kept is said, and changes nothing.
+    pub(super) fn put_outcome(&self, engine: &Engine, entry: &Entry, outcome: &Outcome) {
+        let path = self.path(engine, Kept::Outcome(entry));
+        let content = [&[u8::from(outcome.is_image)], outcome.code.as_bytes().as_slice()].concat();
+        self.put(entry, &path, Ok(&content));
+    }
+
+    fn put(&self, entry: &Entry, path: &Path, content: io::Result<&[u8]>) {
+        let kept = content.and_then(|content| {
+            let mut tag = self.tag(path);
+            tag.update(content);
+            write_new(&self.folder, path, &[content, &tag.finalize().into_bytes()])
         });
         if let Err(error) = kept {
             tracing::warn!(plugin = entry.name, file = %path.display(), %error, "the compiled code could not be kept");
         }
     }
 
-    /// A file for each plugin, configuration (or none), engine version and engine setting.
-    fn path(&self, engine: &Engine, code: Code<'_>) -> PathBuf {
+    /// A file for each engine version and setting, and what it holds.
+    fn path(&self, engine: &Engine, kept: Kept<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
             fn write(&mut self, bytes: &[u8]) {
@@ -131,46 +172,47 @@ impl Cache {
         // Our own version stands for the pre-initialiser's: an image is only as right as what made it.
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
-        code.entry().digest.as_bytes().hash(&mut hasher);
-        let config = match code {
-            // Whether there are folders, since with some a plugin that looks for them too early is refused.
-            // And under which limits it took its configuration: under others it may not.
-            Code::Configured(entry) => {
-                let config = serde_json::Value::Object(entry.config.clone()).to_string();
-                Some((config, entry.grants.gives_folders(), format!("{:?}", entry.limits)))
+        let extension = match kept {
+            Kept::Code(component) => {
+                component.as_bytes().hash(&mut hasher);
+                CODE
             }
-            Code::Instrumented(_) => None,
+            Kept::Outcome(entry) => {
+                entry.digest.as_bytes().hash(&mut hasher);
+                serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
+                entry.grants.gives_folders().hash(&mut hasher);
+                format!("{:?}", entry.limits).hash(&mut hasher);
+                OUTCOMES
+            }
         };
-        config.hash(&mut hasher);
         let name = hasher.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        self.folder.join(name).with_extension(EXTENSION)
+        self.folder.join(name).with_extension(extension)
     }
 
-    fn read(&self, engine: &Engine, path: &Path) -> io::Result<Cached> {
-        let is_image = self.vouched_for(path)?;
+    fn read(&self, engine: &Engine, path: &Path) -> io::Result<Component> {
+        self.vouched_for(path)?;
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
-        // SAFETY: the file is what `Component::serialize` gave to `put`: the code over it is made with a key that only this
-        // user can read, and the file's name, which says which engine, is part of what it is made over. It is still that
-        // file when it is mapped, and stays as it is: nobody else can reach the folder, and we write a file once, under
+        // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is made with a key that only
+        // this user can read, and the file's name, which says which engine, is part of what it is made over. It is still
+        // that file when it is mapped, and stays as it is: nobody else can reach the folder, and we write a file once, under
         // another name, and then only replace or remove it.
         let component = unsafe { Component::deserialize_file(engine, path) };
-        let component = component.or_else(|_| {
+        component.or_else(|_| {
             // Where nothing may be executed from the file system it is on, it can be copied.
             let mut code = fs::read(path)?;
-            code.truncate(code.len().saturating_sub(TAIL));
+            code.truncate(code.len().saturating_sub(TAG));
             #[expect(unsafe_code, reason = "as above")]
             // SAFETY: as above.
             let component = unsafe { Component::deserialize(engine, &code) };
             component.map_err(io::Error::other)
-        })?;
-        Ok(Cached { component, is_image })
+        })
     }
 
-    /// Whether it is an image. That, and the compiled code, is what this user's key vouches for.
-    fn vouched_for(&self, path: &Path) -> io::Result<bool> {
+    /// The code that vouches for a file, where it is this user's key that made it.
+    fn vouched_for(&self, path: &Path) -> io::Result<[u8; TAG]> {
         let mut file = open(path)?;
         let mut left =
-            file.metadata()?.len().checked_sub(TAIL as u64).ok_or_else(|| io::Error::other("it is cut off"))?;
+            file.metadata()?.len().checked_sub(TAG as u64).ok_or_else(|| io::Error::other("it is cut off"))?;
         let mut tag = self.tag(path);
         let mut piece = vec![0; PIECE];
         while left > 0 {
@@ -179,12 +221,10 @@ impl Cache {
             tag.update(&piece[..length]);
             left -= length as u64;
         }
-        let mut tail = [0; TAIL];
-        file.read_exact(&mut tail)?;
-        let (flag, expected) = tail.split_at(1);
-        tag.update(flag);
-        tag.verify_slice(expected).map_err(|_| io::Error::other("its authenticity code is wrong"))?;
-        Ok(flag == [1])
+        let mut expected = [0; TAG];
+        file.read_exact(&mut expected)?;
+        tag.verify_slice(&expected).map_err(|_| io::Error::other("its authenticity code is wrong"))?;
+        Ok(expected)
     }
 
     /// The code that vouches for a file, begun with its name.
@@ -195,14 +235,62 @@ impl Cache {
     }
 }
 
+/// What was read, where it counts.
+fn counted<T>(read: io::Result<T>, entry: &Entry, path: &Path) -> Option<T> {
+    match read {
+        Ok(read) => Some(read),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled anew, since the cached code cannot be used");
+            // Said once; what is in its place from then on is our own.
+            let _ = fs::remove_file(path);
+            None
+        }
+    }
+}
+
+/// Notes that a file was used. Without it the file is removed sooner, and made again.
+fn touch(path: &Path) {
+    let Ok(file) = File::open(path) else { return };
+    let used = file.metadata().and_then(|metadata| metadata.modified());
+    if used.is_ok_and(|used| used.elapsed().is_ok_and(|ago| ago > TOUCHED)) {
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+/// Removes files that were not used for so long, and those used longest ago while there are more bytes; never the one that was
+/// just written.
+fn evict(folder: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
+    let mut files = Vec::new();
+    for path in kept_in(folder)? {
+        // Another process may remove one at the same time.
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        let used = metadata.modified()?;
+        files.push((used, metadata.len(), path));
+    }
+    files.sort();
+    let mut total: u64 = files.iter().map(|(_, length, _)| length).sum();
+    for (used, length, path) in files {
+        let is_old = used.elapsed().is_ok_and(|ago| ago > age);
+        if (is_old || total > bytes) && path != written {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => total -= length,
+            }
+        }
+    }
+    Ok(())
+}
+
 /// What is in a folder of compiled code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheFiles {
-    /// Files of compiled code, one for each plugin, configuration, engine version and engine setting.
+    /// Files of compiled code: of each plugin one, of each configuration that it leaves an image of another, and the one that
+    /// images are taken in; for each engine version and setting.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of these, and of the small files that say which code belongs to which configuration.
     pub bytes: u64,
-    /// Those among them that are compiled anew when they are asked for, and why: what is foreign, loosely protected, cut off
+    /// Those among both that are compiled anew when they are asked for, and why: what is foreign, loosely protected, cut off
     /// or not by this user's key.
     pub unusable: Vec<(PathBuf, String)>,
 }
@@ -217,8 +305,8 @@ pub fn cache_files(folder: &Path) -> io::Result<CacheFiles> {
         return Ok(found);
     }
     let cache = Cache::open(folder)?;
-    for path in compiled_in(folder)? {
-        found.files += 1;
+    for path in kept_in(folder)? {
+        found.files += u64::from(is_code(&path));
         found.bytes += fs::symlink_metadata(&path)?.len();
         if let Err(error) = cache.vouched_for(&path) {
             found.unusable.push((path, error.to_string()));
@@ -236,21 +324,25 @@ pub fn clear_cache(folder: &Path) -> io::Result<CacheFiles> {
     if !folder.exists() {
         return Ok(removed);
     }
-    for path in compiled_in(folder)? {
+    for path in kept_in(folder)? {
         let bytes = fs::symlink_metadata(&path)?.len();
         fs::remove_file(&path)?;
-        removed.files += 1;
+        removed.files += u64::from(is_code(&path));
         removed.bytes += bytes;
     }
     Ok(removed)
 }
 
-/// The files of compiled code in a folder, by name.
-fn compiled_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn is_code(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == CODE)
+}
+
+/// The files in a folder, without the key, by name.
+fn kept_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for file in fs::read_dir(folder)? {
         let path = file?.path();
-        if path.extension().is_some_and(|extension| extension == EXTENSION) {
+        if path.extension().is_some_and(|extension| extension == CODE || extension == OUTCOMES) {
             files.push(path);
         }
     }
@@ -295,11 +387,12 @@ fn can_tell_owners() -> io::Result<()> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Cache, CacheFiles, Code, TAG, TAIL, cache_files, clear_cache};
+    use super::{Cache, CacheFiles, Kept, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
     use crate::allowlist::{Digest, Entry};
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::{Path, PathBuf};
+    use std::time::{Duration, SystemTime};
     use wasmtime::{Engine, component::Component};
 
     struct Place {
@@ -326,22 +419,39 @@ mod tests {
             Cache::open(&self.place()).unwrap()
         }
 
-        fn code(&self) -> Code<'_> {
-            Code::Configured(&self.entry)
-        }
-
         /// The cached file of a component that was just put there.
         fn filled(&self) -> PathBuf {
             let component = Component::new(&self.engine, wat::parse_str("(component)").unwrap()).unwrap();
-            self.cache().put(&self.engine, self.code(), &component, true);
-            let path = self.cache().path(&self.engine, self.code());
+            self.cache().put_code(&self.engine, &self.entry, &self.entry.digest, &component);
             assert!(self.is_hit());
-            path
+            self.path()
+        }
+
+        fn path(&self) -> PathBuf {
+            self.cache().path(&self.engine, Kept::Code(&self.entry.digest))
         }
 
         fn is_hit(&self) -> bool {
-            self.cache().get(&self.engine, self.code()).is_some_and(|cached| cached.is_image)
+            self.cache().code(&self.engine, &self.entry, &self.entry.digest).is_some()
         }
+
+        fn outcome(&self) -> Option<Outcome> {
+            self.cache().outcome(&self.engine, &self.entry)
+        }
+
+        /// The file of an outcome that was just put there.
+        fn settled(&self) -> PathBuf {
+            let outcome = Outcome { code: Digest::of_bytes(b"an image"), is_image: true };
+            self.cache().put_outcome(&self.engine, &self.entry, &outcome);
+            assert_eq!(self.outcome(), Some(outcome));
+            self.cache().path(&self.engine, Kept::Outcome(&self.entry))
+        }
+    }
+
+    /// Writes a file that is the user's alone, in the place of one that did not count and is gone.
+    fn write(path: &Path, content: &[u8]) {
+        fs::write(path, content).unwrap();
+        mode(path, 0o600);
     }
 
     fn mode(path: &Path, mode: u32) {
@@ -359,25 +469,61 @@ mod tests {
     }
 
     #[test]
-    fn another_digest_or_configuration_is_another_file() {
+    fn code_is_the_same_file_for_all_configurations_and_limits_and_what_became_of_them_another() {
         let mut place = Place::new();
         place.filled();
+        place.settled();
         place.entry.config.insert("a".into(), 1.into());
-        assert!(!place.is_hit());
-        place.entry.config.clear();
+        assert!(place.is_hit() && place.outcome().is_none());
+        place.settled();
+        place.entry.limits.deadline = Duration::from_secs(9);
+        assert!(place.is_hit() && place.outcome().is_none());
+        place.settled();
         place.entry.digest = Digest::of_bytes(b"another");
-        assert!(!place.is_hit());
+        assert!(!place.is_hit() && place.outcome().is_none());
     }
 
     #[test]
-    fn what_an_image_is_taken_in_is_one_file_for_all_configurations_and_never_runs_events() {
+    fn a_changed_outcome_or_one_of_another_entry_does_not_count() {
         let mut place = Place::new();
-        place.filled();
-        let of_no_configuration = place.cache().path(&place.engine, Code::Instrumented(&place.entry));
-        assert_ne!(of_no_configuration, place.cache().path(&place.engine, place.code()));
-        assert!(place.cache().get(&place.engine, Code::Instrumented(&place.entry)).is_none());
+        let path = place.settled();
+        let whole = fs::read(&path).unwrap();
+        for at in [0, 1, OUTCOME - 1, OUTCOME, whole.len() - 1] {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            write(&path, &changed);
+            assert_eq!(place.outcome(), None, "byte {at}");
+        }
+        write(&path, &whole);
+        assert!(place.outcome().is_some());
         place.entry.config.insert("a".into(), 1.into());
-        assert_eq!(of_no_configuration, place.cache().path(&place.engine, Code::Instrumented(&place.entry)));
+        fs::copy(&path, place.settled()).unwrap();
+        assert_eq!(place.outcome(), None);
+    }
+
+    #[test]
+    fn what_is_old_is_removed_and_what_was_used_longest_ago_where_there_is_too_much() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, days: u64| {
+            let path = folder.path().join(name);
+            fs::write(&path, [0; 100]).unwrap();
+            let used = SystemTime::now() - Duration::from_hours(24 * days);
+            fs::File::options().write(true).open(&path).unwrap().set_modified(used).unwrap();
+            path
+        };
+        let files = [file("a.cwasm", 40), file("b.cwasm", 3), file("c.outcome", 2), file("d.cwasm", 1)];
+        let key = file("key", 400);
+        let there = || files.iter().map(|file| file.exists()).collect::<Vec<_>>();
+        let month = Duration::from_hours(24 * 30);
+        evict(folder.path(), &files[0], month, 1000).unwrap();
+        assert_eq!(there(), [true; 4], "what was just written is kept");
+        evict(folder.path(), &files[3], month, 1000).unwrap();
+        assert_eq!(there(), [false, true, true, true]);
+        evict(folder.path(), &files[3], month, 200).unwrap();
+        assert_eq!(there(), [false, false, true, true]);
+        evict(folder.path(), &files[3], month, 0).unwrap();
+        assert_eq!(there(), [false, false, false, true]);
+        assert!(key.exists());
     }
 
     #[test]
@@ -385,19 +531,20 @@ mod tests {
         let place = Place::new();
         let path = place.filled();
         let whole = fs::read(&path).unwrap();
-        for at in [0, whole.len() / 2, whole.len() - TAIL, whole.len() - TAG, whole.len() - 1] {
+        for at in [0, whole.len() / 2, whole.len() - TAG, whole.len() - 1] {
             let mut changed = whole.clone();
             changed[at] ^= 1;
-            fs::write(&path, changed).unwrap();
+            write(&path, &changed);
             assert!(!place.is_hit(), "byte {at}");
         }
-        for length in [0, TAG, TAIL, whole.len() - TAIL, whole.len() - 1] {
-            fs::write(&path, &whole[..length]).unwrap();
+        for length in [0, TAG - 1, TAG, whole.len() - TAG, whole.len() - 1] {
+            write(&path, &whole[..length]);
             assert!(!place.is_hit(), "{length} bytes");
         }
-        fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
+        write(&path, &[&whole[..], b"x"].concat());
         assert!(!place.is_hit(), "longer");
-        fs::write(&path, whole).unwrap();
+        assert!(!path.exists(), "what does not count is removed");
+        write(&path, &whole);
         assert!(place.is_hit());
     }
 
@@ -406,11 +553,10 @@ mod tests {
         let mut place = Place::new();
         let path = place.filled();
         place.entry.digest = Digest::of_bytes(b"another");
-        fs::copy(&path, place.cache().path(&place.engine, place.code())).unwrap();
+        fs::copy(&path, place.path()).unwrap();
         assert!(!place.is_hit());
         let other = Place::new();
-        let target = other.cache().path(&other.engine, other.code());
-        fs::copy(&path, &target).unwrap();
+        fs::copy(&path, other.path()).unwrap();
         assert!(!other.is_hit());
     }
 
@@ -438,8 +584,7 @@ mod tests {
         let path = place.filled();
         mode(&path, 0o620);
         assert!(!place.is_hit());
-        mode(&path, 0o600);
-        assert!(place.is_hit());
+        place.filled();
         mode(&place.place(), 0o770);
         assert!(Cache::open(&place.place()).is_err());
     }

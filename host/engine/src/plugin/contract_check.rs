@@ -28,9 +28,19 @@ pub enum ContractError {
     /// More than the host takes of any plugin, or of this one.
     #[error("is not loaded, since it {0}")]
     TooLarge(String),
-    /// Takes too long to compile.
-    #[error("is not loaded, since it takes longer than {0:?} to compile")]
+    /// Takes too much processor time to compile.
+    #[error(
+        "is not loaded, since it takes more than {0:?} of processor time to compile (settings.compile-time){why}",
+        why = unoptimised()
+    )]
     TooSlow(std::time::Duration),
+    /// Is not compiled after so much time, most of which the machine was busy with other things.
+    #[error(
+        "is not loaded, since it is not compiled after {0:?}: the machine is busy with other things, or \
+         settings.compile-time is too short{why}",
+        why = unoptimised()
+    )]
+    StillCompiling(std::time::Duration),
     /// Exports none of the contract's interfaces.
     #[error("exports no event of {PACKAGE}*@{VERSION}: it would never be asked (it exports {found})")]
     NoEvent {
@@ -66,6 +76,15 @@ pub enum ContractError {
     ImportType(String),
 }
 
+/// What may be the cause that something takes long.
+fn unoptimised() -> &'static str {
+    if cfg!(debug_assertions) {
+        "; this host was built without optimisation: one built with `cargo build --release` may be quicker"
+    } else {
+        ""
+    }
+}
+
 /// What a component exports and imports of the contract.
 #[derive(Debug, Default)]
 pub(super) struct Surface {
@@ -74,7 +93,7 @@ pub(super) struct Surface {
     pub(super) tools: Option<ToolFunctions>,
     /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
     pub(super) capabilities: Vec<(String, String)>,
-    /// An import that the grant `http` gives.
+    /// An import that can do nothing without the grant `http`.
     pub(super) http: Option<String>,
 }
 
@@ -110,7 +129,10 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
             ("memory has a minimum byte size", "memory", "memory"),
         ];
         match rooms.iter().find(|(known_by, ..)| text.contains(known_by)) {
-            Some((_, of, key)) => ContractError::TooLarge(format!("has more {of} than limits.{key} allows: {text}")),
+            Some((_, of, key)) => ContractError::TooLarge(format!(
+                "has more {of} than limits.{key} allows; if it is meant to, raise `{key}` under [plugin.limits] of its entry \
+                 (with `hookhost allow`: --entry 'limits.{key} = …'): {text}"
+            )),
             None if text.contains("memories") && text.contains("exceeds") => {
                 ContractError::TooLarge(format!("has more memories than a plugin may have: {text}"))
             }
@@ -137,9 +159,7 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
         } else if http::is_http(import) {
             surface.http.get_or_insert_with(|| import.to_owned());
         } else if !is_base_wasi(import) {
-            let hint = if import.starts_with("wasi:sockets/") {
-                "plugins get no sockets; with the grant `http` they can send requests, by wasi:http/outgoing-handler"
-            } else if import.starts_with("wasi:http/") {
+            let hint = if import.starts_with("wasi:http/") {
                 "of wasi:http, plugins get outgoing-handler and types, of version 0.2"
             } else {
                 "plugins get base WASI and hookhost:hooks/*"

@@ -2,8 +2,8 @@
 
 use super::ContractError;
 use super::contract_check::{kind_of_file, surface};
-use super::{bounds, compiling::compile_here};
-use crate::allowlist::Digest;
+use super::{bounds, compiling::compile_here, outline::outline};
+use crate::allowlist::{Digest, Settings};
 use crate::sandbox::http;
 use serde::Serialize;
 
@@ -28,12 +28,17 @@ pub struct Inspection {
     pub tools: bool,
     /// The grants that it needs, as lines of `[plugin.grants]`.
     pub grants: Vec<String>,
+    /// The grants without which it loads, and what it asks for by them is denied: `http`, which the engines of some languages
+    /// import whatever a plugin does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub optional_grants: Vec<String>,
     /// Why it cannot be loaded as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Looks into a file's bytes. Nothing of it runs; a component of another contract is described, too.
+/// Looks into a file's bytes. Nothing of it runs, and none of its code is compiled; a component of another contract is
+/// described, too.
 ///
 /// # Errors
 /// If it is not a component.
@@ -41,7 +46,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
     let engine = wasmtime::Engine::default();
     kind_of_file(bytes)?;
     bounds::check(bytes)?;
-    let component = compile_here(&engine, bytes)?;
+    let component = compile_here(&engine, "the outline", &outline(bytes)?, Settings::default().compile_time)?;
     let ty = component.component_type();
     let mut inspection = Inspection {
         digest: Digest::of_bytes(bytes),
@@ -52,6 +57,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
         configurable: false,
         tools: false,
         grants: Vec::new(),
+        optional_grants: Vec::new(),
         problem: None,
     };
     match surface(&engine, &component) {
@@ -64,7 +70,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
             });
             inspection.grants = lines.map(|(_, line)| (*line).to_owned()).collect();
             if surface.http.is_some() {
-                inspection.grants.push(http::GRANT.to_owned());
+                inspection.optional_grants.push(http::GRANT.to_owned());
             }
             if inspection.events.contains(&crate::event::EventKind::AuditRecord) {
                 inspection.grants.push("audit = true".into());

@@ -1,12 +1,14 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
-use super::cache::{Cache, Cached, Code};
-use super::compiling::{WITHIN, compile_within};
+use super::cache::{Cache, Outcome};
+use super::compiling::compile_within;
 use super::contract_check::{Surface, kind_of_file, surface};
+use super::outline::outline;
 use super::{ContractError, LoadError, Loaded, Plugin, bounds, preinitialise, tools};
 use crate::allowlist::{Digest, Entry};
 use crate::sandbox::{Folders, SharedSandbox, Unopened, capability, http};
 use std::sync::Arc;
+use std::time::Duration;
 use wasmtime::component::Component;
 
 impl Plugin {
@@ -14,33 +16,34 @@ impl Plugin {
     ///
     /// # Errors
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
-    pub(crate) async fn load(
-        sandbox: &SharedSandbox,
-        cache: Option<&Cache>,
-        entry: &Entry,
-        before: Option<&Self>,
-    ) -> Result<Self, LoadError> {
+    pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, before: Option<&Self>) -> Result<Self, LoadError> {
+        let Compiler { sandbox, cache, .. } = *compiler;
         // Also where it is loaded already: a file that is no longer the allowed one is not to be passed over.
         let bytes = read(entry)?;
         if let Some(before) = before.filter(|before| before.is_of(sandbox, entry)) {
             return Ok(Self { shared: Arc::new(Loaded { entry: entry.clone(), ..(*before.shared).clone() }) });
         }
         let folders = folders(entry)?;
-        let cached = cache.and_then(|cache| cache.get(sandbox.engine(), Code::Configured(entry)));
-        let (mut loaded, is_image) = match cached {
-            Some(Cached { component, is_image }) => (link(sandbox, entry, &component)?, is_image),
+        let known = cache.and_then(|cache| {
+            let outcome = cache.outcome(sandbox.engine(), entry)?;
+            Some((cache.code(sandbox.engine(), entry, &outcome.code)?, outcome.is_image))
+        });
+        let (mut loaded, is_image) = match known {
+            Some((component, is_image)) => (link(sandbox, entry, &component)?, is_image),
             None => {
                 let bounded = kind_of_file(&bytes).and_then(|()| bounds::check(&bytes));
                 bounded.map_err(|problem| unfit(entry, problem))?;
-                let image = preinitialise::image(sandbox, cache, entry, &bytes).await?;
-                let component = compiled(sandbox, entry, image.as_deref().unwrap_or(&bytes)).await?;
+                compiler.check_outline(entry, &bytes).await?;
+                let image = preinitialise::image(compiler, entry, &bytes).await?;
+                let component = compiler.compiled(entry, image.as_deref().unwrap_or(&bytes)).await?;
                 let loaded = link(sandbox, entry, &component)?;
                 if image.is_none() {
                     preinitialise::try_out(&loaded).await?;
                 }
-                // Only what has taken its configuration is kept.
+                // Only of what has taken its configuration the outcome is kept.
                 if let Some(cache) = cache {
-                    cache.put(sandbox.engine(), Code::Configured(entry), &component, image.is_some());
+                    let code = image.as_deref().map_or(entry.digest, Digest::of_bytes);
+                    cache.put_outcome(sandbox.engine(), entry, &Outcome { code, is_image: image.is_some() });
                 }
                 (loaded, image.is_some())
             }
@@ -66,9 +69,38 @@ impl Plugin {
     }
 }
 
-/// Compiles a component. Nothing of it runs.
-pub(super) async fn compiled(sandbox: &SharedSandbox, entry: &Entry, bytes: &[u8]) -> Result<Component, LoadError> {
-    compile_within(sandbox.engine(), bytes, WITHIN).await.map_err(|problem| unfit(entry, problem))
+/// What components are compiled with.
+pub(crate) struct Compiler<'a> {
+    pub(crate) sandbox: &'a SharedSandbox,
+    pub(crate) cache: Option<&'a Cache>,
+    /// `settings.compile-time`.
+    pub(crate) within: Duration,
+}
+
+impl Compiler<'_> {
+    /// Compiles a component, unless that is done already. Nothing of it runs.
+    pub(super) async fn compiled(&self, entry: &Entry, bytes: &[u8]) -> Result<Component, LoadError> {
+        let (engine, digest) = (self.sandbox.engine(), Digest::of_bytes(bytes));
+        if let Some(component) = self.cache.and_then(|cache| cache.code(engine, entry, &digest)) {
+            return Ok(component);
+        }
+        let compiled = compile_within(engine, &entry.name, bytes, self.within).await;
+        let component = compiled.map_err(|problem| unfit(entry, problem))?;
+        if let Some(cache) = self.cache {
+            cache.put_code(engine, entry, &digest, &component);
+        }
+        Ok(component)
+    }
+
+    /// Refuses what its imports and exports say is not to be loaded, before its code is compiled.
+    async fn check_outline(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LoadError> {
+        let engine = self.sandbox.engine();
+        let unfit = |problem| unfit(entry, problem);
+        let outline = outline(bytes).map_err(unfit)?;
+        let component = compile_within(engine, &entry.name, &outline, self.within).await.map_err(unfit)?;
+        let surface = surface(engine, &component).map_err(unfit)?;
+        check_imports(entry, &surface)
+    }
 }
 
 /// Links a compiled component, after its surface and its imports are found to be what the contract and the entry permit.
@@ -85,6 +117,7 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
         // None while it is configured.
         folders: Arc::default(),
         servers: http::servers(&entry.grants),
+        is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
         sandbox: Arc::clone(sandbox),
         pre: linker.instantiate_pre(component).map_err(link_error)?,
         handles: surface.handles,
@@ -136,15 +169,6 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
                 line: line.to_owned(),
             });
         }
-    }
-    if let Some(import) = &surface.http
-        && entry.grants.http.is_empty()
-    {
-        return Err(LoadError::NotGranted {
-            name: entry.name.clone(),
-            import: import.clone(),
-            line: http::GRANT.to_owned(),
-        });
     }
     if surface.handles.contains_key(&crate::event::EventKind::AuditRecord) && !entry.grants.audit {
         return Err(LoadError::NotGranted {

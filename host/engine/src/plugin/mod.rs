@@ -11,6 +11,7 @@ mod contract_check;
 mod error;
 mod inspect;
 mod load;
+mod outline;
 mod preinitialise;
 mod tools;
 
@@ -20,6 +21,7 @@ pub use cache::{CacheFiles, cache_files, clear_cache};
 pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};
+pub(crate) use load::Compiler;
 pub use tools::{MOST_TOOLS, PluginTool};
 
 use crate::allowlist::{Digest, Entry, Mode, OnFailure};
@@ -43,6 +45,7 @@ pub(crate) struct Loaded {
     pub(crate) grants: Arc<crate::allowlist::Grants>,
     pub(crate) folders: Arc<Folders>,
     pub(crate) servers: Arc<[crate::allowlist::Server]>,
+    is_denied_requests: bool,
     pub(crate) sandbox: SharedSandbox,
     pub(crate) pre: InstancePre<Guest>,
     /// The events it hears: those it exports, less what its entry leaves out.
@@ -74,6 +77,12 @@ impl Plugin {
     #[must_use]
     pub fn entry(&self) -> &Entry {
         &self.shared.entry
+    }
+
+    /// Whether it imports `wasi:http` and is granted no server, so that each of its requests is denied.
+    #[must_use]
+    pub fn is_denied_requests(&self) -> bool {
+        self.shared.is_denied_requests
     }
 
     /// The events that it hears, in the order of the contract.

@@ -4,16 +4,15 @@
 //! they hold after `configure` back into it. A component of a shape that it does not know has `configure` run in each
 //! instance instead: the same meaning, merely slower.
 
-use super::cache::{Cache, Code};
-use super::load::{compiled, link};
+use super::load::{Compiler, link};
 use super::{ContractError, LoadError, Loaded};
 use crate::allowlist::Entry;
-use crate::sandbox::{Failure, FailureKind, Guest, GuestSetup, SharedSandbox};
+use crate::sandbox::{Failure, FailureKind, Guest, GuestSetup};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use wasmparser::{Parser, Payload};
 use wasmtime::Store;
-use wasmtime::component::{Component, Instance, Lift, WasmList};
+use wasmtime::component::{Instance, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
 /// The component with what `configure` left in its memory. `None` where it exports no `setup`, or is of a shape that no
@@ -21,18 +20,13 @@ use wasmtime_wizer::{ComponentInstanceState, Wizer};
 ///
 /// # Errors
 /// If `configure` refuses the configuration, or fails.
-pub(super) async fn image(
-    sandbox: &SharedSandbox,
-    cache: Option<&Cache>,
-    entry: &Entry,
-    bytes: &[u8],
-) -> Result<Option<Vec<u8>>, LoadError> {
+pub(super) async fn image(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
     if !exports_setup(bytes) {
         return Ok(None);
     }
     // The pre-initialiser gives up on shapes it does not know by an error, on some by a panic; the component is a
     // stranger's. Either way it is then loaded as it is.
-    let image = AssertUnwindSafe(snapshot(sandbox, cache, entry, bytes)).catch_unwind().await.unwrap_or(Ok(None))?;
+    let image = AssertUnwindSafe(snapshot(compiler, entry, bytes)).catch_unwind().await.unwrap_or(Ok(None))?;
     if image.is_none() {
         tracing::info!(plugin = entry.name, "cannot be pre-initialised: `configure` runs in each instance");
     }
@@ -48,21 +42,19 @@ pub(super) async fn try_out(loaded: &Loaded) -> Result<(), LoadError> {
     configured(loaded).await.map(|_| ())
 }
 
-async fn snapshot(
-    sandbox: &SharedSandbox,
-    cache: Option<&Cache>,
-    entry: &Entry,
-    bytes: &[u8],
-) -> Result<Option<Vec<u8>>, LoadError> {
+async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
     let wizer = Wizer::new();
     let Ok((context, instrumented)) = wizer.instrument_component(bytes) else { return Ok(None) };
     // What is wrong with the plugin itself is found again, and said, when it is loaded as it is.
-    let prepared = match prepared(sandbox, cache, entry, &instrumented).await {
+    // Instrumented it is the same for every configuration, so another one is soon tried.
+    let prepared = match compiler.compiled(entry, &instrumented).await {
         // Compiled without the instrumentation, it would take as long again.
-        Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_), .. }) => return Err(slow),
+        Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_) | ContractError::StillCompiling(_), .. }) => {
+            return Err(slow);
+        }
         prepared => prepared,
     };
-    let Ok(loaded) = prepared.and_then(|component| link(sandbox, entry, &component)) else { return Ok(None) };
+    let Ok(loaded) = prepared.and_then(|component| link(compiler.sandbox, entry, &component)) else { return Ok(None) };
     let (mut store, instance) = configured(&loaded).await?;
     if store.data().holds_resources() {
         // A handle in its memory, to a stream say, would mean nothing in another instance.
@@ -73,24 +65,6 @@ async fn snapshot(
     store.epoch_deadline_callback(|_| Ok(wasmtime::UpdateDeadline::Yield(1)));
     store.set_hostcall_fuel(usize::MAX);
     Ok(wizer.snapshot_component(&context, &mut Reader { store, instance }).await.ok())
-}
-
-/// The instrumented component, compiled. It is the same for every configuration, so another one is soon tried.
-async fn prepared(
-    sandbox: &SharedSandbox,
-    cache: Option<&Cache>,
-    entry: &Entry,
-    instrumented: &[u8],
-) -> Result<Component, LoadError> {
-    let code = Code::Instrumented(entry);
-    if let Some(cached) = cache.and_then(|cache| cache.get(sandbox.engine(), code)) {
-        return Ok(cached.component);
-    }
-    let component = compiled(sandbox, entry, instrumented).await?;
-    if let Some(cache) = cache {
-        cache.put(sandbox.engine(), code, &component, false);
-    }
-    Ok(component)
 }
 
 /// An instance that has taken its configuration.

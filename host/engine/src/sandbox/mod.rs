@@ -110,17 +110,11 @@ struct Linked {
     state: bool,
     transcript: bool,
     model: bool,
-    http: bool,
 }
 
 impl Linked {
     fn by(grants: &Grants) -> Self {
-        Self {
-            state: grants.state.is_some(),
-            transcript: grants.transcript,
-            model: grants.model.is_some(),
-            http: !grants.http.is_empty(),
-        }
+        Self { state: grants.state.is_some(), transcript: grants.transcript, model: grants.model.is_some() }
     }
 }
 
@@ -167,9 +161,8 @@ impl Sandbox {
         let mut linker = Linker::new(&self.engine);
         virtual_wasi::link(&mut linker)?;
         capability::link(&mut linker, linked)?;
-        if linked.http {
-            http::link(&mut linker)?;
-        }
+        // Without the grant it has no servers, and each request is denied.
+        http::link(&mut linker)?;
         let linker = Arc::new(linker);
         linkers.push((linked, Arc::clone(&linker)));
         Ok(linker)

@@ -1,6 +1,7 @@
 //! The WASI that every guest has: nothing of the machine in it.
 //!
-//! No arguments, standard input closed, output into the log; no folders but those that are granted. The clocks stand still at the event's time and
+//! No arguments, standard input closed, output into the log; no folders but those that are granted; sockets that cannot be
+//! made, since the libraries of some languages import them and never use them. The clocks stand still at the event's time and
 //! random numbers are a stream seeded from the event's id, so that a verdict can be reproduced; `grants.env` adds
 //! variables, `grants.clock` and `grants.random` give real ones.
 
@@ -14,15 +15,17 @@ use std::time::Duration;
 use wasmtime::component::Linker;
 use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemCtx};
-use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
+use wasmtime_wasi::p2::bindings::{cli, filesystem, random, sockets};
 use wasmtime_wasi::random::WasiRandom;
+use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiView as _};
 
 /// Most bytes that one call for random numbers returns.
 const RANDOM_BYTES: u64 = 1 << 20;
 
-/// The interfaces that are always linked. Sockets and HTTP are not among them.
-pub(super) const PACKAGES: [&str; 5] = ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/"];
+/// The packages whose interfaces are always linked; of `wasi:http` some are linked beside them.
+pub(super) const PACKAGES: [&str; 6] =
+    ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
 
 struct Frozen(Duration);
 
@@ -47,7 +50,8 @@ impl HostMonotonicClock for Frozen {
 pub(super) fn context(event: &EventFacts, grants: &Grants, files: WasiFilesystemCtx, output: &Output) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     builder.stdout(output.clone()).stderr(output.clone());
-    builder.allow_tcp(false).allow_udp(false).max_random_size(RANDOM_BYTES);
+    // No socket is made and no name is looked up, so nothing that takes one has anything to take.
+    builder.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
     if !grants.clock {
         builder.wall_clock(Frozen(Duration::from_millis(event.time)));
         builder.monotonic_clock(Frozen(Duration::ZERO));
@@ -84,5 +88,73 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::folders)?;
     random::insecure::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
     random::insecure_seed::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
+    sockets::instance_network::add_to_linker::<Guest, WasiSockets>(linker, Guest::sockets)?;
+    let options = sockets::network::LinkOptions::default();
+    sockets::network::add_to_linker::<Guest, WasiSockets>(linker, &options, Guest::sockets)?;
+    sockets::ip_name_lookup::add_to_linker::<Guest, WasiSockets>(linker, Guest::sockets)?;
+    sockets::tcp_create_socket::add_to_linker::<Guest, WasiSockets>(linker, Guest::sockets)?;
+    sockets::tcp::add_to_linker::<Guest, WasiSockets>(linker, Guest::sockets)?;
+    sockets::udp_create_socket::add_to_linker::<Guest, WasiSockets>(linker, Guest::sockets)?;
+    sockets::udp::add_to_linker::<Guest, WasiSockets>(linker, Guest::sockets)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::allowlist::{Digest, Entry, Grants, Limits};
+    use crate::sandbox::{GuestSetup, Room, Sandbox};
+    use std::num::NonZeroU32;
+    use std::sync::Arc;
+    use wasmtime::component::Component;
+
+    /// Asks for a socket; what it gets is 256 times whether that is an error, and which one.
+    const ASKS: &str = r#"(component
+        (import "wasi:sockets/network@0.2.0" (instance $network
+            (type $e (enum "unknown" "access-denied" "not-supported" "invalid-argument" "out-of-memory" "timeout"
+                "concurrency-conflict" "not-in-progress" "would-block" "invalid-state" "new-socket-limit"
+                "address-not-bindable" "address-in-use" "remote-unreachable" "connection-refused" "connection-reset"
+                "connection-aborted" "datagram-too-large" "name-unresolvable" "temporary-resolver-failure"
+                "permanent-resolver-failure"))
+            (export "error-code" (type (eq $e)))
+            (type $f (enum "ipv4" "ipv6"))
+            (export "ip-address-family" (type (eq $f)))))
+        (alias export $network "error-code" (type $error))
+        (alias export $network "ip-address-family" (type $family))
+        (import "wasi:sockets/KIND@0.2.0" (instance $kind (export "KIND-socket" (type (sub resource)))))
+        (alias export $kind "KIND-socket" (type $socket))
+        (import "wasi:sockets/KIND-create-socket@0.2.0" (instance $create
+            (alias outer 1 $error (type $e0)) (export "error-code" (type $e (eq $e0)))
+            (alias outer 1 $family (type $f0)) (export "ip-address-family" (type $f (eq $f0)))
+            (alias outer 1 $socket (type $s0)) (export "KIND-socket" (type $s (eq $s0)))
+            (export "create-KIND-socket" (func (param "address-family" $f) (result (result (own $s) (error $e)))))))
+        (core module $room (memory (export "memory") 1))
+        (core instance $room (instantiate $room))
+        (alias core export $room "memory" (core memory $memory))
+        (alias export $create "create-KIND-socket" (func $create-socket))
+        (core func $create (canon lower (func $create-socket) (memory $memory)))
+        (core module $asks
+            (import "" "create" (func $create (param i32 i32)))
+            (import "" "memory" (memory 1))
+            (func (export "asks") (result i32)
+                (call $create (i32.const 0) (i32.const 64))
+                (i32.add (i32.mul (i32.load8_u (i32.const 64)) (i32.const 256)) (i32.load8_u (i32.const 68)))))
+        (core instance $given (export "create" (func $create)) (export "memory" (memory $memory)))
+        (core instance $asks (instantiate $asks (with "" (instance $given))))
+        (func (export "asks") (result u32) (canon lift (core func $asks "asks"))))"#;
+
+    #[tokio::test]
+    async fn sockets_are_linked_and_none_is_made() {
+        let entry = Entry::new("p", "p.wasm", Digest::zero());
+        let sandbox = Arc::new(Sandbox::new(Room::of(&[&entry], NonZeroU32::MIN)).unwrap());
+        let linker = sandbox.linker(&Grants::default()).unwrap();
+        for kind in ["tcp", "udp"] {
+            let bytes = wat::parse_str(ASKS.replace("KIND", kind)).unwrap();
+            let pre = linker.instantiate_pre(&Component::from_binary(sandbox.engine(), &bytes).unwrap()).unwrap();
+            let setup = GuestSetup::to_configure("p".into());
+            let (mut store, instance) = sandbox.instantiate(&pre, setup, &Limits::default()).await.unwrap();
+            let asks = instance.get_typed_func::<(), (u32,)>(&mut store, "asks").unwrap();
+            // An error, and the second of them: `access-denied`.
+            assert_eq!(asks.call_async(&mut store, ()).await.unwrap(), (257,), "{kind}");
+        }
+    }
 }

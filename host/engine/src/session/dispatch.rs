@@ -13,7 +13,7 @@ use super::{Recall, Shared, observers};
 use crate::approval::{self, ProposedResponse, Question};
 use crate::audit::{Answer as ApproversAnswer, Record, raw};
 use crate::chain::{
-    self, Answer, Asker, Decision, Gate, MAX_QUESTION_ROUNDS, Member, Objection, Passage, Step, Transform,
+    self, Answer, Asker, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, Step, Transform,
 };
 use crate::contract::{self, Task};
 use crate::event::{CollectEvent, Dispatched, EventKind, GateEvent, Shape, TransformEvent};
@@ -346,8 +346,11 @@ impl<'a> Dispatch<'a> {
     }
 
     fn members(&self) -> Vec<Member> {
-        let member =
-            |plugin: &Plugin| Member { enforcing: plugin.enforces(), may_approve: plugin.entry().grants.approve };
+        let member = |plugin: &Plugin| {
+            let entry = plugin.entry();
+            let layer = Layer::of(entry.origin.as_ref());
+            Member { enforcing: plugin.enforces(), may_approve: entry.grants.approve.then_some(layer) }
+        };
         self.chain.iter().map(member).collect()
     }
 

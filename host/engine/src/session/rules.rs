@@ -2,7 +2,7 @@
 
 use super::SessionSpec;
 use crate::action::ActionMap;
-use crate::allowlist::AskRule;
+use crate::allowlist::{AskRule, Layer};
 use crate::contract::{Action, Escalation, ToolCall};
 use crate::schema::Schema;
 use serde_json::Value;
@@ -83,9 +83,10 @@ impl Rules<'_> {
         Ok(self.actions.call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
     }
 
-    /// What the configuration asks about a call.
-    pub(crate) fn asks(&self, call: &ToolCall) -> Vec<Escalation> {
-        self.asks.iter().filter(|rule| rule.matches(call)).map(|rule| rule.question_about(call)).collect()
+    /// What the configuration asks about a call, and in which layer.
+    pub(crate) fn asks(&self, call: &ToolCall) -> Vec<(Layer, Escalation)> {
+        let matching = self.asks.iter().filter(|rule| rule.matches(call));
+        matching.map(|rule| (rule.layer(), rule.question_about(call))).collect()
     }
 
     /// Whether a request may be moved there.

@@ -2,7 +2,7 @@
 
 use crate::support::{bash, builder, plugin, spec};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{ActionKind, AskRule, Entry, Settings};
+use hookhost::allowlist::{ActionKind, AskRule, Entry, Layer, Origin, Settings};
 use hookhost::approval::{Approval, ApprovalRequest, Approver, Asker, AskingAgent};
 use hookhost::session::{Cause, SessionSpec};
 use hookhost::{Config, GateOutcome, Session};
@@ -109,6 +109,24 @@ async fn a_plugin_with_the_grant_waives_what_the_configuration_asks() {
     assert!(questions(vec![approves("a", true)], "ls").await.is_empty());
     assert_eq!(questions(vec![approves("a", true)], "make").await.len(), 1);
     assert_eq!(questions(vec![approves("a", false)], "ls").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_plugin_of_a_projects_file_waives_nothing_that_others_than_projects_ask() {
+    let of = |layer| {
+        let mut entry = approves("a", true);
+        entry.origin = Some(Origin { file: "/somewhere/hookhost.toml".into(), line: 1, layer });
+        entry
+    };
+    let asked = questions(vec![of(Layer::Project)], "ls").await;
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].questions[0].by, Asker::Configuration);
+    assert!(
+        questions(vec![of(Layer::Project), Entry { name: "b".into(), ..approves("b", true) }], "ls").await.is_empty()
+    );
+    for layer in [Layer::User, Layer::Chosen] {
+        assert!(questions(vec![of(layer)], "ls").await.is_empty());
+    }
 }
 
 #[tokio::test]

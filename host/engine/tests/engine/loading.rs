@@ -196,7 +196,6 @@ async fn an_import_that_is_not_granted_is_refused_with_the_line_to_add() {
 async fn an_import_that_no_host_has_is_refused() {
     for (import, why) in [
         ("hookhost:hooks/telepathy@0.1.0", "newer contract"),
-        ("wasi:sockets/tcp@0.2.0", "no sockets"),
         ("wasi:http/incoming-handler@0.2.0", "outgoing-handler and types"),
         ("wasi:http/types@0.3.0", "of version 0.2"),
         ("acme:secrets/vault", "plugins get base WASI"),

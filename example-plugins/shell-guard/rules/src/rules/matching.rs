@@ -286,6 +286,11 @@ fn spellings(flags: &[String]) -> Result<Words, String> {
     Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
 }
 
+/// Whether a rule about `paths` is about `class`.
+fn is_one_of(paths: &[Class], class: Class) -> bool {
+    paths.contains(&class) || (class == Class::Host && paths.contains(&Class::Home))
+}
+
 fn classes(names: &[String]) -> Result<Box<[Class]>, String> {
     names.iter().map(|name| Class::named(name).ok_or_else(|| format!("`{name}` is no kind of path"))).collect()
 }
@@ -312,7 +317,7 @@ impl Condition {
             Self::MaxOperands(most) => operands.len() <= *most,
             Self::Paths(paths) => {
                 let classes = arguments.classes(|word| command.class(word, places));
-                classes.iter().skip(first).any(|class| paths.contains(class))
+                classes.iter().skip(first).any(|class| is_one_of(paths, *class))
             }
             Self::Operand(pattern) => operands.iter().any(|word| pattern.is_match(&word.text)),
             Self::Target(pattern) => operands.last().is_some_and(|word| pattern.is_match(&word.text)),
@@ -335,7 +340,7 @@ impl Condition {
                 targets.any(|redirect| {
                     let target = &redirect.target;
                     pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
-                        && (paths.is_empty() || paths.contains(&command.class(target, places)))
+                        && (paths.is_empty() || is_one_of(paths, command.class(target, places)))
                 })
             }
         }

@@ -101,7 +101,7 @@ pub(crate) struct Match {
     pub word: Option<Expression>,
     /// A regular expression that no word fits.
     pub no_word: Option<Expression>,
-    /// Where an operand leads: `root`, `home`, `workspace`, …
+    /// Where an operand leads: `root`, `home`, `host` (hookhost's own folders), `workspace`, …
     pub paths: Vec<String>,
     /// At least so many operands, those of the subcommand left out.
     pub min_operands: usize,

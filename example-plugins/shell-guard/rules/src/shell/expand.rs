@@ -1,7 +1,7 @@
 //! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
 
 use super::read::{PARSE, Reader, Unreadable};
-use super::word::{UNKNOWN, Word};
+use super::word::{HOME, UNKNOWN, Word};
 use brush_parser::word::{
     BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, SpecialParameter, TildeExpr, WordPiece,
     WordPieceWithSource,
@@ -19,6 +19,9 @@ const LONGEST: usize = 8 * 1024;
 /// The longest value that is filled in, in bytes; beyond, it is unknown.
 pub(super) const LONGEST_VALUE: usize = 4096;
 
+/// [`HOME`], which is one byte long.
+const HOME_BYTE: u8 = HOME as u8;
+
 /// Words in the making.
 #[derive(Default)]
 struct Making {
@@ -32,13 +35,20 @@ impl Making {
     }
 
     fn known(&mut self, text: &str) {
-        self.word().text.push_str(text);
+        let word = self.word();
+        match text.strip_prefix(HOME).filter(|_| word.text.is_empty()) {
+            Some(rest) => {
+                word.home = true;
+                word.text.push('~');
+                word.text.push_str(rest);
+            }
+            None => word.text.push_str(text),
+        }
     }
 
     fn unquoted(&mut self, text: &str) {
-        let word = self.word();
-        word.glob |= text.contains(['*', '?', '[']);
-        word.text.push_str(text);
+        self.known(text);
+        self.word().glob |= text.contains(['*', '?', '[']);
     }
 
     fn unknown(&mut self, quoted: bool) {
@@ -51,23 +61,33 @@ impl Making {
     fn value(&mut self, value: &Word, quoted: bool, separators: &[char]) {
         if quoted || !value.text.contains(separators) {
             let word = self.word();
-            word.home |= word.text.is_empty() && value.home;
-            // The pattern of a loop stands for each file that fits it, quoted or not.
-            word.glob |= value.glob || (!quoted && value.text.contains(['*', '?', '[']));
-            word.splits |= !quoted && !value.is_known();
-            word.doubt = word.doubt.or(value.doubt.map(|at| word.text.len() + at));
-            word.text.push_str(&value.text);
+            // What a value would be split at counts where it is filled in, and the pattern of a loop, quoted or not.
+            word.append(&Word { splits: !quoted && !value.is_known(), ..value.clone() });
+            word.glob |= !quoted && value.text.contains(['*', '?', '[']);
             return;
         }
-        for (at, part) in value.text.split(separators).enumerate() {
+        for (at, part) in value.with_mark().split(separators).enumerate() {
             if at > 0 {
-                self.done.extend(self.current.take());
+                self.end();
             }
             if !part.is_empty() {
                 let word = self.word();
                 word.doubt = word.doubt.or(value.doubt.map(|_| word.text.len()));
                 self.unquoted(part);
             }
+        }
+    }
+
+    /// Ends the word, so that another one begins.
+    fn end(&mut self) {
+        self.done.extend(self.current.take());
+    }
+
+    /// All of it as one word, where nothing is split.
+    fn whole(self) -> Word {
+        match (self.current, self.done.as_slice()) {
+            (current, []) => current.unwrap_or_default(),
+            (current, done) => Word::of_all(done.iter().chain(&current)),
         }
     }
 }
@@ -120,7 +140,7 @@ impl Reader<'_> {
         let pieces = self.pieces(raw)?;
         let mut making = Making::default();
         self.expand(&pieces, true, &mut making)?;
-        Ok(making.current.unwrap_or_default())
+        Ok(making.whole())
     }
 
     /// Reads the commands of a text that is a part of a word, such as an index.
@@ -131,7 +151,7 @@ impl Reader<'_> {
     /// Reads the commands within a here-document that the shell expands, and its text where that is known.
     pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
         if !text.contains(['$', '`']) {
-            return Ok(Word::literal(text));
+            return Ok(Word::marked(text));
         }
         if unclosed(text) > UNCLOSED {
             return Err(Unreadable("a here-document opens more expansions than it closes".into()));
@@ -140,7 +160,7 @@ impl Reader<'_> {
             brush_parser::word::parse_heredoc(text, &self.options).map_err(|error| Unreadable(error.to_string()))?;
         let mut making = Making::default();
         self.expand(&pieces, true, &mut making)?;
-        Ok(making.current.unwrap_or_default())
+        Ok(making.whole())
     }
 
     fn pieces(&mut self, raw: &str) -> Result<Vec<WordPieceWithSource>, Unreadable> {
@@ -231,15 +251,30 @@ impl Reader<'_> {
                     let value = self.scope.zeroth.clone();
                     self.fill_value(making, value, quoted)?;
                 }
-                Parameter::Special(SpecialParameter::AllPositionalParameters { .. }) if self.has_positional() => {
-                    let all = self.all_positional();
-                    self.fill_value(making, Some(all), false)?;
+                Parameter::Special(SpecialParameter::AllPositionalParameters { concatenate }) => {
+                    match self.all_positional() {
+                        // `"$*"` is one word, with what separates words between them.
+                        Some(words) if *concatenate && quoted => {
+                            let all = Word::of_all(words.iter());
+                            self.fill_value(making, Some(all).filter(|_| !self.is_set("IFS")), true)?;
+                        }
+                        // Each of `"$@"` is a word as it is.
+                        Some(words) => {
+                            for (at, word) in words.iter().enumerate() {
+                                if at > 0 {
+                                    making.end();
+                                }
+                                self.fill_value(making, Some(word.clone()), quoted)?;
+                            }
+                        }
+                        // They are any number of words, quoted or not.
+                        None => making.unknown(false),
+                    }
                 }
                 Parameter::NamedWithIndex { index, .. } => {
                     self.within_word(index)?;
                     making.unknown(quoted);
                 }
-                // `"$@"` is any number of words, quoted or not.
                 _ => making.unknown(false),
             },
             ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. }
@@ -321,7 +356,8 @@ fn texts(expression: &ParameterExpr) -> [Option<&str>; 3] {
 
 /// Whether the shell takes a word as it stands.
 fn is_plain(raw: &str) -> bool {
-    !raw.bytes().any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{'))
+    !raw.bytes()
+        .any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{' | HOME_BYTE))
 }
 
 /// A word as braces make many of it, each still with its quotes. Where they are not all made, one is unknown.

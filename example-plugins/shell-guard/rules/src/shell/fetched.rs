@@ -201,7 +201,7 @@ fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>)
     while let Some(word) = words.next() {
         let text = word.text.as_str();
         if let Some(value) = text.strip_prefix(long).and_then(|rest| rest.strip_prefix('=')) {
-            named.push(Word::literal(value));
+            named.push(Word::marked(value));
         } else if text == long {
             named.extend(words.next().cloned());
         } else if let Some(cluster) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
@@ -209,7 +209,7 @@ fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>)
             match cluster.split_once(short) {
                 Some((_, "")) => named.extend(words.next().cloned()),
                 Some((before, file)) if before.bytes().all(|byte| byte.is_ascii_alphabetic()) => {
-                    named.push(Word::literal(file));
+                    named.push(Word::marked(file));
                 }
                 _ => {}
             }

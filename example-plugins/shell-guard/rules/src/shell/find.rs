@@ -118,7 +118,7 @@ impl Reader<'_> {
             let (name, mut value) = option_of_fd(option);
             is_action = matches!(name, "x" | "X" | "exec" | "exec-batch");
             if is_action {
-                words.extend(value.map(Word::literal));
+                words.extend(value.map(Word::marked));
             } else if takes_value(name) {
                 if value.is_none() {
                     value = args.get(at).map(|word| word.text.as_str());
@@ -127,7 +127,7 @@ impl Reader<'_> {
                 let value = value.unwrap_or_default();
                 match name {
                     "e" | "extension" => says_which |= !value.is_empty(),
-                    "C" | "base-directory" | "search-path" => roots.push(Word::literal(value)),
+                    "C" | "base-directory" | "search-path" => roots.push(Word::marked(value)),
                     _ => {}
                 }
             }

@@ -13,6 +13,8 @@ pub(crate) enum Class {
     System,
     /// A home, and what lies in it outside of the workspace.
     Home,
+    /// What is hookhost's own in a home: its configuration, state, keys and cache. Rules about homes are about it, too.
+    Host,
     /// A folder that the workspace lies in.
     Above,
     /// The workspace, or all that it holds.
@@ -38,6 +40,7 @@ impl Class {
             "root" => Self::Root,
             "system" => Self::System,
             "home" => Self::Home,
+            "host" => Self::Host,
             "above" => Self::Above,
             "workspace" => Self::Workspace,
             "repository" => Self::Repository,
@@ -57,6 +60,7 @@ impl Class {
             (Location::Here, class) => class,
             (_, Self::Root | Self::Temporary | Self::Device) => self,
             (Location::Machine, Self::System | Self::Home) => self,
+            (Location::Machine, Self::Host) => Self::Home,
             _ => Self::Unknown,
         }
     }
@@ -65,6 +69,15 @@ impl Class {
 /// Folders that are the system's own, between blanks.
 const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var users \
                       library system applications volumes windows programdata ";
+
+/// hookhost's own folders, as seen from a home.
+const HOST: [&str; 5] = [
+    ".config/hookhost",
+    ".local/state/hookhost",
+    ".cache/hookhost",
+    "AppData/Roaming/hookhost",
+    "AppData/Local/hookhost",
+];
 
 /// Where paths begin.
 #[derive(Clone, Debug)]
@@ -157,6 +170,9 @@ impl Places {
     }
 
     fn class_of_absolute(&self, path: &str) -> Class {
+        if self.is_hosts(path) {
+            return Class::Host;
+        }
         if let Some(inner) = below(path, &self.workspace) {
             return match inner {
                 "" => Class::Workspace,
@@ -190,6 +206,17 @@ impl Places {
         let first = rest.trim_start_matches('/').split('/').next().unwrap_or_default().to_ascii_lowercase();
         let is_system = SYSTEM.contains(&format!(" {first} ")) || first == "*" || first.starts_with("program files");
         if is_system { Class::System } else { Class::Outside }
+    }
+
+    /// Whether it lies in a folder of hookhost's own, in any home.
+    fn is_hosts(&self, path: &str) -> bool {
+        // Most paths are soon told.
+        if !path.contains("hookhost") {
+            return false;
+        }
+        let known = home_of(path).or_else(|| self.home.clone()).unwrap_or_else(|| "~".into());
+        let inner = below(path, &known).or_else(|| path.strip_prefix('~')?.split_once('/').map(|(_, inner)| inner));
+        inner.is_some_and(|inner| HOST.iter().any(|folder| below(inner, folder).is_some()))
     }
 
     /// Clean and absolute, below `~` where a home is not known.
@@ -353,6 +380,13 @@ mod tests {
             ("~/*", Class::Above),
             ("~/Documents", Class::Home),
             ("~you/x", Class::Home),
+            ("~/.config/hookhost", Class::Host),
+            ("~/.config/hookhost/*", Class::Host),
+            ("~you/.local/state/hookhost/trust.json", Class::Host),
+            ("/home/me/.config/../.config/hookhost/keys.toml", Class::Host),
+            ("../.cache/hookhost/compiled", Class::Host),
+            ("~/.config/hookhost-other", Class::Home),
+            (".config/hookhost", Class::Inside),
             ("~/project/build", Class::Inside),
             ("..", Class::Above),
             ("../sibling", Class::Home),

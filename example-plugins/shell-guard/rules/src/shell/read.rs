@@ -2,7 +2,7 @@
 
 use super::path::Places;
 use super::simple::printed_by;
-use super::word::{UNKNOWN, Word, joined};
+use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
 use super::{Class, Command, bounds};
 use super::{arithmetic, plain, windows};
@@ -220,7 +220,8 @@ impl Reader<'_> {
     /// The same for a text of Windows.
     pub(super) fn nested_windows(&mut self, text: &str) -> Result<(), Unreadable> {
         let exact = std::mem::replace(&mut self.exact, false);
-        let result = self.deeper(|reader| windows::read(reader, text));
+        let text = text.replace(HOME, "~");
+        let result = self.deeper(|reader| windows::read(reader, &text));
         self.exact = exact;
         result
     }
@@ -532,6 +533,9 @@ impl Reader<'_> {
         command.location = self.location;
         self.fetches(&command)?;
         self.copies(&command)?;
+        let targets = command.redirects.iter_mut().map(|redirect| &mut redirect.target);
+        let values = command.environment.iter_mut().map(|(_, value)| value);
+        command.args.iter_mut().chain(targets).chain(values).chain([&mut command.program_word]).for_each(Word::unmark);
         self.script.commands.push(command);
         Ok(())
     }
@@ -565,9 +569,16 @@ impl Reader<'_> {
         if let Some(value) = self.scope.variables.get(name) {
             return value.clone();
         }
+        let in_home = |text| Word { home: true, ..Word::literal(text) };
         match name {
-            "HOME" | "USERPROFILE" => Some(Word { text: "~".into(), home: true, ..Word::default() }),
+            "HOME" | "USERPROFILE" => Some(in_home("~")),
             "PWD" => self.scope.cwd.clone().map(Word::literal),
+            "XDG_CONFIG_HOME" => Some(in_home("~/.config")),
+            "XDG_STATE_HOME" => Some(in_home("~/.local/state")),
+            "XDG_CACHE_HOME" => Some(in_home("~/.cache")),
+            "HOOKHOST_CONFIG_DIR" => Some(in_home("~/.config/hookhost")),
+            "HOOKHOST_STATE_DIR" => Some(in_home("~/.local/state/hookhost")),
+            "HOOKHOST_CACHE_DIR" => Some(in_home("~/.cache/hookhost")),
             "TMPDIR" => Some(Word::literal("/tmp/session")),
             "IFS" => Some(Word::literal(" \t\n")),
             _ => None,
@@ -611,18 +622,14 @@ impl Reader<'_> {
         (!names_another).then(|| text.clone())
     }
 
-    pub(super) fn has_positional(&self) -> bool {
-        self.scope.positional.is_some()
-    }
-
     pub(super) fn positional(&self, number: u32) -> Option<Word> {
         let at = usize::try_from(number).ok()?.checked_sub(1)?;
         self.scope.positional.as_ref()?.get(at).cloned()
     }
 
-    /// All arguments, as one text.
-    pub(super) fn all_positional(&self) -> Word {
-        Word::literal(self.scope.positional.as_ref().map(|words| joined(words.iter())).unwrap_or_default())
+    /// All arguments, where they are known.
+    pub(super) fn all_positional(&self) -> Option<Rc<Vec<Word>>> {
+        self.scope.positional.clone()
     }
 
     /// Reads the commands of `$(…)`; what they print, where that is known.

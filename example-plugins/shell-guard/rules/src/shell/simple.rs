@@ -60,7 +60,7 @@ impl Reader<'_> {
         let printed = printed(&words, command.input.as_ref()).filter(|_| !is_shadowed);
         if let Some(text) = &printed {
             for redirect in command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read) {
-                self.write(&redirect.target, &text.text, redirect.kind == RedirectKind::Append)?;
+                self.write(&redirect.target, &text.with_mark(), redirect.kind == RedirectKind::Append)?;
             }
         }
         let outer = std::mem::replace(&mut self.place, command.place.clone());
@@ -142,7 +142,7 @@ impl Reader<'_> {
             ast::IoRedirect::HereDocument(_, document) => {
                 let text = &document.doc.value;
                 command.input =
-                    Some(if document.requires_expansion { self.document(text)? } else { Word::literal(text.clone()) });
+                    Some(if document.requires_expansion { self.document(text)? } else { Word::marked(text.clone()) });
                 return Ok(());
             }
             ast::IoRedirect::HereString(_, word) => {
@@ -175,14 +175,17 @@ impl Reader<'_> {
                     }
                     self.words(&element.value, None, &mut all)?;
                 }
-                Some(Word::literal(joined(&all)))
+                Some(Word::of_all(&all))
             }
         };
         Ok(match &assignment.name {
             ast::AssignmentName::VariableName(name) if !assignment.append => (name.clone(), value),
             ast::AssignmentName::VariableName(name) => {
                 let before = self.variable(name);
-                let both = before.zip(value).map(|(before, value)| Word { text: before.text + &value.text, ..value });
+                let both = before.zip(value).map(|(mut before, value)| {
+                    before.append(&value);
+                    before
+                });
                 (name.clone(), both)
             }
             ast::AssignmentName::ArrayElementName(name, index) => {
@@ -216,9 +219,9 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
         let mut text = String::new();
         // Beyond the format's own, values are printed by it again.
         loop {
-            for (at, part) in format.text.split("%s").enumerate() {
+            for (at, part) in format.with_mark().split("%s").enumerate() {
                 if at > 0 {
-                    text.push_str(values.next().map_or("", |value| &value.text));
+                    text.push_str(&values.next().map(Word::with_mark).unwrap_or_default());
                 }
                 text.push_str(part);
             }
@@ -235,7 +238,7 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
             rest => format!("{text} {}", joined(rest)),
         }
     };
-    Some(Word::literal(super::expand::ansi(&text)))
+    Some(Word::marked(super::expand::ansi(&text)))
 }
 
 fn is_descriptor(word: &str) -> bool {

@@ -152,7 +152,10 @@ impl Reader<'_> {
             }
             Some(Special::Declare) => args.iter().try_for_each(|word| match word.text.split_once('=') {
                 Some((name, value)) => {
-                    let value = Word { home: value.starts_with('~'), ..Word::literal(value) };
+                    let begin = name.len() + 1;
+                    let mut value = Word::marked(value);
+                    value.home |= value.text.starts_with('~');
+                    value.doubt = word.doubt.map(|at| at.saturating_sub(begin));
                     self.assign(name, Some(value))
                 }
                 None => Ok(()),
@@ -175,7 +178,7 @@ impl Reader<'_> {
             }
             Some(Special::Alias) => args.iter().try_for_each(|word| match word.text.split_once('=') {
                 Some((alias, text)) => {
-                    self.aliases.insert(alias.to_owned(), Some(Word::literal(text)));
+                    self.aliases.insert(alias.to_owned(), Some(Word::marked(text)));
                     self.text(&name, text)
                 }
                 None => Ok(()),
@@ -245,7 +248,7 @@ impl Reader<'_> {
         {
             let at =
                 args.iter().position(|word| word.text.ends_with(text.text.as_str())).map_or(args.len(), |at| at + 1);
-            let split = text.text.split_whitespace().map(Word::literal);
+            let split = text.text.split_whitespace().map(Word::marked);
             let words: Vec<Word> = split.chain(args[at..].iter().cloned()).collect();
             if at < args.len() {
                 self.wrapped(name, &words, Command { exact: false, ..inner.clone() })?;
@@ -306,7 +309,7 @@ impl Reader<'_> {
                 && wrapper.assigns
                 && let Some((variable, value)) = first.text.split_once('=')
             {
-                let value = Word::literal(value);
+                let value = Word::marked(value);
                 self.commands_in(variable, &value)?;
                 inner.environment.push((variable.to_owned(), value));
                 words = rest;
@@ -374,7 +377,7 @@ impl Reader<'_> {
     /// The text that a name stands for, with the words after it. A name within its own text is the program.
     fn alias(&self, name: &str, args: &[Word]) -> Option<String> {
         let text = self.aliases.get(name)?.as_ref()?;
-        Some(format!("{} {}", text.text, joined(args)))
+        Some(format!("{} {}", text.with_mark(), joined(args)))
     }
 
     fn aliased(&mut self, name: &str, text: &str) -> Result<(), Unreadable> {

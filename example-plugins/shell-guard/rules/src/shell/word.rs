@@ -1,9 +1,14 @@
 //! A word of a command, as far as it is known before the command runs.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Stands in a word's text for what only the shell will know: a variable, the output of a command.
 pub(crate) const UNKNOWN: char = '\u{1A}';
+
+/// In the place of a `~` that is somebody's home, where it does not begin a [`Word`]: within a word that is in the making, and
+/// in the text of several words. So a text can be taken apart again, or be read as a command, and no home is lost.
+pub(crate) const HOME: char = '\u{1C}';
 
 /// A word after expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +32,64 @@ impl Word {
         Self { text: text.into(), ..Self::default() }
     }
 
+    /// A part of a text in which each home is marked with [`HOME`].
+    pub(crate) fn marked(text: impl Into<String>) -> Self {
+        let text = text.into();
+        match text.strip_prefix(HOME) {
+            Some(rest) => Self { text: format!("~{rest}"), home: true, ..Self::default() },
+            None => Self::literal(text),
+        }
+    }
+
+    /// The same word with another text, in which each further home is marked.
+    pub(crate) fn with_text(&self, text: impl Into<String>) -> Self {
+        let made = Self::marked(text);
+        let home = made.home || (self.home && made.text.starts_with('~'));
+        Self { text: made.text, home, ..self.clone() }
+    }
+
+    /// The text with [`HOME`] for a home that it begins with.
+    pub(crate) fn with_mark(&self) -> Cow<'_, str> {
+        match self.text.strip_prefix('~').filter(|_| self.home) {
+            Some(rest) => format!("{HOME}{rest}").into(),
+            None => self.text.as_str().into(),
+        }
+    }
+
+    /// Adds another word to the end, with what is known of it.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let before = self.text.len();
+        if before == 0 {
+            self.home |= other.home;
+            self.text.push_str(&other.text);
+        } else {
+            self.text.push_str(&other.with_mark());
+        }
+        self.glob |= other.glob;
+        self.splits |= other.splits;
+        self.doubt = self.doubt.or(other.doubt.map(|at| before + at));
+    }
+
+    /// All words as one, with blanks between them.
+    pub(crate) fn of_all<'a>(words: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut all = Self::default();
+        for (at, word) in words.into_iter().enumerate() {
+            if at > 0 {
+                // An empty word before leaves a home behind it where it is: behind a blank.
+                all.text.push(' ');
+            }
+            all.append(word);
+        }
+        all
+    }
+
+    /// Makes a `~` of each mark within: nothing takes the word apart any more.
+    pub(crate) fn unmark(&mut self) {
+        if self.text.contains(HOME) {
+            self.text = self.text.replace(HOME, "~");
+        }
+    }
+
     pub(crate) fn unknown() -> Self {
         Self { text: UNKNOWN.into(), splits: true, ..Self::default() }
     }
@@ -36,7 +99,7 @@ impl Word {
     }
 }
 
-/// The words of a command as one text.
+/// The words of a command as one text, with a [`HOME`] for each that begins with one.
 pub(crate) fn joined<'a>(words: impl IntoIterator<Item = &'a Word>) -> String {
-    words.into_iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+    words.into_iter().map(Word::with_mark).collect::<Vec<_>>().join(" ")
 }

@@ -254,7 +254,7 @@ impl Wrapper {
                 let (option, name) = named(option);
                 let value = match attached(text, option)? {
                     "" => args.get(at)?.clone(),
-                    rest => Word::literal(rest),
+                    rest => Word::marked(rest),
                 };
                 value_of(value, name)
             }));
@@ -277,7 +277,7 @@ fn value_of(word: Word, name: &str) -> Option<Word> {
     let begin = word.text.get(..name.len()).filter(|begin| begin.eq_ignore_ascii_case(name))?;
     let value = word.text[begin.len()..].trim_start();
     let is_whole = value.len() < word.text.len() - begin.len() || value.starts_with('=');
-    is_whole.then(|| Word::literal(value.strip_prefix('=').unwrap_or(value).trim_start()))
+    is_whole.then(|| Word::marked(value.strip_prefix('=').unwrap_or(value).trim_start()))
 }
 
 /// Without a `--` before the command: `kubectl exec pod -- ls`.

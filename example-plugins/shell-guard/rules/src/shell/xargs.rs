@@ -13,7 +13,7 @@ impl Reader<'_> {
             None => inner.input.clone(),
         };
         let input = input.filter(Word::is_known);
-        let text = input.as_ref().map_or_else(|| UNKNOWN.to_string(), |input| input.text.clone());
+        let text = input.as_ref().map_or_else(|| UNKNOWN.to_string(), |input| input.with_mark().into_owned());
         let placeholder = placeholder(args);
         let by_nul = args.iter().take_while(|word| word.text.starts_with('-')).any(|word| word.text.starts_with("-0"));
         for words in wrappers::XARGS.readings(args) {
@@ -22,12 +22,12 @@ impl Reader<'_> {
             match &placeholder {
                 Some(placeholder) => {
                     for word in &mut words {
-                        word.text = word.text.replace(placeholder.as_str(), text.trim());
+                        *word = word.with_text(word.text.replace(placeholder.as_str(), text.trim()));
                     }
                 }
                 None if input.is_none() => words.push(Word::unknown()),
-                None if by_nul => words.extend(text.split('\0').map(Word::literal)),
-                None => words.extend(text.split_whitespace().map(Word::literal)),
+                None if by_nul => words.extend(text.split('\0').map(Word::marked)),
+                None => words.extend(text.split_whitespace().map(Word::marked)),
             }
             self.wrapped(name, &words, Command { exact: false, ..inner.clone() })?;
         }
@@ -40,7 +40,7 @@ impl Reader<'_> {
         let mut values: Vec<Word> = args[end..].iter().filter(|word| !word.text.starts_with(":::")).cloned().collect();
         if end == args.len() || args[end].text.starts_with("::::") {
             values = match inner.input.take().filter(Word::is_known) {
-                Some(input) => input.text.lines().map(Word::literal).collect(),
+                Some(input) => input.with_mark().lines().map(Word::marked).collect(),
                 None => vec![Word::unknown()],
             };
         }

@@ -141,9 +141,6 @@ fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, Stop> {
             "model" => Some(
                 "it imports `model`, and which model that is only you can say: add --grant '{}' with a model of yours",
             ),
-            "http" => Some(
-                "it sends requests, and to which servers it may only you can say: add --grant '{}' with servers of yours",
-            ),
             _ => None,
         };
         if let Some(only_you) = only_you {

@@ -108,6 +108,16 @@ fn describe(entry: &Entry, inspection: &Inspection, old: Option<&Entry>, file: &
     let imports = interfaces::grouped(&interfaces::beyond_wasi(&inspection.imports));
     row("imports", &if imports.is_empty() { "nothing but base WASI".to_owned() } else { one_line(&imports) });
     row("gets", &one_line(&output::entry::grants(&entry.grants)));
+    if entry.grants.http.is_empty() {
+        for line in &inspection.optional_grants {
+            row(
+                "denied",
+                &format!(
+                    "requests, which it can send by wasi:http: to permit some, add --grant '{line}' with servers of yours"
+                ),
+            );
+        }
+    }
     if !entry.config.is_empty() {
         row("config", &one_line(&serde_json::Value::Object(entry.config.clone()).to_string()));
     }

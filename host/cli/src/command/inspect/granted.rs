@@ -96,6 +96,9 @@ impl Given<'_> {
             format!("{WARNING}not enabled{WARNING:#}; `--plugin` adds it")
         };
         row("loads", &loads);
+        if !self.inspection.optional_grants.is_empty() && entry.grants.http.is_empty() {
+            row("denied", "requests: it imports wasi:http, and `http` grants it no server");
+        }
         let on_failure = entry.on_failure.map(|what| format!(", on failure {}", entry::on_failure(what)));
         row(
             "mode",

@@ -103,6 +103,11 @@ fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, all
     row("size", &format!("{} bytes", inspection.size));
     row("hears", &inspection.events.iter().map(|event| event.name()).collect::<Vec<_>>().join(", "));
     row("needs", &inspection.grants.join("; "));
+    let optional = inspection.optional_grants.join("; ");
+    row(
+        "may use",
+        &if optional.is_empty() { optional } else { format!("{optional}: without it each request is denied") },
+    );
     row("set-up", if inspection.configurable { "takes a [plugin.config]" } else { "" });
     row("tools", if inspection.tools { "brings tools" } else { "" });
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));

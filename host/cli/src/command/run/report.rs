@@ -450,9 +450,9 @@ mod tests {
     fn a_result_that_does_not_follow_its_calls_start_is_told_with_its_tools_name() {
         let finished =
             AgentEvent::ToolFinished { id: "1".into(), name: "bash".into(), text: "x".into(), is_error: false };
-        let mut shown = Shown { last_started: Some("1".into()), ..Shown::default() };
+        let mut shown = Shown { last_started: Some(("1".into(), screen::questions())), ..Shown::default() };
         assert_eq!(plain(&shown.describe(&finished)), "  x\n");
-        shown.last_started = Some("2".into());
+        shown.last_started = Some(("2".into(), screen::questions()));
         assert_eq!(plain(&shown.describe(&finished)), "bash answered\n  x\n");
     }
 

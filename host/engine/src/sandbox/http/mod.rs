@@ -1,4 +1,6 @@
-//! The grant `http`: `wasi:http/outgoing-handler`, to the servers that the entry names.
+//! The grant `http`: `wasi:http/outgoing-handler`, to the servers that the entry names. It is linked without the grant, too,
+//! since the engines of some languages import it whatever a plugin does: then there are no servers, and each request is
+//! denied.
 //!
 //! Each request is checked by itself, so a redirect, which no host follows for a guest, is checked when the guest asks for
 //! it. It counts as a call of a capability; its body and the response's are bounded by `limits.http-body`, and all of it
@@ -36,13 +38,13 @@ use wasmtime_wasi_http::{
 /// Bytes of a request's body that are taken from the guest before the server has taken them.
 const CHUNK: usize = 64 * 1024;
 
-/// The interfaces of `wasi:http` that are linked where `http` is granted.
+/// The interfaces of `wasi:http` that are linked.
 const INTERFACES: [&str; 2] = ["wasi:http/outgoing-handler@0.2.", "wasi:http/types@0.2."];
 
 /// How an entry grants it.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
-/// Whether an import is one that the grant `http` gives.
+/// Whether an import is one that the grant `http` gives servers to.
 pub(crate) fn is_http(import: &str) -> bool {
     INTERFACES.iter().any(|interface| import.starts_with(interface))
 }
@@ -71,7 +73,9 @@ type Response = Result<Resource<HostFutureIncomingResponse>, ErrorCode>;
 fn handle(mut store: StoreContextMut<'_, Guest>, (request, options): Handled) -> wasmtime::Result<(Response,)> {
     let guest = store.data_mut();
     guest.count_call()?;
-    guest.unrepeatable.insert("it sent requests over HTTP");
+    if !guest.grants.http.is_empty() {
+        guest.unrepeatable.insert("it sent requests over HTTP");
+    }
     Ok((match guest.http().handle(request, options) {
         Ok(response) => Ok(response),
         Err(error) => Err(error.downcast()?),

@@ -2,7 +2,7 @@
 
 use super::events::{Event, Plugin, Run, event, plugin};
 use crate::chain::generated::{VALUES, cases, question};
-use crate::chain::{Answer, Asker, Consent, Decision, MAX_QUESTION_ROUNDS, OnFailure, Step};
+use crate::chain::{Answer, Asker, Consent, Decision, Layer, MAX_QUESTION_ROUNDS, OnFailure, Step};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ struct Story {
     plugins: Vec<Plugin>,
     /// What each plugin is after an update.
     updated: Vec<Plugin>,
-    asks: [Vec<Vec<Escalation>>; 2],
+    asks: [Vec<Vec<(Layer, Escalation)>>; 2],
     /// The rules at each asking; the last ones stay.
     rules: Vec<Rules>,
     /// What the person says to each round.
@@ -179,7 +179,7 @@ fn rules() -> impl Strategy<Value = Rules> {
 }
 
 fn story() -> impl Strategy<Value = Story> {
-    let asks = |code: u8| (code / 2..code).take(2).map(question).collect::<Vec<_>>();
+    let asks = |code: u8| (code / 2..code).take(2).map(|number| (Layer::User, question(number))).collect::<Vec<_>>();
     let asks = prop::collection::vec((0..4_u8).prop_map(asks), VALUES as usize);
     let updated = prop::collection::vec(plugin(), 6);
     let says = prop::collection::vec(prop::bool::weighted(0.9), MAX_QUESTION_ROUNDS);

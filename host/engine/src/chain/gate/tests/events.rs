@@ -1,7 +1,7 @@
 //! Random events: a value, a chain of plugins that answer at random, a configuration that asks at random.
 
-use crate::chain::generated::{ENFORCING, VALUES, member, question, refusal};
-use crate::chain::{Answer, Asker, Decision, Gate, MAX_PASSES, Member, Objection, OnFailure};
+use crate::chain::generated::{ENFORCING, VALUES, layer, member, question, refusal};
+use crate::chain::{Answer, Asker, Decision, Gate, Layer, MAX_PASSES, Member, Objection, OnFailure};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ pub(super) struct Plugin {
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) plugins: Vec<Plugin>,
-    pub(super) asks: Vec<Vec<Escalation>>,
+    pub(super) asks: Vec<Vec<(Layer, Escalation)>>,
     pub(super) value: u8,
 }
 
@@ -55,8 +55,13 @@ impl Plugin {
         Self::of(|_, _| said.clone())
     }
 
-    pub(super) fn may_approve(mut self) -> Self {
-        self.member.may_approve = true;
+    pub(super) fn may_approve(self) -> Self {
+        self.of_layer(Layer::User)
+    }
+
+    /// With the grant, in the file of that layer.
+    pub(super) fn of_layer(mut self, layer: Layer) -> Self {
+        self.member.may_approve = Some(layer);
         self
     }
 
@@ -261,8 +266,10 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         prop::collection::vec(plugin_of(Temper::Quarrelsome), 2..6).boxed(),
     ];
     // Of half of the values the configuration asks nothing, of the others one or two questions.
-    let asks = |code: u8| (code / 2..code).take(2).map(question).collect();
-    let asks = prop::collection::vec((0..4_u8).prop_map(asks), VALUES as usize);
+    let asks = |(code, layers): (u8, [Layer; 2])| {
+        (code / 2..code).zip(layers).map(|(n, layer)| (layer, question(n))).collect()
+    };
+    let asks = prop::collection::vec((0..4_u8, [layer(), layer()]).prop_map(asks), VALUES as usize);
     (plugins, asks, 0..VALUES).prop_map(|(plugins, asks, value)| Event { plugins, asks, value })
 }
 

@@ -3,7 +3,7 @@
 
 use super::events::{Event, Heard, Plugin, Run, Said, event};
 use crate::chain::generated::{cases, question, refusal};
-use crate::chain::{Answer, Asker, Decision, Member, Objection, OnFailure};
+use crate::chain::{Answer, Asker, Decision, Layer, Member, Objection, OnFailure};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -114,12 +114,29 @@ impl Model<'_> {
         })
     }
 
-    /// Rule 7: the first in the chain that approved the value as it now is, and may.
-    fn approved_by(&self) -> Option<usize> {
+    /// Rule 7: those in the chain that approved the value as it now is, and may.
+    fn approvers(&self) -> Vec<usize> {
         let (current, _) = self.current();
         (0..self.event.plugins.len())
-            .filter(|&member| self.event.plugins[member].member.may_approve)
-            .find(|&member| self.said_by(member).any(|heard| heard.form == current && heard.said == Answer::Approve))
+            .filter(|&member| self.event.plugins[member].member.may_approve.is_some())
+            .filter(|&member| self.said_by(member).any(|heard| heard.form == current && heard.said == Answer::Approve))
+            .collect()
+    }
+
+    fn is_of_project(&self, member: usize) -> bool {
+        self.event.plugins[member].member.may_approve == Some(Layer::Project)
+    }
+
+    /// Rule 7: the first of them, a project's last.
+    fn approved_by(&self) -> Option<usize> {
+        let (projects, others): (Vec<_>, Vec<_>) =
+            self.approvers().into_iter().partition(|&member| self.is_of_project(member));
+        others.into_iter().chain(projects).next()
+    }
+
+    /// Rule 7: a project's waives what projects ask, another one everything.
+    fn is_waived(&self, asking: Layer) -> bool {
+        self.approvers().into_iter().any(|member| asking == Layer::Project || !self.is_of_project(member))
     }
 
     fn decision(&self) -> (Decision<u8, u8>, Vec<u8>) {
@@ -134,9 +151,13 @@ impl Model<'_> {
         let (_, (_, value)) = self.current();
         let mut consulted = vec![];
         let mut questions = vec![];
-        if self.response().is_none() && self.approved_by().is_none() {
+        if self.response().is_none() {
             consulted.push(value);
-            questions.extend(self.event.asks[usize::from(value)].iter().map(|ask| (Asker::Configuration, ask.clone())));
+            for (layer, ask) in &self.event.asks[usize::from(value)] {
+                if !self.is_waived(*layer) {
+                    questions.push((Asker::Configuration, ask.clone()));
+                }
+            }
         }
         for member in 0..self.event.plugins.len() {
             questions.extend(self.question(member).map(|question| (Asker::Member(member), question)));
@@ -175,7 +196,7 @@ fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_
         Answer::Failed(OnFailure::Reject),
         Answer::Failed(OnFailure::Skip),
     ];
-    let members = [(true, false), (true, true), (false, true)];
+    let members = [(true, None), (true, Some(Layer::User)), (true, Some(Layer::Project)), (false, Some(Layer::User))];
     let mut plugins = Vec::new();
     for (enforcing, may_approve) in members {
         for zero in &all {
@@ -187,7 +208,7 @@ fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_
         }
     }
     let mut event = Event::before([plugins[0].clone(), plugins[0].clone()]);
-    event.asks[1] = vec![question(1)];
+    event.asks[1] = vec![(Layer::User, question(1)), (Layer::Project, question(2))];
     for first in &plugins {
         event.plugins[0] = first.clone();
         for second in &plugins {
@@ -227,6 +248,10 @@ fn the_random_events_come_to_every_end() {
                 let asked = !event.asks[usize::from(value)].is_empty();
                 see("approved, what the configuration asks about", approved_by.is_some() && asked);
                 see(
+                    "approved, and asked by the configuration all the same",
+                    approved_by.is_some() && asks(|by| matches!(by, Asker::Configuration)),
+                );
+                see(
                     "approved, what a plugin asks about",
                     approved_by.is_some() && asks(|by| matches!(by, Asker::Member(_))),
                 );
@@ -234,5 +259,5 @@ fn the_random_events_come_to_every_end() {
         }
     }
     assert!(seen.values().all(|&times| times >= 20), "{seen:#?}");
-    assert_eq!(seen.len(), 13, "{seen:#?}");
+    assert_eq!(seen.len(), 14, "{seen:#?}");
 }

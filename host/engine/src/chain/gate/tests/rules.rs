@@ -2,7 +2,7 @@
 
 use super::events::{Heard, Said, event};
 use crate::chain::generated::cases;
-use crate::chain::{Answer, Asker, Decision, MAX_PASSES, Objection};
+use crate::chain::{Answer, Asker, Decision, Layer, MAX_PASSES, Objection};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -173,7 +173,7 @@ proptest! {
     #[test]
     fn approve_without_the_grant_is_an_allow(event in event()) {
         let allowing = event.saying(|member, _, said| match said {
-            Answer::Approve if !member.may_approve => Answer::Allow,
+            Answer::Approve if member.may_approve.is_none() => Answer::Allow,
             _ => said.clone(),
         });
         prop_assert_eq!(event.decide(), allowing.decide());
@@ -183,21 +183,40 @@ proptest! {
     fn the_configuration_asks_about_what_would_run_unless_a_plugin_that_may_approved_exactly_that(event in event()) {
         let run = event.run();
         let form = run.last_form(&event);
-        let approved = run.binding(&event).any(|heard| {
-            heard.said == Answer::Approve && heard.form == form && event.plugins[heard.member].member.may_approve
-        });
+        let approving = run.binding(&event).filter(|heard| heard.said == Answer::Approve && heard.form == form);
+        let approving: Vec<Layer> =
+            approving.filter_map(|heard| event.plugins[heard.member].member.may_approve).collect();
         match run.decision {
             Decision::Stands { value, response, questions, approved_by, .. } => {
-                prop_assert_eq!(approved_by.is_some(), approved);
+                prop_assert_eq!(approved_by.is_some(), !approving.is_empty());
                 let of_configuration = questions.iter().filter(|(by, _)| *by == Asker::Configuration);
                 let asked: Vec<Escalation> = of_configuration.map(|(_, asked)| asked.clone()).collect();
-                if approved || response.is_some() {
+                if response.is_some() {
                     prop_assert_eq!((run.consulted, asked), (vec![], vec![]));
                 } else {
-                    prop_assert_eq!((run.consulted, &asked), (vec![value], &event.asks[usize::from(value)]));
+                    let asks = event.asks[usize::from(value)].iter();
+                    let left = asks.filter(|(asking, _)| !approving.iter().any(|layer| layer.may_waive(*asking)));
+                    let left: Vec<Escalation> = left.map(|(_, asked)| asked.clone()).collect();
+                    prop_assert_eq!((run.consulted, asked), (vec![value], left));
                 }
             }
             Decision::Rejected(_) => prop_assert!(run.consulted.is_empty()),
+        }
+    }
+
+    #[test]
+    fn an_approve_of_a_projects_plugin_never_waives_what_the_user_is_asked_by_rules_of_their_own(event in event()) {
+        let mut event = event;
+        for plugin in &mut event.plugins {
+            plugin.member.may_approve = plugin.member.may_approve.map(|_| Layer::Project);
+        }
+        event.asks.iter_mut().flatten().for_each(|(layer, _)| *layer = Layer::User);
+        let allowing = event.saying(|_, _, said| if *said == Answer::Approve { Answer::Allow } else { said.clone() });
+        match (event.decide(), allowing.decide()) {
+            (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
+                prop_assert_eq!(questions, without);
+            }
+            (decision, without) => prop_assert_eq!(decision, without),
         }
     }
 

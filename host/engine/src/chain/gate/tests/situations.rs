@@ -2,7 +2,7 @@
 
 use super::events::{Event, Plugin, Said};
 use crate::chain::generated::{ENFORCING, question, refusal};
-use crate::chain::{Answer, Ask, Asker, Decision, Gate, MAX_PASSES, Member, Objection, OnFailure};
+use crate::chain::{Answer, Ask, Asker, Decision, Gate, Layer, MAX_PASSES, Member, Objection, OnFailure};
 use crate::contract::Escalation;
 
 type Questions = Vec<(Asker, Escalation)>;
@@ -98,9 +98,24 @@ fn an_approve_in_audit_mode_or_without_the_grant_waives_nothing() {
     let approver = Plugin::always(&Answer::Approve);
     for approver in [approver.clone(), approver.may_approve().auditing()] {
         let mut event = Event::before([approver]);
-        event.asks[0] = vec![question(1), question(2)];
+        event.asks[0] = vec![(Layer::User, question(1)), (Layer::Project, question(2))];
         let questions = vec![(Asker::Configuration, question(1)), (Asker::Configuration, question(2))];
         assert_eq!(stands(&event).2, questions);
+    }
+}
+
+#[test]
+fn an_approve_of_a_projects_plugin_waives_what_projects_ask_and_nothing_else() {
+    let approver = |layer| Plugin::always(&Answer::Approve).of_layer(layer);
+    let asked = |plugins: Vec<Plugin>| {
+        let mut event = Event::before(plugins);
+        event.asks[0] = [Layer::User, Layer::Project, Layer::Chosen].into_iter().zip((1..).map(question)).collect();
+        (stands(&event).2.into_iter().map(|(_, asked)| asked).collect::<Vec<_>>(), approved_by(&event))
+    };
+    assert_eq!(asked(vec![approver(Layer::Project)]), (vec![question(1), question(3)], Some(0)));
+    for layer in [Layer::User, Layer::Chosen] {
+        assert_eq!(asked(vec![approver(layer)]), (vec![], Some(0)));
+        assert_eq!(asked(vec![approver(Layer::Project), approver(layer)]), (vec![], Some(1)));
     }
 }
 
@@ -108,8 +123,8 @@ fn an_approve_in_audit_mode_or_without_the_grant_waives_nothing() {
 fn the_configuration_asks_first_and_about_the_final_value_only() {
     let escalates = Plugin::always(&Answer::Escalate(question(1)));
     let mut event = Event::before([escalates, changer()]);
-    event.asks[0] = vec![question(2)];
-    event.asks[1] = vec![question(3)];
+    event.asks[0] = vec![(Layer::User, question(2))];
+    event.asks[1] = vec![(Layer::User, question(3))];
     let questions = vec![(Asker::Configuration, question(3)), (Asker::Member(0), question(1))];
     assert_eq!(stands(&event).2, questions);
 }
@@ -118,7 +133,7 @@ fn the_configuration_asks_first_and_about_the_final_value_only() {
 fn the_configuration_asks_nothing_where_a_response_stands_and_again_where_it_was_dropped() {
     let responds = says(Answer::Respond(7), Answer::Allow);
     let mut event = Event::before([responds.clone()]);
-    event.asks = vec![vec![question(1)]; event.asks.len()];
+    event.asks = vec![vec![(Layer::User, question(1))]; event.asks.len()];
     assert_eq!(stands(&event), (0, Some((0, 7)), vec![]));
     event.plugins = vec![responds, changer()];
     assert_eq!(stands(&event), (1, None, vec![(Asker::Configuration, question(1))]));
@@ -194,7 +209,7 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
 
 #[test]
 fn a_plugin_in_audit_mode_need_not_have_been_asked() {
-    let auditing = Member { enforcing: false, may_approve: false };
+    let auditing = Member { enforcing: false, may_approve: None };
     let decision = Gate::<u8, ()>::new(vec![auditing], 0).decide(|_| Vec::new());
     assert!(matches!(decision, Decision::Stands { value: 0, .. }));
 }
