@@ -224,7 +224,10 @@ fn a_log_that_is_not_as_it_was_written_is_replayed_up_to_there() {
     let from = |record: usize| format!("is not as it was written from record {record} on");
     // Its time, which no verdict depends on.
     let changed = with(&|lines| lines[event] = lines[event].replace("\"time\":1", "\"time\":2"));
-    changed.expect(DIFFERS, &[&from(event + 1), "try: hookhost audit verify --log log.jsonl", "try: hookhost replay --unverified"]);
+    changed.expect(
+        DIFFERS,
+        &[&from(event + 1), "try: hookhost audit verify --log log.jsonl", "try: hookhost replay --unverified"],
+    );
     assert!(!changed.stdout.contains("events"), "{}", changed.stdout);
     with(&|lines| drop(lines.remove(event))).expect(DIFFERS, &[&from(event + 1)]);
     with(&|lines| lines.swap(event, event + 1)).expect(DIFFERS, &[&from(event + 1)]);

@@ -180,11 +180,9 @@ async fn a_flood_of_state_is_refused_and_takes_nothing_from_others() {
         let steps = json!([{"fill": ["plugin", count, key, value]}]);
         json!({"do": steps, "verdict": "replace", "value": "{last}"})
     };
-    for (filled, refused, events) in [
-        (fill(100_000, 0, 1), "999", 1),
-        (fill(20, 1 << 20, 0), "20 of 20", 2),
-        (fill(20, 0, 1 << 20), "20 of 20", 2),
-    ] {
+    for (filled, refused, events) in
+        [(fill(100_000, 0, 1), "999", 1), (fill(20, 1 << 20, 0), "20 of 20", 2), (fill(20, 0, 1 << 20), "20 of 20", 2)]
+    {
         let mut flooding = with_limits(plugin("a-floods", json!({ "prompt-submit": filled })), |limits| {
             limits.capability_calls = NonZeroU32::MAX;
         });
