@@ -230,6 +230,8 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
             .into_iter()
             .map(|(name, _)| Foreign { says: format!("no table `{name}`"), is_the_log: name == TABLES[0].0 }),
     );
+    // What stands in the place of the log says most.
+    foreign.sort_by_key(|object| !object.is_the_log);
     Ok(foreign)
 }
 

@@ -98,11 +98,10 @@ fn make_room(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
         return;
     }
     let done = checkpoint(connection, path).and_then(|is_done| {
-        if is_done {
-            return Ok(true);
-        }
         // Whatever event reads the state for so long has it in memory from here on.
-        shared.readers.end_transactions();
+        if is_done || !shared.readers.end_transactions() {
+            return Ok(is_done);
+        }
         checkpoint(connection, path)
     });
     if let Err(error) = done {

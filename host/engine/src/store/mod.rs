@@ -258,8 +258,10 @@ impl Inner {
             return Ok(());
         }
         let of = |error: rusqlite::Error| StoreError::of(&error, path);
+        // Before the transaction: while it lasts, others wait.
+        self.check_files(path)?;
         run(&self.connection, "BEGIN IMMEDIATE").map_err(of)?;
-        let written = self.check(path).and_then(|()| {
+        let written = self.check_schema(path).and_then(|()| {
             let connection = &self.connection;
             append(connection, waiting.iter().chain(&unit.records))
                 .and_then(|()| spaces::write(connection, &readers.counts(), unit))
@@ -279,17 +281,20 @@ impl Inner {
         }
     }
 
-    /// Whether what this transaction writes will be what others read: the schema is still ours, and the files that are open
-    /// are those that stand at the path. The schema cannot change while the transaction lasts.
-    fn check(&mut self, path: &Path) -> Result<(), StoreError> {
+    /// Whether the schema is still ours; it cannot change while the transaction lasts.
+    fn check_schema(&mut self, path: &Path) -> Result<(), StoreError> {
         let schema = database::schema_version(&self.connection).map_err(|error| StoreError::of(&error, path))?;
         if schema != self.schema {
             database::check_schema(&self.connection, path)?;
             self.schema = schema;
         }
-        let wal = database::identity(&self.wal_path);
-        let is_there = self.file.is_some() && database::identity(path) == self.file;
-        if !is_there || wal.is_none() || self.wal.is_some_and(|known| Some(known) != wal) {
+        Ok(())
+    }
+
+    /// Whether the files that are open are those that stand at the path, so that others read what is written.
+    fn check_files(&mut self, path: &Path) -> Result<(), StoreError> {
+        let (file, wal) = (database::identity(path), database::identity(&self.wal_path));
+        if file.is_none() || file != self.file || (self.wal.is_some() && wal != self.wal) {
             return Err(StoreError::Gone(path.to_owned()));
         }
         self.wal = wal;

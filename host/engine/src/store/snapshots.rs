@@ -114,15 +114,18 @@ impl Readers {
         pool.snapshots.push(Arc::downgrade(snapshot));
     }
 
-    /// Ends every read transaction; what is still read of them is in memory then.
-    pub(super) fn end_transactions(&self) {
+    /// Ends every read transaction, and says whether there was one; what is still read of them is in memory then.
+    pub(super) fn end_transactions(&self) -> bool {
         let snapshots = std::mem::take(&mut self.pool().snapshots);
+        let mut has_ended_one = false;
         for snapshot in snapshots.iter().filter_map(Weak::upgrade) {
             let connection = snapshot.give_up(&mut snapshot.moment());
             if let Some(connection) = connection {
                 self.give_back(connection);
+                has_ended_one = true;
             }
         }
+        has_ended_one
     }
 }
 

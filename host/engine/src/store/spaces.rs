@@ -22,7 +22,7 @@ pub(super) struct Counts(HashMap<Owner, Counted>);
 pub(super) struct Counted {
     version: i64,
     pub(super) usage: Usage,
-    /// When the first of its values expires.
+    /// When the first of its values expires; 0 where one has that is still there.
     next_expiry: Option<Time>,
 }
 
@@ -86,8 +86,11 @@ pub(super) fn size(connection: &Connection, space: i64, key: &str) -> rusqlite::
 
 /// Counts what a space holds and has not expired, up to the first key too many.
 pub(super) fn count(connection: &Connection, space: i64, version: i64, now: Time) -> rusqlite::Result<Counted> {
+    // What has expired does not count, but for that a count beside it is no longer right once it is removed.
     let mut count = connection.prepare_cached(
-        "SELECT count(*), ifnull(sum(bytes), 0), min(expires) FROM (
+        "SELECT count(*), ifnull(sum(bytes), 0), min(expires),
+           EXISTS (SELECT 1 FROM value WHERE space = ?1 AND expires <= ?2)
+         FROM (
            SELECT octet_length(key) + octet_length(value) AS bytes, expires FROM value
            WHERE space = ?1 AND (expires IS NULL OR expires > ?2) LIMIT ?3
          )",
@@ -95,7 +98,8 @@ pub(super) fn count(connection: &Connection, space: i64, version: i64, now: Time
     count.query_row((space, signed(now), i64::try_from(MAX_KEYS).unwrap_or(i64::MAX - 1) + 1), |row| {
         let (keys, bytes): (usize, usize) = (number(row, 0)?, number(row, 1)?);
         let usage = Usage { keys, bytes: bytes.saturating_add(keys.saturating_mul(KEY_COST)) };
-        Ok(Counted { version, usage, next_expiry: expiry(row, 2)? })
+        let next_expiry = if row.get(3)? { Some(0) } else { expiry(row, 2)? };
+        Ok(Counted { version, usage, next_expiry })
     })
 }
 

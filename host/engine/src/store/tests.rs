@@ -501,8 +501,8 @@ const LOG_CHANGES: [(&str, &str); 4] = [
         "the view `audit`, which hookhost did not make",
     ),
     (
-        "ALTER TABLE audit RENAME TO old; CREATE TABLE audit (seq INTEGER PRIMARY KEY, hash BLOB NOT NULL,
-           line TEXT NOT NULL CHECK (line NOT LIKE '%SECRET%') ON CONFLICT IGNORE);
+        "ALTER TABLE audit RENAME TO old;
+         CREATE TABLE audit (seq INTEGER PRIMARY KEY, hash BLOB NOT NULL, line TEXT NOT NULL UNIQUE ON CONFLICT IGNORE);
          INSERT INTO audit SELECT * FROM old; DROP TABLE old",
         "a table `audit` that is not as hookhost makes it",
     ),
@@ -699,6 +699,22 @@ fn reading_a_key_reads_no_other() {
     let mut view = view(&store, "p", "s", 0);
     assert_eq!(view.get(Scope::Plugin, "000049"), Ok(Some(b"1".to_vec())));
     assert!(matches!(view.get(Scope::Plugin, "000050"), Err(StateError::Unavailable(_))));
+}
+
+#[test]
+fn what_has_expired_does_not_pile_up() {
+    let (_folder, path) = file();
+    let store = Store::open(&path, 0).unwrap();
+    for round in 0..20_u64 {
+        let mut event = view(&store, "p", "s", round * 10_000);
+        for key in 0..5 {
+            event.set(Scope::Plugin, &format!("{round}-{key}"), vec![], Some(1)).unwrap();
+        }
+        commit(&store, &unit("p", "s", round * 10_000, &[], event));
+    }
+    let inner = store.on_disk().unwrap().inner();
+    let rows: i64 = inner.connection.query_row("SELECT count(*) FROM value", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 5);
 }
 
 #[test]

@@ -261,7 +261,8 @@ async fn a_log_that_names_an_impossible_size_harms_nobody() {
     assert!(changed > 0);
     let export = folder.path().join("export.jsonl");
     std::fs::write(&export, exported).unwrap();
-    let host = builder(Config::from_entries(plugins(), Settings::default()).unwrap()).build().await.unwrap();
+    let config = Config::from_entries(plugins(), Settings::default()).unwrap();
+    let host = builder(config).build().await.unwrap();
     let export = Log::open(&export).unwrap();
     assert!(replay(&host, &export, |_| {}).await.is_err());
     let summary = replay_unverified(&host, &export, |_| {}).await.unwrap();
