@@ -87,10 +87,10 @@ fn what_leaves_its_group_ends_with_the_run() {
     let user = running(&[&leaves("tool.pid"), "kill -0 $(cat tool.pid) && echo still there"]);
     user.configure(&server_after(&leaves("server.pid")));
     Ended::of(&mut user.command(RUN)).expect(0, &[]);
-    // Between calls of one run it goes on: that is how a server for development is kept.
+    // It keeps running between the calls of a run: that is how a server for development is kept.
     assert_eq!(results(&user)[1], "still there\n[exit code 0]");
     for name in ["tool.pid", "server.pid"] {
-        assert!(!runs(&user.project().join(name)), "{name} goes on");
+        assert!(!runs(&user.project().join(name)), "{name} still runs");
     }
     // The same where only the tools are listed.
     let user = User::new();

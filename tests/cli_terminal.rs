@@ -164,9 +164,9 @@ fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
         session.sees("the configuration asks: Run this command?");
         session.sees("Go on? Type ");
         if answer == "y" {
-            session.agrees()
+            session.agrees();
         } else {
-            session.types(answer)
+            session.types(answer);
         }
         let (ended, screen) = session.end();
         assert_eq!(ended, Some(code), "{screen}");
