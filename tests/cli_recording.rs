@@ -183,7 +183,7 @@ fn a_log_that_is_damaged_foreign_or_of_a_later_version_stops_everything_and_is_l
 fn a_log_that_cannot_be_made_stops_everything() {
     let user = user();
     std::fs::create_dir_all(user.log_file()).unwrap();
-    nothing_runs(&user, &["cannot be used: ", "check the permissions and the free space of its folder"]);
+    nothing_runs(&user, &["hookhost.db is not used, since it is not a regular file", "put a file in its place"]);
     let user = self::user();
     std::fs::write(user.path("state"), "").unwrap();
     for command in [RUN, DISPATCH] {
