@@ -50,7 +50,7 @@ fn part(bytes: &mut Unstructured<'_>, definitions: u32, depth: u32) -> Result<Va
     }
     let mut made = Map::new();
     for _ in 0..bytes.int_in_range(0..=3)? {
-        let mut below = || part(bytes, definitions, depth + 1);
+        let below = |bytes: &mut Unstructured<'_>| part(bytes, definitions, depth + 1);
         let (keyword, value) = match u8::arbitrary(bytes)? % 16 {
             0..=4 => (
                 "$ref",
@@ -59,15 +59,15 @@ fn part(bytes: &mut Unstructured<'_>, definitions: u32, depth: u32) -> Result<Va
                     definition => json!(format!("#/$defs/d{}", definition - 1)),
                 },
             ),
-            5 => ("allOf", json!([below()?, below()?])),
-            6 => ("anyOf", json!([below()?, below()?])),
-            7 => ("oneOf", json!([below()?, below()?])),
-            8 => ("not", below()?),
-            9 => ("properties", json!({ "a": below()?, "b": below()? })),
-            10 => ("additionalProperties", below()?),
-            11 => ("items", below()?),
-            12 => ("unevaluatedProperties", below()?),
-            13 => ("if", below()?),
+            5 => ("allOf", json!([below(bytes)?, below(bytes)?])),
+            6 => ("anyOf", json!([below(bytes)?, below(bytes)?])),
+            7 => ("oneOf", json!([below(bytes)?, below(bytes)?])),
+            8 => ("not", below(bytes)?),
+            9 => ("properties", json!({ "a": below(bytes)?, "b": below(bytes)? })),
+            10 => ("additionalProperties", below(bytes)?),
+            11 => ("items", below(bytes)?),
+            12 => ("unevaluatedProperties", below(bytes)?),
+            13 => ("if", below(bytes)?),
             14 => ("pattern", json!(*bytes.choose(&["^(a+)+$", "[ab]{1,99}", "(?=a)", "\\\\w+"])?)),
             _ => ("type", json!(*bytes.choose(&["object", "array", "string"])?)),
         };
