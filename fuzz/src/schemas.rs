@@ -50,8 +50,8 @@ fn part(bytes: &mut Unstructured<'_>, definitions: u32, depth: u32) -> Result<Va
     }
     let mut made = Map::new();
     for _ in 0..bytes.int_in_range(0..=3)? {
-        let kind = u8::arbitrary(bytes)? % 16;
-        let (keyword, value) = match kind {
+        let below = |bytes: &mut Unstructured<'_>| part(bytes, definitions, depth + 1);
+        let (keyword, value) = match u8::arbitrary(bytes)? % 16 {
             0..=4 => (
                 "$ref",
                 match bytes.int_in_range(0..=definitions)? {
@@ -59,18 +59,15 @@ fn part(bytes: &mut Unstructured<'_>, definitions: u32, depth: u32) -> Result<Va
                     definition => json!(format!("#/$defs/d{}", definition - 1)),
                 },
             ),
-            5 => ("allOf", json!([part(bytes, definitions, depth + 1)?, part(bytes, definitions, depth + 1)?])),
-            6 => ("anyOf", json!([part(bytes, definitions, depth + 1)?, part(bytes, definitions, depth + 1)?])),
-            7 => ("oneOf", json!([part(bytes, definitions, depth + 1)?, part(bytes, definitions, depth + 1)?])),
-            8 => ("not", part(bytes, definitions, depth + 1)?),
-            9 => (
-                "properties",
-                json!({ "a": part(bytes, definitions, depth + 1)?, "b": part(bytes, definitions, depth + 1)? }),
-            ),
-            10 => ("additionalProperties", part(bytes, definitions, depth + 1)?),
-            11 => ("items", part(bytes, definitions, depth + 1)?),
-            12 => ("unevaluatedProperties", part(bytes, definitions, depth + 1)?),
-            13 => ("if", part(bytes, definitions, depth + 1)?),
+            5 => ("allOf", json!([below(bytes)?, below(bytes)?])),
+            6 => ("anyOf", json!([below(bytes)?, below(bytes)?])),
+            7 => ("oneOf", json!([below(bytes)?, below(bytes)?])),
+            8 => ("not", below(bytes)?),
+            9 => ("properties", json!({ "a": below(bytes)?, "b": below(bytes)? })),
+            10 => ("additionalProperties", below(bytes)?),
+            11 => ("items", below(bytes)?),
+            12 => ("unevaluatedProperties", below(bytes)?),
+            13 => ("if", below(bytes)?),
             14 => ("pattern", json!(*bytes.choose(&["^(a+)+$", "[ab]{1,99}", "(?=a)", "\\\\w+"])?)),
             _ => ("type", json!(*bytes.choose(&["object", "array", "string"])?)),
         };
