@@ -119,7 +119,7 @@ async fn a_reminder_outlives_compaction() {
 #[tokio::test]
 async fn a_request_over_the_context_window_where_nothing_older_is_left_is_told_before_it_is_sent() {
     let mut harness = Harness::bare([says("Done.")]).await;
-    harness.config.context_window = std::num::NonZeroU64::new(10);
+    harness.config.context_window = NonZeroU64::new(10);
     harness.run().await;
     let events = harness.events();
     let place = |wanted: &dyn Fn(&AgentEvent) -> bool| events.iter().position(wanted).unwrap();
