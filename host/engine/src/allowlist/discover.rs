@@ -304,7 +304,7 @@ impl Project {
             (None, Err(_)) if fs::symlink_metadata(&path).is_err() => {}
             (None, Err(Error::Link { .. })) => self.inert.push(InertFile { path, digest: None, why: Inert::Link }),
             (None, Err(error)) => {
-                self.inert.push(InertFile { path, digest: None, why: Inert::Unreadable(why(&error)) })
+                self.inert.push(InertFile { path, digest: None, why: Inert::Unreadable(why(&error)) });
             }
             (None, Ok(file)) => {
                 self.inert.push(InertFile { path, digest: Some(file.digest), why: Inert::NeverApproved });

@@ -127,7 +127,7 @@ pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8
 /// As [`open`].
 pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
     check(path, &std::fs::metadata(path)?, guard)?;
-    Ok(check_folders(path, guard)?)
+    check_folders(path, guard)
 }
 
 /// Checks a folder that is the user's alone to use: whatever is in it is believed.
