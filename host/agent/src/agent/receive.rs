@@ -96,6 +96,9 @@ impl Run<'_> {
                     if !incoming.holds_text {
                         for line in incoming.lines.push(&more) {
                             incoming.shown.push_str(&self.show_piece(line).await);
+                            if let Some(rejection) = self.desk.take_stop() {
+                                return End::Ended(Ended::rejected(rejection));
+                            }
                         }
                     }
                 }
@@ -155,6 +158,18 @@ impl Run<'_> {
             incoming.shown.push_str(&self.show_piece(rest).await);
         }
         let _ = self.session.stream_end(incoming.text.clone()).await;
+        if let Some(rejection) = self.desk.take_stop() {
+            // Held calls do not begin, and those that run are ended.
+            let ended = Ended::rejected(rejection);
+            if incoming.calls.uses.is_empty() {
+                return State::Ended(ended);
+            }
+            incoming.used = None;
+            let thoughts = outgoing.thoughts(incoming.thinking);
+            let Incoming { text, shown, calls, .. } = incoming;
+            let (used, cut) = (Some((outgoing.model(), used)), Some(Cut::Ended(ended)));
+            return State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used, cut });
+        }
         for call in std::mem::take(&mut incoming.held) {
             self.dispatch(&mut incoming.calls, call, &incoming.offered);
         }
