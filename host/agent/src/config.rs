@@ -71,8 +71,12 @@ pub struct AgentSection {
     pub context_window: Option<NonZeroU64>,
     /// How deep sub-agents go. Default: 3; 0: there are none.
     pub max_depth: Option<u8>,
-    /// Most sub-agents that one session starts. Default: 16.
+    /// Most requests to models of a run, sub-agents included. Default: 500.
+    pub max_requests: Option<NonZeroU32>,
+    /// Most sub-agents of a run, those that sub-agents start included. Default: 32.
     pub max_subagents: Option<NonZeroU32>,
+    /// Of those, most that one session starts. Default: 16.
+    pub max_subagents_per_session: Option<NonZeroU32>,
     /// Most sub-agents of one depth at a time; more wait. Default: 4.
     pub max_concurrent_subagents: Option<NonZeroU32>,
     /// How often a failed request is sent again (rate limits, failures of the server, no connection). Default: 3; 0: never.
@@ -387,7 +391,9 @@ impl AgentSection {
         config.max_tokens = self.max_tokens;
         config.context_window = self.context_window;
         config.max_depth = self.max_depth.unwrap_or(config.max_depth);
+        config.max_requests = self.max_requests.unwrap_or(config.max_requests);
         config.max_subagents = self.max_subagents.unwrap_or(config.max_subagents);
+        config.max_subagents_per_session = self.max_subagents_per_session.unwrap_or(config.max_subagents_per_session);
         config.max_concurrent_subagents = self.max_concurrent_subagents.unwrap_or(config.max_concurrent_subagents);
         if let Some(prompt) = &self.system_prompt {
             config.system_prompt.clone_from(prompt);
@@ -527,6 +533,8 @@ mod tests {
             "max-tokens = 0",
             "context-window = 0",
             "max-subagents = 0",
+            "max-subagents-per-session = 0",
+            "max-requests = 0",
             "max-time = '0s'",
             "max-time = '5'",
             "max-time = '5 weeks'",

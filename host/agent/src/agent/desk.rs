@@ -48,8 +48,8 @@ pub(super) struct Desk {
     session: OnceLock<Arc<Session>>,
     queue: Mutex<Queue>,
     tell: UnboundedSender<Told>,
-    /// What sub-agents used, until the run has taken it over.
-    used: Mutex<TokenUsage>,
+    /// What sub-agents used, and their model calls, until the run has taken it over.
+    used: Mutex<(TokenUsage, u32)>,
     /// A refusal inside of a tool that is to end the run.
     stop: Mutex<Option<Rejection>>,
     subagents: AtomicU32,
@@ -89,11 +89,13 @@ impl Desk {
         let _ = self.tell.send(told);
     }
 
-    pub(super) fn add_usage(&self, used: TokenUsage) {
-        locked(&self.used).add(used);
+    pub(super) fn add_usage(&self, used: TokenUsage, turns: u32) {
+        let mut sum = locked(&self.used);
+        sum.0.add(used);
+        sum.1 = sum.1.saturating_add(turns);
     }
 
-    pub(super) fn take_usage(&self) -> TokenUsage {
+    pub(super) fn take_usage(&self) -> (TokenUsage, u32) {
         std::mem::take(&mut *locked(&self.used))
     }
 
@@ -108,9 +110,9 @@ impl Desk {
         locked(&self.stop).take()
     }
 
-    /// Counts a sub-agent more, unless that would be more than `most`.
-    pub(super) fn count_subagent(&self, most: u32) -> bool {
-        let more = |count: u32| (count < most).then_some(count + 1);
+    /// Counts a sub-agent of the session, unless that would be more than `max`.
+    pub(super) fn count_subagent(&self, max: u32) -> bool {
+        let more = |count: u32| (count < max).then_some(count + 1);
         self.subagents.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 }

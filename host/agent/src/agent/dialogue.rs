@@ -26,6 +26,7 @@ pub struct Dialogue {
     /// How the last prompt ended.
     last: Option<Ended>,
     turns: u32,
+    subagent_turns: u32,
     usage: TokenUsage,
 }
 
@@ -47,6 +48,7 @@ impl Agent {
             transcript: opened.conversation.path(),
             last: None,
             turns: opened.turns,
+            subagent_turns: 0,
             usage: opened.usage,
             opened: Some(opened),
         })
@@ -72,7 +74,13 @@ impl Dialogue {
         self.turns
     }
 
-    /// What they used.
+    /// Model calls of its sub-agents since it was opened.
+    #[must_use]
+    pub fn subagent_turns(&self) -> u32 {
+        self.subagent_turns
+    }
+
+    /// What both used.
     #[must_use]
     pub fn usage(&self) -> TokenUsage {
         self.usage
@@ -102,6 +110,7 @@ impl Dialogue {
         run.steps(State::Start { prompt: Some(prompt.to_owned()) }).await;
         let (outcome, opened) = run.close();
         self.turns = outcome.turns;
+        self.subagent_turns = self.subagent_turns.saturating_add(outcome.subagent_turns);
         self.usage = outcome.usage;
         self.last = (outcome.status != Status::Success).then(|| Ended {
             status: outcome.status,

@@ -131,9 +131,8 @@ impl Run<'_> {
             let reason = format!("the task has used all of its {} model calls", config.max_turns);
             return State::Ended(Ended { status: Status::MaxTurns, ..Ended::error(reason) });
         }
-        if let Some(most) = self.limits.used_up() {
-            let reason = format!("the run has used all of its {most} tokens");
-            return State::Ended(Ended { status: Status::MaxTokens, stop: true, ..Ended::error(reason) });
+        if let Some(ended) = self.limits.used_up() {
+            return State::Ended(ended);
         }
         let number = |begun: u32| begun.saturating_add(1);
         let turn = Turn { number: number(self.turns_begun), number_in_task: number(self.task.turns_begun) };
@@ -158,6 +157,9 @@ impl Run<'_> {
             Gated::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
                 let shown = if self.holds_text() { String::new() } else { self.show(&text).await };
+                if let Some(rejection) = self.desk.take_stop() {
+                    return State::Ended(Ended::rejected(rejection));
+                }
                 let (thoughts, calls, stop_reason) = (Thoughts::default(), Calls::default(), "plugin".into());
                 State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used: None, cut: None })
             }
@@ -217,6 +219,9 @@ impl Run<'_> {
             self.session.set_turn(self.turns);
             let ModelRef { provider, model } = outgoing.model();
             self.report(&AgentEvent::TurnStarted { turn: self.turns, provider, model });
+        }
+        if let Err(ended) = self.limits.count_request() {
+            return State::Ended(ended);
         }
         match self.unless_cancelled(outgoing.submit()).await {
             None => State::Ended(self.interrupted()),
@@ -333,7 +338,8 @@ impl Run<'_> {
 
     /// What sub-agents used is part of what this one used. Against the budget it was counted when it was used.
     pub(super) fn take_over_usage(&mut self) {
-        let used = self.desk.take_usage();
+        let (used, turns) = self.desk.take_usage();
+        self.subagent_turns = self.subagent_turns.saturating_add(turns);
         self.usage.add(used);
         self.task.usage.add(used);
     }

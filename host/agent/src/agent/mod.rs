@@ -89,8 +89,13 @@ pub struct AgentConfig {
     pub context_window: Option<NonZeroU64>,
     /// How deep sub-agents go: 0 for none at all. Default: 3.
     pub max_depth: u8,
-    /// Most sub-agents that one session starts. Default: 16.
+    /// Most requests to models of a run, sub-agents, summaries and repeated tries included; then it ends. Each prompt of a
+    /// [`Dialogue`] is a run. Default: 500.
+    pub max_requests: NonZeroU32,
+    /// Most sub-agents of a run, those that sub-agents start included. Default: 32.
     pub max_subagents: NonZeroU32,
+    /// Of those, most that one session starts. Default: 16.
+    pub max_subagents_per_session: NonZeroU32,
     /// Most sub-agents of one depth at a time; more wait. Default: 4.
     pub max_concurrent_subagents: NonZeroU32,
     /// Whether text is shown while it streams in although a plugin wants to see the final text first. Default: no.
@@ -126,7 +131,9 @@ impl AgentConfig {
             max_tokens: None,
             context_window: None,
             max_depth: 3,
-            max_subagents: NonZeroU32::new(16).unwrap_or(NonZeroU32::MIN),
+            max_requests: NonZeroU32::new(500).unwrap_or(NonZeroU32::MIN),
+            max_subagents: NonZeroU32::new(32).unwrap_or(NonZeroU32::MIN),
+            max_subagents_per_session: NonZeroU32::new(16).unwrap_or(NonZeroU32::MIN),
             max_concurrent_subagents: NonZeroU32::new(4).unwrap_or(NonZeroU32::MIN),
             stream_unfinalised: false,
             depth: 0,
@@ -354,7 +361,9 @@ pub struct RunOutcome {
     pub text: String,
     /// Model calls of the session.
     pub turns: u32,
-    /// What they used.
+    /// Model calls of the sub-agents of this run.
+    pub subagent_turns: u32,
+    /// What both used.
     pub usage: TokenUsage,
     /// The session's folder on disk.
     pub transcript: Option<PathBuf>,

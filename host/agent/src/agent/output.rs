@@ -37,6 +37,7 @@ impl Run<'_> {
             TransformOutcome::Passed { value } => value,
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::StreamDelta, &rejection);
+                self.desk.refused(&rejection);
                 withheld(&rejection) + newline
             }
         };
@@ -68,6 +69,7 @@ impl Run<'_> {
         let as_streamed = text == answer.text && !self.holds_text();
         self.text = if as_streamed { answer.shown } else { self.show(&text).await };
         self.report(&AgentEvent::Answer { text: self.text.clone() });
+        let stop = stop.or_else(|| self.desk.take_stop());
         Ok(State::Ended(stop.map_or_else(Ended::success, Ended::rejected)))
     }
 

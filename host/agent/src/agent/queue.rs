@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 pub(super) struct Queued {
     pub(super) task: Task,
     pub(super) plan: Option<usize>,
+    /// The model proposed it: a later plan of the model may drop it.
+    by_model: bool,
 }
 
 /// The tasks of a session, in the order in which they are done.
@@ -33,6 +35,10 @@ pub(super) struct Submitted {
     pub(super) queued: usize,
     /// Beyond the cap.
     pub(super) left_out: usize,
+    /// The prompts of the tasks that it took out of the queue.
+    pub(super) dropped: Vec<String>,
+    /// Tasks that it could not take out, since the model did not propose them.
+    pub(super) kept: usize,
     /// Plans that lost their last task to this one.
     pub(super) closed: Vec<PlanSummary>,
 }
@@ -40,29 +46,47 @@ pub(super) struct Submitted {
 impl Queue {
     /// Tasks join at the end, up to the cap; how many were left out.
     pub(super) fn add(&mut self, tasks: Vec<Task>) -> usize {
-        self.join(tasks, None)
+        self.join(tasks, None, |_| false)
     }
 
-    /// A plan's tasks join at the end, in place of all others where it says so.
-    pub(super) fn add_plan(&mut self, plan: Plan) -> Submitted {
-        let closed = if plan.clear_existing { self.clear() } else { Vec::new() };
+    /// A plan's tasks join at the end. Where it says so, they take the place of the tasks that the model has proposed before:
+    /// those of plugins stay. `proposed` are the prompts that are the model's own; what a plugin has put into the plan
+    /// is the plugin's.
+    pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> Submitted {
+        let mut submitted = if plan.clear_existing { self.clear_own() } else { Submitted::default() };
         let tasks = plan.tasks.len();
         let place = self.plans.len();
-        let left_out = self.join(plan.tasks, Some(place));
+        let left_out = self.join(plan.tasks, Some(place), |task| proposed.contains(&task.prompt));
         let queued = tasks - left_out;
         if queued > 0 {
             let count = u32::try_from(queued).unwrap_or(u32::MAX);
             let summary = PlanSummary { title: plan.title, tasks: count, completed: 0 };
             self.plans.push(PlanSoFar { summary, open: count });
         }
-        Submitted { queued, left_out, closed }
+        submitted.queued = queued;
+        submitted.left_out = left_out;
+        submitted
     }
 
-    fn join(&mut self, tasks: Vec<Task>, plan: Option<usize>) -> usize {
+    /// Takes out what the model has proposed.
+    fn clear_own(&mut self) -> Submitted {
+        let (own, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|queued| queued.by_model);
+        let kept = others.len();
+        self.waiting = others.into();
+        let (mut dropped, mut closed) = (Vec::new(), Vec::new());
+        for queued in own {
+            closed.extend(queued.plan.and_then(|plan| self.close(plan, false)));
+            dropped.push(queued.task.prompt);
+        }
+        Submitted { dropped, kept, closed, ..Submitted::default() }
+    }
+
+    fn join(&mut self, tasks: Vec<Task>, plan: Option<usize>, by_model: impl Fn(&Task) -> bool) -> usize {
         let room = MAX_TASKS.saturating_sub(self.joined);
         let left_out = tasks.len().saturating_sub(room);
         self.joined += tasks.len() - left_out;
-        self.waiting.extend(tasks.into_iter().take(room).map(|task| Queued { task, plan }));
+        self.waiting.extend(tasks.into_iter().take(room).map(|task| Queued { by_model: by_model(&task), task, plan }));
         left_out
     }
 
@@ -112,10 +136,16 @@ mod tests {
         Plan { title: title.into(), tasks: tasks(count), clear_existing }
     }
 
+    /// A plan that no plugin has changed.
+    fn submit(queue: &mut Queue, plan: Plan) -> Submitted {
+        let proposed: Vec<String> = plan.tasks.iter().map(|task| task.prompt.clone()).collect();
+        queue.add_plan(plan, &proposed)
+    }
+
     #[test]
     fn a_plan_is_complete_when_its_last_task_has_ended_however() {
         let mut queue = Queue::default();
-        queue.add_plan(plan("p", 2, false));
+        submit(&mut queue, plan("p", 2, false));
         let (first, second) = (queue.next().unwrap(), queue.next().unwrap());
         assert_eq!(queue.ended(first.plan, true), None);
         let complete = queue.ended(second.plan, false).unwrap();
@@ -126,18 +156,29 @@ mod tests {
     fn a_plan_that_clears_the_queue_closes_those_that_it_leaves_nothing_of() {
         let mut queue = Queue::default();
         queue.add(tasks(1));
-        queue.add_plan(plan("old", 2, false));
-        let submitted = queue.add_plan(plan("new", 1, true));
+        submit(&mut queue, plan("old", 2, false));
+        let submitted = submit(&mut queue, plan("new", 1, true));
         assert_eq!(submitted.closed, [PlanSummary { title: "old".into(), tasks: 2, completed: 0 }]);
-        assert_eq!(queue.waiting(), 1);
+        assert_eq!((submitted.dropped.len(), submitted.kept, queue.waiting()), (2, 1, 2));
+    }
+
+    #[test]
+    fn a_plan_does_not_drop_what_a_plugin_put_into_an_earlier_one() {
+        let mut queue = Queue::default();
+        let mut changed = plan("old", 1, false);
+        changed.tasks.push(Task { prompt: "check".into(), title: None });
+        queue.add_plan(changed, &["0".into()]);
+        let submitted = submit(&mut queue, plan("new", 1, true));
+        assert_eq!((submitted.dropped, submitted.kept, submitted.closed), (vec!["0".to_owned()], 1, Vec::new()));
+        assert_eq!(queue.next().unwrap().task.prompt, "check");
     }
 
     #[test]
     fn tasks_beyond_the_cap_are_left_out_of_a_plan_too() {
         let mut queue = Queue::default();
         assert_eq!(queue.add(tasks(MAX_TASKS - 1)), 0);
-        let submitted = queue.add_plan(plan("p", 3, false));
+        let submitted = submit(&mut queue, plan("p", 3, false));
         assert_eq!((submitted.queued, submitted.left_out), (1, 2));
-        assert_eq!(queue.add_plan(plan("q", 1, false)), Submitted { left_out: 1, ..Submitted::default() });
+        assert_eq!(submit(&mut queue, plan("q", 1, false)), Submitted { left_out: 1, ..Submitted::default() });
     }
 }

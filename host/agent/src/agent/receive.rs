@@ -108,10 +108,16 @@ impl Run<'_> {
                 Some(Ok(Delta::Text(more))) => {
                     incoming.text.push_str(&more);
                     self.show_more(incoming, more).await;
+                    if let Some(rejection) = self.desk.take_stop() {
+                        return End::Ended(Ended::rejected(rejection));
+                    }
                 }
                 Some(Ok(Delta::ToolCall(call))) => {
                     // What the model has said before the call is shown before it.
                     self.show_rest(incoming).await;
+                    if let Some(rejection) = self.desk.take_stop() {
+                        return End::Ended(Ended::rejected(rejection));
+                    }
                     let call = distinct(call, &incoming.calls.uses, &incoming.held);
                     if incoming.holds_calls {
                         incoming.held.push(call);
@@ -165,6 +171,18 @@ impl Run<'_> {
         }
         self.show_rest(&mut incoming).await;
         let _ = self.session.stream_end(incoming.text.clone()).await;
+        if let Some(rejection) = self.desk.take_stop() {
+            // Held calls do not begin, and those that run are ended.
+            let ended = Ended::rejected(rejection);
+            if incoming.calls.uses.is_empty() {
+                return State::Ended(ended);
+            }
+            incoming.used = None;
+            let thoughts = outgoing.thoughts(incoming.thinking);
+            let Incoming { text, shown, calls, .. } = incoming;
+            let (used, cut) = (Some((outgoing.model(), used)), Some(Cut::Ended(ended)));
+            return State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used, cut });
+        }
         incoming.calls.hold(std::mem::take(&mut incoming.held), &incoming.offered);
         let thoughts = outgoing.thoughts(incoming.thinking);
         let Incoming { text, shown, calls, .. } = incoming;
@@ -206,6 +224,7 @@ impl Run<'_> {
         } else if let TransformOutcome::Withheld(rejection) = self.session.stream_delta(line).await.outcome {
             // It could not be recorded, or a plugin was loaded just now: nothing more is shown before it has passed.
             self.report_refusal(EventKind::StreamDelta, &rejection);
+            self.desk.refused(&rejection);
             incoming.by_line = true;
         }
     }

@@ -134,6 +134,8 @@ pub(super) struct Run<'a> {
     pub(super) turn: Option<TurnSoFar>,
     pub(super) turns: u32,
     pub(super) turns_begun: u32,
+    /// Model calls of the run's sub-agents.
+    pub(super) subagent_turns: u32,
     pub(super) usage: TokenUsage,
     /// The last final text, as it may be shown.
     pub(super) text: String,
@@ -238,6 +240,9 @@ impl<'a> Run<'a> {
         let desk = Arc::new(Desk::new(tell));
         let tools = tools(agent, &desk, &limits)?;
         desk.open(Arc::clone(&session));
+        if config.depth == 0 {
+            limits.begin_at(usage);
+        }
         let cancel = cancel.child_token();
         let context = ToolContext {
             workspace: Arc::new(workspace.clone()),
@@ -276,6 +281,7 @@ impl<'a> Run<'a> {
             turn: None,
             turns,
             turns_begun,
+            subagent_turns: 0,
             usage,
             text: String::new(),
             standing: None,
@@ -425,6 +431,7 @@ impl<'a> Run<'a> {
             rejection,
             text: std::mem::take(&mut self.text),
             turns: self.turns,
+            subagent_turns: self.subagent_turns,
             usage: self.usage,
             transcript: self.conversation.path(),
         }

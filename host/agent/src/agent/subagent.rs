@@ -2,7 +2,7 @@
 //! that started it as its parent and is one level deeper; what it uses counts for both, and it ends with its parent.
 
 use super::desk::Desk;
-use super::limits::Limits;
+use super::limits::{Limits, Spawn};
 use super::state::Run;
 use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
 use crate::provider::ToolDefinition;
@@ -67,9 +67,21 @@ impl Tool for SpawnAgent {
         let Arguments { prompt } = parsed(NAME, arguments)?;
         let Self { agent, desk, limits } = self;
         let Some(session) = desk.session() else { return Err(ToolError::Aborted) };
-        let most = agent.config.max_subagents.get();
-        if !desk.count_subagent(most) {
-            return Ok(failed(format!("this session has started all of its {most} sub-agents: do the rest yourself")));
+        let max = agent.config.max_subagents_per_session.get();
+        if !desk.count_subagent(max) {
+            return Ok(failed(format!("this session has started all of its {max} sub-agents: do the rest yourself")));
+        }
+        let told = match limits.count_subagent() {
+            Spawn::Counted(told) => told,
+            Spawn::Full(max, told) => {
+                if let Some(text) = told {
+                    desk.report(AgentEvent::Notice { text });
+                }
+                return Ok(failed(format!("this run has started all of its {max} sub-agents: do the rest yourself")));
+            }
+        };
+        if let Some(text) = told {
+            desk.report(AgentEvent::Notice { text });
         }
         let depth = agent.config.depth + 1;
         let asked = Subagent { call_id: context.call.clone(), depth, prompt };
@@ -103,7 +115,11 @@ impl Tool for SpawnAgent {
             Ok(run) => run.finish(Some(&prompt)).await,
             Err(error) => return Ok(failed(format!("the sub-agent could not be started: {error}"))),
         };
-        desk.add_usage(outcome.usage);
+        desk.add_usage(outcome.usage, outcome.turns.saturating_add(outcome.subagent_turns));
+        // A refusal with `stop` is about the whole run, whichever session it was said in.
+        if let Some(rejection) = &outcome.rejection {
+            desk.refused(rejection);
+        }
         let _ = session.subagent_end(summary(&outcome, &context.call)).await;
         Ok(result(outcome))
     }

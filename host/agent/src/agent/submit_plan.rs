@@ -11,6 +11,7 @@ use hookhost::event::EventKind;
 use hookhost::session::GateOutcome;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// What the model calls it.
@@ -42,7 +43,7 @@ fn input_schema() -> Value {
                 "items": { "type": "string" },
                 "description": "The tasks, each a prompt that can be understood by itself",
             },
-            "clear_existing": { "type": "boolean", "description": "Whether the tasks that are queued by now are dropped" },
+            "clear_existing": { "type": "boolean", "description": "Whether the tasks of your earlier plans that still wait are dropped; those of others stay" },
         },
         "required": ["title", "tasks"],
         "additionalProperties": false,
@@ -94,11 +95,12 @@ impl Tool for SubmitPlan {
         if let Some(failed) = unfit(&plan.tasks) {
             return Ok(failed);
         }
+        let own: Vec<String> = proposed.tasks.into_iter().map(|task| task.prompt).collect();
         let (title, prompts) = (plan.title.clone(), plan.tasks.iter().map(|task| task.prompt.clone()));
         let mut prompts: Vec<String> = prompts.collect();
         let (submitted, waiting, ended) = {
             let mut queue = desk.queue();
-            let submitted = queue.add_plan(plan);
+            let submitted = queue.add_plan(plan, &own);
             (submitted, queue.waiting(), queue.tasks_ended())
         };
         for plan in submitted.closed {
@@ -109,10 +111,13 @@ impl Tool for SubmitPlan {
             });
             let _ = session.plan_complete(plan).await;
         }
+        if !submitted.dropped.is_empty() {
+            desk.report(AgentEvent::Notice { text: dropped(&title, &submitted.dropped) });
+        }
         prompts.truncate(submitted.queued);
         desk.report(AgentEvent::PlanSubmitted { title, tasks: prompts });
         desk.report(AgentEvent::Queue { ended, waiting });
-        Ok(match (submitted.queued, submitted.left_out) {
+        let mut output = match (submitted.queued, submitted.left_out) {
             (0, left_out) => failed(format!("no task was queued: the session has no room for these {left_out}")),
             (1, 0) => ToolOutput::success("queued 1 task; it follows when this one has ended"),
             (queued, 0) => ToolOutput::success(format!("queued {queued} tasks; they follow when this one has ended")),
@@ -121,7 +126,36 @@ impl Tool for SubmitPlan {
                 counted(queued, "task"),
                 counted(left_out, "task")
             )),
-        })
+        };
+        // The result is part of the transcript and of the log, so the drop is recorded with it.
+        if !submitted.dropped.is_empty() {
+            let _ = write!(output.text, "; dropped {} of your earlier plans", counted(submitted.dropped.len(), "task"));
+        }
+        if submitted.kept > 0 {
+            let _ = write!(
+                output.text,
+                "; {} not of your plans still waiting, and cannot be dropped",
+                counted(submitted.kept, "task")
+            );
+        }
+        Ok(output)
+    }
+}
+
+/// What the user is told of tasks that are gone.
+fn dropped(title: &str, prompts: &[String]) -> String {
+    let first: Vec<String> = prompts.iter().take(3).map(|prompt| format!("\"{}\"", start(prompt, 60))).collect();
+    let more = if prompts.len() > 3 { ", …" } else { "" };
+    let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
+    format!("the plan \"{title}\" dropped {count} of earlier plans: {}{more}", first.join(", "))
+}
+
+/// At most so many characters of the first line.
+fn start(text: &str, characters: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(characters) {
+        Some((place, _)) => format!("{}…", &line[..place]),
+        None => line.to_owned(),
     }
 }
 

@@ -117,7 +117,7 @@ impl Run<'_> {
     }
 
     /// Begins a task and submits its prompt. What plugins withhold never reaches the model, nor the transcript.
-    pub(super) async fn submit(&mut self, Queued { task, plan }: Queued) -> Step {
+    pub(super) async fn submit(&mut self, Queued { task, plan, .. }: Queued) -> Step {
         self.task = TaskSoFar { plan, ..TaskSoFar::default() };
         self.report_queue();
         let Some(settled) = self.unless_cancelled(self.session.task_start(task.clone())).await else {
@@ -189,7 +189,7 @@ impl Run<'_> {
             output_tokens: self.task.usage.output_tokens,
         };
         let more = self.session.task_complete(completion).await.outcome;
-        let goes_on = !ended.stop && !recovery.is_empty();
+        let mut goes_on = false;
         if let Some(plan) = closed {
             self.plan_ended(plan).await;
         }
@@ -200,10 +200,10 @@ impl Run<'_> {
                 self.plan_ended(plan).await;
             }
         } else {
-            self.enqueue(recovery);
+            goes_on = self.enqueue(recovery) > 0;
             self.enqueue(more);
         }
-        // A plugin that answers a failure with tasks has taken it in hand.
+        // A plugin that answers a failure with tasks has taken it in hand, unless the queue has no room for any of them.
         if ended.status != Status::Success && !goes_on && self.standing.is_none() {
             self.standing = Some(ended);
         }

@@ -19,9 +19,9 @@ static HOST: Shared = Shared::new(|| {
             json!({ "plan-submit": { "verdict": "reject", "reason": "no plans", "stop": true } }),
         ),
         on(
-            "a_plan_can_empty_the_queue_first",
+            "a_plan_drops_no_task_that_a_plugin_has_queued",
             "guard",
-            json!({ "session-start": { "value": [{ "prompt": "dropped" }] } }),
+            json!({ "session-start": { "value": [{ "prompt": "of a plugin" }] } }),
         ),
         on(
             "a_queue_that_is_filled_for_ever_ends",
@@ -105,12 +105,28 @@ async fn a_plan_that_is_rejected_with_stop_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_plan_can_empty_the_queue_first() {
+async fn a_plan_drops_no_task_that_a_plugin_has_queued() {
     let tasks = plan(json!({ "title": "Docs", "tasks": ["only"], "clear_existing": true }));
-    let answers = [calls([tasks]), says("Planned."), says("One.")];
-    let harness = Harness::on(&HOST, "a_plan_can_empty_the_queue_first", answers).await;
+    let answers = [calls([tasks]), says("Planned."), says("Checked."), says("One.")];
+    let harness = Harness::on(&HOST, "a_plan_drops_no_task_that_a_plugin_has_queued", answers).await;
     let outcome = harness.run().await;
-    assert_eq!(prompts(&stored(&outcome)), ["do it", "only"]);
+    let messages = stored(&outcome);
+    assert_eq!(prompts(&messages), ["do it", "of a plugin", "only"]);
+    let result = results(&messages)[0].0;
+    assert!(result.ends_with("; 1 task not of your plans still waiting, and cannot be dropped"), "{result}");
+}
+
+#[tokio::test]
+async fn the_tasks_that_a_plan_drops_are_told() {
+    let first = plan(json!({ "title": "Old", "tasks": ["old"] }));
+    let second = plan(json!({ "title": "New", "tasks": ["new"], "clear_existing": true }));
+    let harness = Harness::bare([calls([first]), calls([second]), says("Planned."), says("One.")]).await;
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    assert_eq!(prompts(&messages), ["do it", "new"]);
+    assert!(results(&messages)[1].0.ends_with("; dropped 1 task of your earlier plans"));
+    let text = "the plan \"New\" dropped 1 task of earlier plans: \"old\"".to_owned();
+    assert!(harness.events().contains(&AgentEvent::Notice { text }));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Tool calls while the answer streams in: each starts the moment it is complete and allowed, none twice, none without its
 //! one result.
 
-use crate::support::{Harness, Shared, calls, on, results, says, stored};
+use crate::support::{Harness, Shared, calls, on, results, says, says_and_calls, stored};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use hookhost_agent::agent::{AgentEvent, Status};
@@ -16,6 +16,11 @@ use std::time::{Duration, Instant};
 /// What plugins do in each test; all tests of this file share their host, where nobody hears calls together.
 static HOST: Shared = Shared::new(|| {
     vec![
+        on(
+            "a_refusal_with_stop_of_a_shown_line_ends_the_run",
+            "guard",
+            json!({ "stream-delta": { "when": { "contains": "SECRET" }, "verdict": "reject", "reason": "no", "stop": true } }),
+        ),
         on(
             "a_refusal_with_stop_ends_the_answer_in_the_middle",
             "guard",
@@ -231,4 +236,15 @@ async fn what_had_come_of_an_answer_that_is_interrupted_is_shown() {
         harness.cancel.cancel();
     });
     assert_eq!((outcome.status, harness.shown().as_str()), (Status::Cancelled, "Half of a line"));
+}
+
+#[tokio::test]
+async fn a_refusal_with_stop_of_a_shown_line_ends_the_run() {
+    for text in ["SECRET one\n", "SECRET one"] {
+        let answers = [says_and_calls(text, [("bash", json!({ "command": "sleep 600; touch late" }))]), says("never")];
+        let harness = Harness::on(&HOST, "a_refusal_with_stop_of_a_shown_line_ends_the_run", answers).await;
+        let outcome = harness.run().await;
+        assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1));
+        assert!(!harness.path("late").exists());
+    }
 }

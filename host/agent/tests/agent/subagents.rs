@@ -40,7 +40,7 @@ async fn a_sub_agent_has_its_own_context_and_its_answer_is_the_result() {
     assert_eq!(requests[1].messages.len(), 1);
     assert_eq!(requests[1].messages[0].text(), "look around");
     // All four model calls, its own two and the sub-agent's.
-    assert_eq!((outcome.usage.input_tokens, outcome.usage.output_tokens), (400, 40));
+    assert_eq!((outcome.usage.input_tokens, outcome.usage.output_tokens, outcome.subagent_turns), (400, 40, 2));
     let session = below(&harness).into_iter().find_map(|(depth, event)| match event {
         AgentEvent::SessionStarted { session, .. } => Some((depth, session)),
         _ => None,
@@ -98,12 +98,71 @@ async fn an_agent_as_deep_as_they_go_is_not_offered_another() {
 #[tokio::test]
 async fn a_session_starts_so_many_and_no_more() {
     let mut harness = Harness::bare([calls([agent("one"), agent("two")]), says("First."), says("Done.")]).await;
-    harness.config.max_subagents = NonZeroU32::MIN;
+    harness.config.max_subagents_per_session = NonZeroU32::MIN;
     let outcome = harness.run().await;
     let messages = stored(&outcome);
     let results = results(&messages);
     assert_eq!(results[0], ("First.", false));
     assert_eq!(results[1], ("this session has started all of its 1 sub-agents: do the rest yourself", true));
+}
+
+fn notices(harness: &Harness) -> Vec<String> {
+    let told = |event| match event {
+        AgentEvent::Notice { text } => Some(text),
+        AgentEvent::Subagent { event, .. } => match *event {
+            AgentEvent::Notice { text } => Some(text),
+            _ => None,
+        },
+        _ => None,
+    };
+    harness.events().into_iter().filter_map(told).collect()
+}
+
+#[tokio::test]
+async fn a_tree_starts_so_many_and_no_more_whichever_session_starts_them() {
+    let answers = [calls([agent("one")]), calls([agent("two")]), says("Not."), calls([agent("three")]), says("Done.")];
+    let mut harness = Harness::bare(answers).await;
+    harness.config.max_subagents = NonZeroU32::MIN;
+    let outcome = harness.run().await;
+    assert_eq!(
+        results(&stored(&outcome)).last().unwrap().0,
+        "this run has started all of its 1 sub-agents: do the rest yourself"
+    );
+    let full = notices(&harness).into_iter().filter(|text| text.contains("`max-subagents`")).count();
+    assert_eq!((outcome.status, full, harness.fake.requests().len()), (Status::Success, 1, 5));
+}
+
+#[tokio::test]
+async fn a_tree_sends_so_many_requests_and_then_ends() {
+    let mut harness = Harness::bare([calls([agent("one")]), says("One."), says("never")]).await;
+    harness.config.max_requests = NonZeroU32::new(2).unwrap();
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::MaxTurns, 2));
+    assert_eq!(outcome.reason.unwrap(), "the run has sent all of its 2 requests to models (`max-requests`)");
+}
+
+#[tokio::test]
+async fn a_run_that_nothing_else_bounds_says_so_at_its_first_sub_agent() {
+    let answers = || [calls([agent("one"), agent("two")]), says("One."), says("Two."), says("Done.")];
+    let mut harness = Harness::bare(answers()).await;
+    let unbounded = |harness: &Harness| notices(harness).iter().filter(|text| text.contains("`max-tokens`")).count();
+    harness.run().await;
+    assert_eq!(unbounded(&harness), 1);
+    harness = Harness::bare(answers()).await;
+    harness.config.max_tokens = NonZeroU64::new(1_000_000);
+    harness.run().await;
+    assert_eq!(unbounded(&harness), 0);
+}
+
+#[tokio::test]
+async fn a_stop_in_a_sub_agent_ends_the_run() {
+    let guard = json!({
+        "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "no", "stop": true },
+    });
+    let forbidden = calls([("bash", json!({ "command": "touch forbidden" }))]);
+    let harness = Harness::with_host(host(guard).await, [calls([agent("try")]), forbidden, says("never")]);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 2));
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ fn text(session: &StoredSession) -> String {
         row("of", parent);
     }
     row("ended", &ended(session.ending.as_ref()));
-    row("used", &used(session.turns, session.usage));
+    row("used", &used(session.turns, 0, session.usage));
     for Damage { path, reason } in &session.damaged {
         let path = one_line(&path.to_string_lossy());
         let _ = writeln!(text, "{ERROR}not shown:{ERROR:#} {path}: {}", one_line(reason));

@@ -24,7 +24,7 @@ pub struct Plan {
     pub title: String,
     /// The tasks, in order.
     pub tasks: Vec<Task>,
-    /// Whether the agent's queue is emptied first.
+    /// Whether the waiting tasks of its own earlier plans are dropped first.
     #[component(name = "clear-existing")]
     pub clear_existing: bool,
 }

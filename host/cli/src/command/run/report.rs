@@ -156,7 +156,7 @@ impl ForPeople {
     /// The last lines.
     pub(super) fn finish(&self, outcome: &RunOutcome) {
         self.end_line();
-        let mut text = format!("{DIM}{}{DIM:#}\n", used(outcome.turns, outcome.usage));
+        let mut text = format!("{DIM}{}{DIM:#}\n", used(outcome.turns, outcome.subagent_turns, outcome.usage));
         if let Some(transcript) = &outcome.transcript {
             let _ = writeln!(text, "{DIM}transcript: {}{DIM:#}", one_line(&transcript.to_string_lossy()));
         }
@@ -191,7 +191,7 @@ impl Shown {
             AgentEvent::PlanEnded { title, tasks, completed } => {
                 format!(
                     "{NAME}plan{NAME:#} {} ended: {completed} of {} done\n",
-                    one_line(title),
+                    cut(&one_line(title), SHOWN),
                     counted(*tasks, "task")
                 )
             }
@@ -316,7 +316,7 @@ impl Shown {
 
 /// The tasks that the model has planned.
 fn plan(title: &str, tasks: &[String]) -> String {
-    let mut shown = format!("{NAME}plan{NAME:#} {}\n", one_line(title));
+    let mut shown = format!("{NAME}plan{NAME:#} {}\n", cut(&one_line(title), SHOWN));
     for (place, task) in tasks.iter().enumerate() {
         let _ = writeln!(shown, "  {DIM}{}. {}{DIM:#}", place + 1, cut(&one_line(task), SHOWN));
     }
@@ -370,10 +370,12 @@ fn changed(what: &str, before: &Value, after: &Value) -> String {
     format!("\n  {DIM}{label}was{DIM:#} {}\n  {DIM}{label}now{DIM:#} {}", short(before), short(after))
 }
 
-/// Model calls and their tokens.
-pub(crate) fn used(turns: u32, usage: TokenUsage) -> String {
+/// Model calls and their tokens, those of sub-agents included.
+pub(crate) fn used(turns: u32, subagent_turns: u32, usage: TokenUsage) -> String {
     let TokenUsage { input_tokens, output_tokens, .. } = usage;
-    format!("{}, {} in, {output_tokens} out", counted(turns, "model call"), counted(input_tokens, "token"))
+    let below = if subagent_turns == 0 { String::new() } else { format!(" ({subagent_turns} by sub-agents)") };
+    let calls = counted(turns.saturating_add(subagent_turns), "model call");
+    format!("{calls}{below}, {} in, {output_tokens} out", counted(input_tokens, "token"))
 }
 
 /// Whether not all of a result is shown.
@@ -409,6 +411,19 @@ mod tests {
 
     fn refused(cause: &'static str) -> Refused {
         Refused { by: vec!["guard".into()], cause, reason: "uses too much\u{1b}[2J".into(), code: Some("x.y".into()) }
+    }
+
+    #[test]
+    fn the_end_line_counts_the_calls_of_sub_agents_with_their_tokens() {
+        let usage = TokenUsage { input_tokens: 400, cached_input_tokens: 0, output_tokens: 40 };
+        assert_eq!(used(2, 2, usage), "4 model calls (2 by sub-agents), 400 tokens in, 40 out");
+        assert_eq!(used(1, 0, usage), "1 model call, 400 tokens in, 40 out");
+    }
+
+    #[test]
+    fn a_plan_is_cut_as_arguments_are() {
+        let (title, task) = ("t".repeat(100_000), "x".repeat(100_000));
+        assert!(plain(&plan(&title, &[task])).len() < 2 * SHOWN + 40);
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Talk<'_> {
         if let Some(folder) = dialogue.transcript() {
             row("folder", &folder.to_string_lossy());
         }
-        row("used", &used(dialogue.turns(), dialogue.usage()));
+        row("used", &used(dialogue.turns(), dialogue.subagent_turns(), dialogue.usage()));
         text
     }
 

@@ -267,7 +267,10 @@ impl<'a> Talk<'a> {
             cached_input_tokens: outcome.usage.cached_input_tokens.saturating_sub(usage.cached_input_tokens),
             output_tokens: outcome.usage.output_tokens.saturating_sub(usage.output_tokens),
         };
-        output::note(&format!("{DIM}{}{DIM:#}\n", used(outcome.turns.saturating_sub(turns), spent)));
+        output::note(&format!(
+            "{DIM}{}{DIM:#}\n",
+            used(outcome.turns.saturating_sub(turns), outcome.subagent_turns, spent)
+        ));
     }
 
     /// Ends the session that is open; the next prompt goes on with it unless something else is said.
