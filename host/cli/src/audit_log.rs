@@ -39,11 +39,10 @@ pub(crate) fn prepared() -> Result<PathBuf, Stop> {
 /// Opens a log to read it: this one, or the user's own.
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, Stop> {
     // What others can have written is read only where it is named.
-    if named.is_none() {
-        match files::look(&path()?, Guard::OnlyMineToWrite) {
-            Err(FileError::Refused(refused)) => return Err(Stop::not_loaded(refused)),
-            Ok(()) | Err(_) => {}
-        }
+    if named.is_none()
+        && let Err(FileError::Refused(refused)) = files::look(&path()?, Guard::OnlyMineToWrite)
+    {
+        return Err(Stop::not_loaded(refused));
     }
     let path = named.map_or_else(path, |path| Ok(path.to_owned()))?;
     Log::open(&path).map_err(|error| match error {
