@@ -11,7 +11,7 @@ use crate::output::{
     style::{DIM, ERROR, NAME, WARNING},
     time::utc,
 };
-use hookhost_agent::message::{Message, TokenUsage, ToolUse};
+use hookhost_agent::message::{Message, ToolUse};
 use hookhost_agent::session_store::{
     Damage, Ending, Header, SessionStore, SessionStoreError, StoredMessage, StoredSession, Summary,
 };
