@@ -7,7 +7,7 @@
 //! sha256 = "…"
 //!
 //! [plugin.config]
-//! session-tokens = 200_000        # required: tokens of one session, input and output together
+//! session-tokens = 200_000        # required: tokens of one session and its sub-agents, input and output together
 //! warn-at = 0.8                   # remind the model once when this part of it is used; absent: no reminder
 //! input-weight = 1.0              # what one input token counts; default 1
 //! output-weight = 5.0             # what one output token counts; default 1
@@ -16,7 +16,7 @@
 //! "claude-opus*" = 50_000         # `*` at the end stands for any rest
 //! ```
 //!
-//! After each answer of the model (`token-usage`) the session's totals are weighed and compared. At the budget or above
+//! After each answer of the model (`token-usage`), a sub-agent's too, the totals of the whole run are weighed and compared. At the budget or above
 //! the answer is *reject* with `stop`: the loop ends, and the refusal says what was used. A single request that is
 //! larger than the whole budget is refused before it is sent (`before-inference`).
 //!
@@ -45,14 +45,15 @@ impl Plugin for TokenBudget {
     fn token_usage(_session: &Session, usage: &Usage) -> UsageVerdict {
         let budget = BUDGET.get();
         let limit = budget.limit(&usage.model);
-        let used = budget.weigh(usage.session_input_tokens, usage.session_output_tokens);
+        // A sub-agent is weighed with all of the run. A host that does not tell of the run leaves its totals at 0.
+        let input = usage.run_input_tokens.max(usage.session_input_tokens);
+        let output = usage.run_output_tokens.max(usage.session_output_tokens);
+        let used = budget.weigh(input, output);
         if used >= limit {
             let reason = format!(
-                "the session has used {} of its {}: {} input and {} output tokens. No further model call is made",
+                "the session has used {} of its {}: {input} input and {output} output tokens. No further model call is made",
                 budget.unit(used),
                 budget.unit(limit),
-                usage.session_input_tokens,
-                usage.session_output_tokens
             );
             return Refusal::new(reason).code("token-budget.used-up").stop().into();
         }

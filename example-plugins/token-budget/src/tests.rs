@@ -81,3 +81,11 @@ fn totals_beyond_any_budget_do_not_overflow() {
     let usage = usage(u64::MAX, u64::MAX);
     assert!(matches!(TokenBudget::token_usage(&session(), &usage), UsageVerdict::Reject(_)));
 }
+
+#[test]
+fn a_sub_agent_is_weighed_with_the_whole_run() {
+    configure(json!({ "session-tokens": 1_000 })).unwrap();
+    let child = Usage { run_input_tokens: 1_000, ..usage(10, 0) };
+    let refusal = refusal(TokenBudget::token_usage(&session(), &child));
+    assert!(refusal.stop && refusal.reason.contains("1000 input"), "{}", refusal.reason);
+}

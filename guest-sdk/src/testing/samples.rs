@@ -44,7 +44,7 @@ pub fn write_files<'a>(paths: impl IntoIterator<Item = &'a str>) -> ToolCall {
     call("write_file", json!({ "path": paths.first(), "content": "" }), Action::WriteFiles(paths))
 }
 
-/// What one model call used, in a session that has used so much, input and output, in all.
+/// What one model call used, in a session that has used so much, input and output, in all, and has no sub-agents.
 #[must_use]
 pub fn usage(session_input_tokens: u64, session_output_tokens: u64) -> Usage {
     Usage {
@@ -55,6 +55,8 @@ pub fn usage(session_input_tokens: u64, session_output_tokens: u64) -> Usage {
         output_tokens: session_output_tokens,
         session_input_tokens,
         session_output_tokens,
+        run_input_tokens: session_input_tokens,
+        run_output_tokens: session_output_tokens,
     }
 }
 

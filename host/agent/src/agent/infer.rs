@@ -346,6 +346,7 @@ impl Run<'_> {
 
     /// A call's usage and the session's, as plugins are told.
     pub(super) fn contract_usage(&self, model: &ModelRef, call: TokenUsage) -> Usage {
+        let run = self.limits.tree_usage();
         Usage {
             provider: model.provider.clone(),
             model: model.model.clone(),
@@ -354,6 +355,8 @@ impl Run<'_> {
             output_tokens: call.output_tokens,
             session_input_tokens: self.usage.input_tokens,
             session_output_tokens: self.usage.output_tokens,
+            run_input_tokens: run.input_tokens,
+            run_output_tokens: run.output_tokens,
         }
     }
 

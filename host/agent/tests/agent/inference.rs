@@ -215,7 +215,7 @@ async fn plugins_are_told_the_calls_usage_and_the_sessions() {
     let told: Value = serde_json::from_str(&reason).unwrap();
     let expected = json!({
         "provider": "fake", "model": "model-1", "input-tokens": 100, "cached-input-tokens": 60, "output-tokens": 10,
-        "session-input-tokens": 200, "session-output-tokens": 20,
+        "session-input-tokens": 200, "session-output-tokens": 20, "run-input-tokens": 200, "run-output-tokens": 20,
     });
     assert_eq!(told, expected);
 }

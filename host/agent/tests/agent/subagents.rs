@@ -142,6 +142,17 @@ async fn a_tree_sends_so_many_requests_and_then_ends() {
 }
 
 #[tokio::test]
+async fn a_sub_agent_is_judged_by_what_the_whole_run_has_used() {
+    let guard = json!({ "token-usage": {
+        "when": { "contains": "\"session-input-tokens\":100,\"session-output-tokens\":10,\"run-input-tokens\":200" },
+        "verdict": "reject", "reason": "the run has used enough", "stop": true,
+    } });
+    let harness = Harness::with_host(host(guard).await, [calls([agent("look")]), says("It is here."), says("never")]);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 2));
+}
+
+#[tokio::test]
 async fn a_run_that_nothing_else_bounds_says_so_at_its_first_sub_agent() {
     let answers = || [calls([agent("one"), agent("two")]), says("One."), says("Two."), says("Done.")];
     let mut harness = Harness::bare(answers()).await;

@@ -154,7 +154,8 @@ pub struct Response {
     pub stop_reason: String,
 }
 
-/// Tokens of the last model call, and of the session so far.
+/// Tokens of the last model call, of the session so far, and of the whole run so far: of the session that the user talks
+/// to and of all sub-agents below it.
 #[derive(ComponentType, Lift, Lower, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[component(record)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -178,6 +179,14 @@ pub struct Usage {
     /// Tokens written in the session so far.
     #[component(name = "session-output-tokens")]
     pub session_output_tokens: u64,
+    /// Tokens read in the whole run so far; in JSON 0 where it is left out.
+    #[component(name = "run-input-tokens")]
+    #[serde(default)]
+    pub run_input_tokens: u64,
+    /// Tokens written in the whole run so far; in JSON 0 where it is left out.
+    #[component(name = "run-output-tokens")]
+    #[serde(default)]
+    pub run_output_tokens: u64,
 }
 
 /// What a plugin answers to `token-usage`.

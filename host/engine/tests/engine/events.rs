@@ -13,7 +13,8 @@ fn call(command: &str) -> Value {
 
 fn usage() -> Value {
     json!({"provider": "p", "model": "m", "input-tokens": 1, "cached-input-tokens": 0, "output-tokens": 2,
-           "session-input-tokens": 3, "session-output-tokens": 4})
+           "session-input-tokens": 3, "session-output-tokens": 4,
+           "run-input-tokens": 5, "run-output-tokens": 6})
 }
 
 fn inference() -> Value {
