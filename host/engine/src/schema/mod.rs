@@ -31,7 +31,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// Bytes that a pattern may take when it is compiled. Twice that is what its automaton may take while it runs.
 const MAX_PATTERN: usize = 256 * 1024;
 
-/// Steps of checking that are done on the thread that asks for them: a few milliseconds.
+/// Steps of checking that are done on the thread that asks for them.
 const CHEAP: u64 = 20_000;
 
 /// How deep the stack may become on the thread that asks: subschemas that hold for the same value, times the nesting of
