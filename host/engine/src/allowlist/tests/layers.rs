@@ -131,6 +131,7 @@ fn a_project_can_hide_more_variables_and_pass_none_on() {
     #[serde(rename_all = "kebab-case")]
     struct Agent {
         hidden_variables: Vec<String>,
+        passed_variables: Vec<String>,
     }
     let world = World::new();
     let user = "[agent]\nhidden-variables = ['A']\n";
@@ -139,6 +140,7 @@ fn a_project_can_hide_more_variables_and_pass_none_on() {
     world.approve(&project);
     let agent: Agent = world.discover().unwrap().config.section("agent").unwrap().unwrap();
     assert_eq!(agent.hidden_variables, ["A", "C"]);
+    assert_eq!(agent.passed_variables, ["B"]);
     for user in [user, ""] {
         world.write_user(user);
         for text in ["[agent]\npassed-variables = []\n", "agent = { passed-variables = ['A'] }\n"] {
