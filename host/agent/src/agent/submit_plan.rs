@@ -118,7 +118,7 @@ impl Tool for SubmitPlan {
         desk.report(AgentEvent::Queue { ended, waiting });
         let mut output = match (submitted.queued, submitted.left_out) {
             (0, left_out) => failed(format!("no task was queued: the session has no room for these {left_out}")),
-            (1, 0) => ToolOutput::success("queued 1 task; it follows when this one has ended".into()),
+            (1, 0) => ToolOutput::success("queued 1 task; it follows when this one has ended"),
             (queued, 0) => ToolOutput::success(format!("queued {queued} tasks; they follow when this one has ended")),
             (queued, left_out) => ToolOutput::success(format!(
                 "queued {}; the session has no room for the last {left_out}, which were left out",
