@@ -606,6 +606,37 @@ async fn what_a_person_allows_goes_on_as_if_nobody_had_asked_and_what_they_deny_
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Whether nothing was asked of a model once a plugin had refused.
+fn nothing_follows_the_refusal(ran: &Ran) -> bool {
+    let refuses = |told: &AgentEvent| matches!(told, AgentEvent::Refused { .. } | AgentEvent::ToolRefused { .. });
+    let events = ran.harness.events();
+    let refused = events.iter().position(|told| refuses(told) || in_a_sub_agent(told).is_some_and(refuses));
+    let Some(refused) = refused else { return false };
+    !events[refused..].iter().any(|told| matches!(told, AgentEvent::TurnStarted { .. }))
+}
+
+#[tokio::test]
+async fn a_refusal_with_stop_ends_the_run_on_every_event_that_can_be_refused() {
+    let refused = rows().into_iter().filter(|row| row.answer == "reject");
+    let stopping: Vec<Row> = refused
+        .map(|mut row| {
+            row.behaviour["stop"] = json!(true);
+            row.holds =
+                |ran| ran.is(Status::Rejected) && ran.outcome.rejection.is_some() && nothing_follows_the_refusal(ran);
+            row
+        })
+        .collect();
+    // No event is forgotten: what only an embedding program sends is for that program to end.
+    let events: BTreeSet<&str> = stopping.iter().map(|row| row.event).collect();
+    let permitted = permitted();
+    let can_refuse =
+        |event: &&EventKind| permitted.get(event.name()).is_some_and(|answers| answers.contains(&"reject".into()));
+    let expected: BTreeSet<&str> = EventKind::ALL.iter().filter(can_refuse).map(|event| event.name()).collect();
+    assert_eq!(events, expected.into_iter().filter(|event| *event != "custom-event").collect());
+    let wrong = failing(stopping, None).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// What `custom-event` is answered with.
 const CUSTOM: [&str; 4] = ["allow", "modify", "escalate", "reject"];
 
