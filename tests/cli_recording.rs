@@ -336,9 +336,9 @@ fn a_trigger_that_keeps_records_out_stops_everything_and_verify_names_it() {
     let trigger =
         "CREATE TRIGGER t BEFORE INSERT ON audit WHEN new.line LIKE '%SECRET%' BEGIN SELECT raise(ignore); END";
     Connection::open(user.log_file()).unwrap().execute_batch(trigger).unwrap();
-    user.dispatch("before-tool-call", &call("echo SECRET exfil"))
-        .0
-        .expect(5, &["holds the trigger `t`", "move it away"]);
+    user.write("secret.json", call("echo SECRET exfil").to_string());
+    let ended = user.run(["dispatch", "before-tool-call", "--payload", "secret.json"]);
+    ended.expect(5, &["holds the trigger `t`", "move it away"]);
     user.run(["audit", "verify", "--head", &head]).expect(6, &[]);
     let flaws = user.run(["audit", "verify", "--json"]).stdout;
     let flaws: Value = serde_json::from_str(&flaws).unwrap();

@@ -124,12 +124,11 @@ async fn end(host: &Host, session: Session, totals: Usage) -> Result<(), Box<dyn
     Ok(())
 }
 
-use hookhost::audit::{Log, verify};
+use hookhost::audit::Log;
 use hookhost::replay::replay;
 
 async fn what_would_change(log: &Path, new: &Host) -> Result<Vec<u64>, Box<dyn std::error::Error>> {
     let log = Log::open(log)?;
-    assert!(verify(&log, None)?.is_sound(), "somebody has changed the log");
     let mut differing = Vec::new();
     replay(new, &log, |event| {
         if !event.is_same() {

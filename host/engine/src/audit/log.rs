@@ -257,7 +257,7 @@ pub struct VerifiedLines<'a> {
 
 impl VerifiedLines<'_> {
     /// The next line, if it follows the one that is held.
-    fn read(&mut self, stored: Stored) -> Result<Option<Line>, LogError> {
+    fn read(&mut self, stored: &Stored) -> Result<Option<Line>, LogError> {
         let altered = |from| LogError::NotAsWritten { path: self.log.path.clone(), from };
         let (last, before) = match &self.held {
             Some(held) => (held.seq(), held.hash()),
@@ -297,7 +297,7 @@ impl Iterator for VerifiedLines<'_> {
                 let empty = || LogError::NotAsWritten { path: self.log.path.clone(), from: 1 };
                 return Some(self.held.take().ok_or_else(empty));
             };
-            match stored.and_then(|stored| self.read(stored)) {
+            match stored.and_then(|stored| self.read(&stored)) {
                 Ok(Some(line)) => {
                     if let Some(vouched_for) = self.held.replace(line) {
                         return Some(Ok(vouched_for));
