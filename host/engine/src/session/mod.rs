@@ -487,9 +487,10 @@ impl Shared {
             Shape::Gate | Shape::Transform => "its `on-failure = \"skip\"` let the event pass",
             Shape::Collect | Shape::Observe => "nothing depends on its answer there, so the event passed",
         };
+        // What it does about a record has no record.
+        let further = if event == EventKind::AuditRecord { "not told" } else { "in the audit log alone" };
         self.notice(format!(
-            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are in the audit \
-             log alone"
+            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are {further}"
         ));
     }
 
