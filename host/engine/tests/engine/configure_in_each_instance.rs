@@ -136,7 +136,8 @@ async fn what_configure_has_used_up_is_not_taken_from_the_event() {
     let lines = |count| vec![json!({"log": "ten bytes!"}); count];
     let mut fuel = Vec::new();
     for mut entry in both(&lines(40), &json!({"prompt-submit": {"do": lines(30)}})) {
-        entry.limits.log = 450.try_into().unwrap();
+        // A line is 40 bytes in the log.
+        entry.limits.log = 1_800.try_into().unwrap();
         entry.limits.capability_calls = 50.try_into().unwrap();
         let settled = session(vec![entry]).await.prompt_submit("prompt".into()).await;
         let call = &settled.record.calls[0];
