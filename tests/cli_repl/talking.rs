@@ -240,14 +240,14 @@ fn a_result_behind_a_question_has_the_name_of_its_tool() {
     user.configure(&Entry::all_events("guard", ask).keys("events = [\"before-tool-call\"]").to_toml());
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? [y/N]");
+    session.yes();
     user.write("asked", "");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !user.project().join("ended").exists() {
         assert!(std::time::Instant::now() < deadline, "the first call does not end");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    session.types("y\n");
+    session.agrees();
     session.sees("So.");
     session.says("/quit");
     let (code, _, looks) = session.end_looking();

@@ -15,6 +15,8 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/composition.
 
 /// Who asks what.
 type Question = (String, String);
+/// What a chain of texts comes to.
+type Decided = Decision<String, String>;
 
 /// The plugins of an example.
 struct Chain<'a> {
@@ -176,11 +178,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
 }
 
 /// The decision, and what stands without the questions.
-fn gate(
-    chain: &Chain<'_>,
-    said: &[Row<'_>],
-    outcome: &Row<'_>,
-) -> Result<(Decision<String, String>, Decision<String, String>), Wrong> {
+fn gate(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<(Decided, Decided), Wrong> {
     let (asks, said): (Vec<_>, Vec<_>) = said.iter().partition(|row| row.label.starts_with("ask"));
     for row in &asks {
         if row.cells.len() != 2 {

@@ -37,6 +37,7 @@ fn entry() -> Entry {
 pub(crate) fn agent(host: Host, provider: Arc<dyn Provider>, tool: Nothing, sessions: Option<PathBuf>) -> Agent {
     let mut config = AgentConfig::new(std::env::temp_dir(), "model");
     config.max_turns = NonZeroU32::MAX;
+    config.max_requests = NonZeroU32::MAX;
     config.max_depth = 0;
     config.sessions_dir = sessions;
     let tools = Toolbox::empty().with(Arc::new(tool)).unwrap();

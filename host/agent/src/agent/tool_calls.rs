@@ -160,10 +160,14 @@ impl Run<'_> {
                 return self.stop(calls, Ended::rejected(rejection)).await;
             }
         }
-        match self.enough(refused.filter(|_| !carried_out)) {
-            Some(ended) => self.stop(calls, ended).await,
-            None => Ok(State::Assemble),
+        if let Some(ended) = self.enough(refused.filter(|_| !carried_out)) {
+            return self.stop(calls, ended).await;
         }
+        // All have ended; the task lets go of the session before the loop goes on.
+        if let Some(Dispatching { task, .. }) = &mut calls.dispatching {
+            task.shutdown().await;
+        }
+        Ok(State::Assemble)
     }
 
     /// Counts an answer whose calls were all refused, the last one so; how the task ends, where that was one too many.

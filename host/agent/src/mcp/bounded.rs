@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Most arrays, objects and further members of them in one message.
-const MAX_VALUES: usize = 20_000;
+const MAX_VALUES: usize = 100_000;
 
 /// Bytes that the messages of all servers have which are on their way.
 const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;

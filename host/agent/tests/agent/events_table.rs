@@ -608,7 +608,9 @@ async fn what_a_person_allows_goes_on_as_if_nobody_had_asked_and_what_they_deny_
 
 /// Whether nothing was asked of a model once a plugin had refused.
 fn nothing_follows_the_refusal(ran: &Ran) -> bool {
-    let refuses = |told: &AgentEvent| matches!(told, AgentEvent::Refused { .. } | AgentEvent::ToolRefused { .. });
+    let refuses = |told: &AgentEvent| {
+        matches!(told, AgentEvent::Refused { .. } | AgentEvent::ToolRefused { .. } | AgentEvent::ResultWithheld { .. })
+    };
     let events = ran.harness.events();
     let refused = events.iter().position(|told| refuses(told) || in_a_sub_agent(told).is_some_and(refuses));
     let Some(refused) = refused else { return false };

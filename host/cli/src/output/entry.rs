@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(
             limits(&Limits::default()),
             "fuel 100000000, compute 100ms, deadline 100ms, memory 16MiB, table-elements 20000, tables 10, \
-             instances 20, handles 256, input 1MiB, output 2MiB, log 64KiB, http-body 1MiB, capability-calls 10000"
+             instances 50, handles 256, input 1MiB, output 2MiB, log 64KiB, http-body 1MiB, capability-calls 10000"
         );
         assert_eq!(size(1_000), "1000 B");
     }

@@ -74,10 +74,11 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Whether there is no such file.
+    /// Whether there is no such file; also where what should be its folder is none.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
+        let missing = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        matches!(self, Self::Io(error) if missing(error.kind()))
     }
 }
 

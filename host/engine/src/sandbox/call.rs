@@ -76,9 +76,8 @@ impl Sandbox {
         let mut store = self.store(first, limits);
         let permits = if may_wait { &self.waiting } else { &self.computing };
         // Declared before the store's end: the slot is given back first, then the permit for it.
-        let permit = match place(permits, patience).await {
-            Some(permit) => permit,
-            None => return finished(store, Err(overloaded(patience)), limits, began),
+        let Some(permit) = place(permits, patience).await else {
+            return finished(store, Err(overloaded(patience)), limits, began);
         };
         let called = clock::within(limits.deadline, patience, began.elapsed(), async {
             let _ticking = self.ticker.call();

@@ -84,7 +84,7 @@ impl Streaks {
         self.0.insert((caller.plugin.to_owned(), caller.observes), streak);
         // Once, though it may be tripped twice: as one that answers, and as one that observes.
         let other = Caller { observes: !caller.observes, ..caller };
-        let told = self.of(other).is_some_and(|other| other.is_tripped());
+        let told = self.of(other).is_some_and(|streak| streak.is_tripped());
         (streak.failures == FAILURES_TO_TRIP && !told).then(|| {
             format!(
                 "the plugin {} failed {FAILURES_TO_TRIP} times in a row (it {failure}): it is not called for {:?}, then it is \
@@ -98,7 +98,7 @@ impl Streaks {
     /// Forgets the failures of a plugin; whether it was tripped.
     pub(super) fn reset(&mut self, plugin: &str) -> bool {
         let streaks = [false, true].map(|observes| self.0.remove(&(plugin.to_owned(), observes)));
-        streaks.into_iter().flatten().any(|streak| streak.is_tripped())
+        streaks.into_iter().flatten().any(Streak::is_tripped)
     }
 
     fn of(&mut self, caller: Caller<'_>) -> Option<&mut Streak> {

@@ -103,6 +103,7 @@ async fn where_no_place_is_free_in_time_the_call_fails_as_overloaded_and_trips_n
             {"verdict": "allow"},
         ]}),
     );
+    entry.events = Some([hookhost::event::EventKind::BeforeToolCall].into());
     entry.limits.deadline = Duration::from_secs(3_600);
     entry.limits.compute = Duration::from_secs(3_600);
     let host = host(vec![entry], settings).await;

@@ -207,7 +207,7 @@ impl WasiHttpHooks for Sending {
             ErrorCode::HttpRequestBodySize(*size)
         } else if let Some(io) = io {
             match io.kind() {
-                _ if io.get_ref().is_some_and(|error| error.is::<HeadTooLong>()) => {
+                _ if io.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<HeadTooLong>) => {
                     ErrorCode::HttpResponseHeaderSectionSize(None)
                 }
                 io::ErrorKind::UnexpectedEof => ErrorCode::HttpResponseIncomplete,
