@@ -228,7 +228,7 @@ fn the_conversation_of_the_guide_is_as_it_is_shown() {
 #[test]
 fn a_result_behind_a_question_has_the_name_of_its_tool() {
     // The first call ends while the second one is asked about.
-    let call = |command: &str| format!("{{ tool = \"bash\", arguments = {{ command = {:?} }} }}", command);
+    let call = |command: &str| format!("{{ tool = \"bash\", arguments = {{ command = {command:?} }} }}");
     let both = format!(
         "call = [{}, {}]",
         call("until [ -e asked ]; do sleep 0.02; done; echo early; touch ended"),
