@@ -403,9 +403,9 @@ fn that_a_project_answers_for_you_is_said_on_a_line_of_its_own_before_it_is_trus
         |grants: &str| format!("[[plugin]]\nname = \"helper\"\npath = \"x.wasm\"\nsha256 = \"{sha256}\"\n{grants}");
     let line =
         "    its `approve` answers for you what [[ask]] rules of project files ask; your own rules still ask you\n";
-    user.write("hookhost.toml", &entry("[plugin.grants]\napprove = true\nclock = true\n"));
+    user.write("hookhost.toml", entry("[plugin.grants]\napprove = true\nclock = true\n"));
     user.run(["trust"]).expect(2, &[line]);
-    user.write("hookhost.toml", &entry("[plugin.grants]\nclock = true\n"));
+    user.write("hookhost.toml", entry("[plugin.grants]\nclock = true\n"));
     assert!(!user.run(["trust"]).stderr.contains("answers for you"));
 }
 
