@@ -116,7 +116,7 @@ mod tests {
     async fn a_message_of_too_many_values_ends_the_stream_before_anything_is_made_of_it() {
         let (read_bytes, why) = read(blocks(400_000)).await;
         assert!(read_bytes.is_err());
-        assert_eq!(why.unwrap(), "it sent a message of more than 20000 values, and is read no further");
+        assert_eq!(why.unwrap(), "it sent a message of more than 100000 values, and is read no further");
     }
 
     #[tokio::test]

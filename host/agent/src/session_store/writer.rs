@@ -19,7 +19,18 @@ pub struct SessionWriter {
     folder: PathBuf,
     metadata: Metadata,
     next: u64,
-    _lock: File,
+    _lock: SessionLock,
+}
+
+/// A session is locked while this lives. The lock is given back by name: a program that is just being started has a copy of
+/// the file's handle, which would keep it.
+#[derive(Debug)]
+pub(super) struct SessionLock(File);
+
+impl Drop for SessionLock {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
 }
 
 impl SessionWriter {
@@ -105,7 +116,7 @@ impl SessionWriter {
 }
 
 /// Makes the folder of a session, which appears whole; the session's lock.
-fn make(store: &Path, folder: &Path, metadata: &Metadata) -> io::Result<File> {
+fn make(store: &Path, folder: &Path, metadata: &Metadata) -> io::Result<SessionLock> {
     DirBuilder::new().recursive(true).mode(0o700).create(store)?;
     if folder.exists() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -116,6 +127,7 @@ fn make(store: &Path, folder: &Path, metadata: &Metadata) -> io::Result<File> {
     unfinished(new.path(), metadata.text().as_bytes())?.persist(new.path().join(metadata::FILE))?;
     let lock = open_lock(new.path())?;
     lock.try_lock()?;
+    let lock = SessionLock(lock);
     std::fs::rename(new.path(), folder)?;
     // It has another name now: there is nothing to clean up.
     let _ = new.keep();
@@ -146,10 +158,10 @@ fn remove_unfinished(folder: &Path) {
 }
 
 /// Locks a session against other processes. The lock ends with what is returned, and so with the process.
-pub(super) fn lock(folder: &Path, id: &str) -> Result<File, SessionStoreError> {
+pub(super) fn lock(folder: &Path, id: &str) -> Result<SessionLock, SessionStoreError> {
     let file = open_lock(folder).map_err(SessionStoreError::io(folder, "locked"))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(SessionLock(file)),
         Err(TryLockError::WouldBlock) => Err(SessionStoreError::InUse { id: id.to_owned() }),
         Err(TryLockError::Error(error)) => Err(SessionStoreError::io(folder, "locked")(error)),
     }

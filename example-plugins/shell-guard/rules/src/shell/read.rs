@@ -19,7 +19,7 @@ const COMMANDS: usize = 2000;
 /// The most values of a loop that are gone through.
 const ROUNDS: usize = 16;
 /// The work of a command, of a word of it beside its bytes, and of a variable that a subshell has a copy of.
-const COMMAND: usize = 40;
+const COMMAND: usize = 32;
 const WORD: usize = 8;
 const VARIABLE: usize = 40;
 /// The bytes of a command's input that are one unit: they are copied, and no more.

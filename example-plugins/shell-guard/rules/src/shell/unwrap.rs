@@ -294,8 +294,8 @@ impl Reader<'_> {
             return Ok(());
         }
         self.within(wrapper, |reader| {
-            if reader.wrappers.len() > 8 {
-                return Err(Unreadable("it is wrapped more than 8 times".into()));
+            if reader.wrappers.len() > 7 {
+                return Err(Unreadable("it is wrapped more than 7 times".into()));
             }
             reader.run(words.to_vec(), inner)
         })
