@@ -2,7 +2,6 @@
 
 use super::{KEPT_BACK, PATIENCE, Shared, StoreError, Unit, database};
 use rusqlite::Connection;
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -92,17 +91,16 @@ fn rest(shared: &Shared, time: Duration) {
 /// A checkpoint, where the WAL is so large. Its connection is its own, opened when it is first needed: most processes end
 /// before.
 fn make_room(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
-    let path = &shared.path;
-    let size = std::fs::metadata(database::wal(path)).map_or(0, |wal| wal.len());
+    let size = std::fs::metadata(database::wal(&shared.path)).map_or(0, |wal| wal.len());
     if size < large {
         return;
     }
-    let done = checkpoint(connection, path).and_then(|is_done| {
+    let done = checkpoint(shared, connection).and_then(|is_done| {
         // Whatever event reads the state for so long has it in memory from here on.
         if is_done || !shared.readers.end_transactions() {
             return Ok(is_done);
         }
-        checkpoint(connection, path)
+        checkpoint(shared, connection)
     });
     if let Err(error) = done {
         tracing::warn!(%error, "the audit log's WAL could not be moved into the database");
@@ -112,7 +110,8 @@ fn make_room(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
 /// Moves what the WAL holds while others write, and then, with them waiting, the little that they have written meanwhile:
 /// only a WAL that has been moved as a whole is begun anew, and under events without a pause it would grow for ever. What
 /// a reader still needs stays until the next time; whether there was none. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
-fn checkpoint(connection: &mut Option<Connection>, path: &Path) -> Result<bool, StoreError> {
+fn checkpoint(shared: &Shared, connection: &mut Option<Connection>) -> Result<bool, StoreError> {
+    let path = &shared.path;
     let connection = match connection {
         Some(connection) => connection,
         None => connection.insert(database::read(path)?.connection),
@@ -121,7 +120,10 @@ fn checkpoint(connection: &mut Option<Connection>, path: &Path) -> Result<bool, 
         let ready = connection.busy_timeout(patience);
         ready.and_then(|()| connection.query_row(checkpoint, [], |row| Ok(row.get::<_, i64>(0)? == 0)))
     };
-    let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)")
-        .and_then(|_| run(FOR_A_READER, "PRAGMA wal_checkpoint(TRUNCATE)"));
+    let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)").and_then(|_| {
+        // Our own writer would have the lock again whenever this looked for it.
+        let _paused = shared.inner();
+        run(FOR_A_READER, "PRAGMA wal_checkpoint(TRUNCATE)")
+    });
     done.map_err(|error| StoreError::of(&error, path))
 }
