@@ -126,7 +126,8 @@ async fn a_session_in_use_and_one_that_is_damaged_are_refused_and_left_as_they_a
 
 #[tokio::test]
 async fn a_session_that_cannot_be_written_any_more_ends_with_one_sentence() {
-    let remove = "rm -r ../sessions/*/messages";
+    // The answer that calls the tool may still be written while `rm` reads the directory, which then is not empty.
+    let remove = "until rm -r ../sessions/*/messages; do :; done";
     let harness = Harness::bare([calls([("bash", json!({ "command": remove }))]), says("never")]).await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Error, 1));
