@@ -1,0 +1,302 @@
+//! `hookhost inspect`, which runs nothing of what it looks at, and `hookhost hooks`.
+
+use hookhost_tests::{Entry, User, WatPlugin, digest, plugin};
+use serde_json::{Value, json};
+
+fn inspect(user: &User, file: &str) -> Value {
+    let ended = user.run(["inspect", "--json", file]);
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:#?}"))
+}
+
+#[test]
+fn inspect_tells_exports_imports_metadata_size_digest_and_what_it_needs() {
+    let user = User::new();
+    let file = plugin("all-events");
+    let object = inspect(&user, file.to_str().unwrap());
+    assert_eq!(object["digest"], digest(&file));
+    assert_eq!(object["size"], std::fs::metadata(&file).unwrap().len());
+    assert_eq!(object["events"].as_array().unwrap().len(), hookhost::event::EventKind::ALL.len());
+    assert!(object["exports"].as_array().unwrap().contains(&json!("hookhost:hooks/before-tool-call@0.1.0")));
+    assert!(object["imports"].as_array().unwrap().contains(&json!("hookhost:hooks/state@0.1.0")));
+    assert_eq!(object["grants"][0], r#"state = { quota = "1MiB" }"#);
+    assert_eq!((&object["configurable"], &object["tools"]), (&json!(true), &json!(true)));
+    assert!(object["metadata"]["producers"]["processed-by"][0].as_str().unwrap().starts_with("wit-component "));
+    assert_eq!(object["metadata"]["stack"], 49152, "what the project template links with");
+    assert_eq!(object["allowed"]["state"], "not-on-the-allowlist");
+
+    let ended = user.run(["inspect", file.to_str().unwrap()]);
+    ended.expect(0, &[]);
+    for text in ["hears", "needs", "exports", "imports", "48KiB", &digest(&file), "hookhost allow "] {
+        assert!(ended.stdout.contains(text), "{text} is not in {ended:#?}");
+    }
+}
+
+#[test]
+fn inspect_tells_whether_the_file_is_allowed_and_by_which_entry() {
+    let user = User::new();
+    let file = user.write("mine.wasm", WatPlugin::default().build());
+    let entry = Entry::new("guard", &file);
+    let at = format!("{}:1", user.config_file().display());
+    let state = |entry: &Entry| {
+        user.configure(&entry.to_toml());
+        let object = inspect(&user, "mine.wasm");
+        assert_eq!((&object["allowed"]["name"], &object["allowed"]["at"]), (&json!("guard"), &json!(at)));
+        let text = user.run(["inspect", "mine.wasm"]).stdout;
+        assert!(text.contains(&at), "{text}");
+        object["allowed"]["state"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(state(&entry), "allowed");
+    assert_eq!(state(&entry.clone().keys("enabled = false")), "not-enabled");
+    assert_eq!(state(&entry.digest(&"a".repeat(64))), "other-digest");
+}
+
+#[test]
+fn inspect_works_beside_an_allowlist_that_does_not() {
+    let user = User::new();
+    user.configure("this is no toml");
+    user.write("mine.wasm", WatPlugin::default().build());
+    assert_eq!(inspect(&user, "mine.wasm")["allowed"]["state"], "unknown");
+}
+
+#[test]
+fn inspect_describes_what_cannot_be_loaded_and_ends_with_5() {
+    let user = User::new();
+    let bent = WatPlugin { more_session: r#"(field "more" bool)"#, ..WatPlugin::default() };
+    user.write("bent.wasm", bent.build());
+    let ended = user.run(["inspect", "bent.wasm"]);
+    ended.expect(5, &[]);
+    assert!(ended.stdout.contains("cannot be loaded: it exports `hookhost:hooks/prompt-submit.handle`"), "{ended:#?}");
+    assert!(ended.stdout.contains("types"), "{ended:#?}");
+    user.write("text.wasm", "hello");
+    user.run(["inspect", "text.wasm"]).expect(5, &["text.wasm is not WebAssembly"]);
+    user.run(["inspect", "gone.wasm"]).expect(5, &["gone.wasm does not exist; give the path"]);
+}
+
+#[test]
+fn inspect_runs_nothing() {
+    // Its start function would trap in any instance.
+    let user = User::new();
+    let text = r#"(component
+        (core module $m (func $f unreachable) (start $f))
+        (core instance (instantiate $m)))"#;
+    user.write("trap.wasm", wat::parse_str(text).unwrap());
+    let ended = user.run(["inspect", "trap.wasm"]);
+    ended.expect(5, &[]);
+    assert!(ended.stdout.contains("exports no event"), "{ended:#?}");
+}
+
+#[test]
+fn inspect_tells_what_a_large_stack_costs() {
+    let user = User::new();
+    let text = r#"(component
+        (core module (memory 17) (global $__stack_pointer (mut i32) (i32.const 1048576))
+            (data (i32.const 1048576) "behind the stack")))"#;
+    user.write("large.wasm", wat::parse_str(text).unwrap());
+    let text = user.run(["inspect", "large.wasm"]).stdout;
+    assert!(text.contains("1MiB, which is large") && text.contains("-zstack-size=49152"), "{text}");
+    // Data below the pointer: the stack is not first, and its size is not known.
+    let text =
+        r#"(component (core module (memory 17) (global (mut i32) (i32.const 1048576)) (data (i32.const 1024) "x")))"#;
+    user.write("other.wasm", wat::parse_str(text).unwrap());
+    assert_eq!(inspect(&user, "other.wasm")["metadata"]["stack"], Value::Null);
+}
+
+#[test]
+fn what_a_component_says_of_itself_cannot_steer_the_terminal() {
+    let user = User::new();
+    let mut bytes = wat::parse_str("(component)").unwrap();
+    let mut section = b"\x0bdescription".to_vec();
+    section.extend(b"nice\x1b[2J");
+    bytes.extend([0, u8::try_from(section.len()).unwrap()]);
+    bytes.extend(section);
+    user.write("rude.wasm", bytes);
+    let text = user.run(["inspect", "rude.wasm"]).stdout;
+    assert!(text.contains("nice\u{fffd}[2J"), "{text}");
+}
+
+fn two(user: &User) {
+    let copy = |name: &str| user.write(name, std::fs::read(plugin("all-events")).unwrap());
+    let grants = hookhost_tests::ALL_EVENTS_GRANTS;
+    let late = Entry::new("late", &copy("late.wasm"))
+        .grants(grants)
+        .limits("fuel = 77\ncompute = \"30s\"\ndeadline = \"30s\"\n");
+    let early = Entry::new("early", &copy("early.wasm")).grants(grants);
+    let late = late.limits("compute = \"30s\"\ndeadline = \"31s\"\nmemory = \"32MiB\"\n");
+    user.configure(&format!(
+        "{}{}",
+        late.keys("events = [\"before-tool-call\"]\nactions = [\"shell\"]").to_toml(),
+        early.keys("priority = 7\nmode = \"audit\"\non-failure = \"skip\"\nevents = [\"before-tool-call\", \"session-end\"]").to_toml()
+    ));
+}
+
+#[test]
+fn hooks_shows_each_chain_in_order_with_limits_and_grants() {
+    let user = User::new();
+    two(&user);
+    let ended = user.run(["hooks"]);
+    ended.expect(0, &[]);
+    let text = &ended.stdout;
+    assert!(
+        text.contains(
+            "before-tool-call (gate)\n  1. early priority 7, audit, on failure skip\n  \
+             2. late priority 100, enforce, on failure reject, only actions shell\n"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("nobody hears: session-start, prompt-submit, "), "{text}");
+    assert!(text.contains("compute 30s, deadline 31s, memory 32MiB, table-elements 20000, tables 10, instances 50, handles 256, input 1MiB"), "{text}");
+    assert!(text.contains("grants  state (quota 1MiB), model (name small, max-calls 10), transcript, audit"), "{text}");
+
+    let object: Value = serde_json::from_str(&user.run(["hooks", "--json"]).stdout).unwrap();
+    let events = object["events"].as_array().unwrap();
+    let gate = events.iter().find(|event| event["event"] == "before-tool-call").unwrap();
+    let names: Vec<_> = gate["chain"].as_array().unwrap().iter().map(|link| &link["plugin"]).collect();
+    assert_eq!(names, ["early", "late"]);
+    let late = &gate["chain"][1];
+    assert_eq!((&late["limits"]["memory"], &late["limits"]["deadline-micros"]), (&json!(32 << 20), &json!(31_000_000)));
+    assert_eq!((&late["grants"]["state"]["quota"], &late["actions"]), (&json!(1 << 20), &json!(["shell"])));
+    assert_eq!((&late["mode"], &late["on-failure"]), (&json!("enforce"), &json!("reject")));
+}
+
+#[test]
+fn without_an_allowlist_hooks_says_how_to_begin() {
+    let ended = User::new().run(["hooks"]);
+    ended.expect(0, &[]);
+    assert!(ended.stdout.contains("No plugin is on the allowlist. To add one: hookhost allow X.wasm"), "{ended:#?}");
+}
+
+/// An entry with every grant for a copy of the plugin, and folders that are there.
+fn with_every_grant(user: &User) -> Entry {
+    let file = user.write("all.wasm", std::fs::read(plugin("all-events")).unwrap());
+    user.write("policy/rules", "");
+    user.write("out/last", "");
+    let folder = user.project();
+    Entry::new("all", &file)
+        .grants(&format!(
+            "{}read-dirs = {{ \"/policy\" = {:?} }}\nwrite-dirs = {{ \"/out\" = {:?} }}\nenv = [\"CI\"]\n\
+             http = [\"api.example.com\", \"localhost:8080\"]\napprove = true\nclock = true\nrandom = true\n",
+            hookhost_tests::ALL_EVENTS_GRANTS,
+            folder.join("policy"),
+            folder.join("out"),
+        ))
+        .limits("deadline = \"5s\"\nhttp-body = \"64KiB\"\n")
+}
+
+fn every_grant_in_words(user: &User) -> String {
+    let folder = user.project().display().to_string();
+    format!(
+        "state (quota 1MiB), read-dirs (/policy = {folder}/policy), write-dirs (/out = {folder}/out), env (CI), \
+         http (api.example.com, localhost:8080), model (name small, max-calls 10), transcript, approve, audit, clock, random"
+    )
+}
+
+#[test]
+fn hooks_shows_every_grant_and_limit() {
+    let user = User::new();
+    user.configure(&with_every_grant(&user).to_toml());
+    let ended = user.run(["hooks"]);
+    ended.expect(0, &[]);
+    assert!(ended.stdout.contains(&format!("  grants  {}\n", every_grant_in_words(&user))), "{ended:#?}");
+    assert!(ended.stdout.contains("deadline 5s") && ended.stdout.contains("http-body 64KiB"), "{ended:#?}");
+    let object: Value = serde_json::from_str(&user.run(["hooks", "--json"]).stdout).unwrap();
+    let link = &object["events"][0]["chain"][0];
+    assert_eq!(link["grants"]["http"], json!(["api.example.com", "localhost:8080"]));
+    assert_eq!(link["grants"]["write-dirs"]["/out"], json!(user.project().join("out")));
+    assert_eq!(link["limits"]["http-body"], 64 << 10);
+}
+
+#[test]
+fn inspect_allowed_shows_what_the_entry_gives_with_the_defaults_filled_in() {
+    let user = User::new();
+    user.configure(&with_every_grant(&user).keys("events = [\"prompt-submit\"]\nmode = \"audit\"").to_toml());
+    let ended = user.run(["inspect", "--allowed", "all.wasm"]);
+    ended.expect(0, &[]);
+    let grants = every_grant_in_words(&user);
+    for text in [
+        "all at ",
+        "  loads     yes\n",
+        "  mode      audit, priority 100\n",
+        "  hears     prompt-submit\n",
+        "  limits    fuel 100000000, compute 100ms, deadline 5s, memory 16MiB, table-elements 20000, tables 10, instances 50, handles 256, input 1MiB, output 2MiB, log 64KiB, \
+         http-body 64KiB, capability-calls 10000\n",
+        &format!("  grants    {grants}\n"),
+    ] {
+        assert!(ended.stdout.contains(text), "{text} is not in {}", ended.stdout);
+    }
+    let object: Value = serde_json::from_str(&user.run(["inspect", "--allowed", "--json", "all.wasm"]).stdout).unwrap();
+    assert_eq!((&object["loads"], &object["grants"]["clock"]), (&json!(true), &json!(true)));
+    assert_eq!(object["limits"]["deadline-micros"], 5_000_000);
+
+    // As the defaults are, where the entry says nothing.
+    let file = user.write("bare.wasm", WatPlugin::default().build());
+    user.configure(&Entry::new("bare", &file).limits("").to_toml());
+    let ended = user.run(["inspect", "--allowed", "bare.wasm"]);
+    ended.expect(0, &[]);
+    assert!(ended.stdout.contains("  grants    nothing\n") && ended.stdout.contains("deadline 100ms"), "{ended:#?}");
+}
+
+#[test]
+fn inspect_allowed_ends_with_5_where_the_file_would_not_be_loaded_and_says_why() {
+    let user = User::new();
+    user.configure("");
+    let file = user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
+    user.run(["inspect", "--allowed", "asks.wasm"])
+        .expect(5, &["asks.wasm is not on the allowlist", "hookhost allow asks.wasm"]);
+    let entry = Entry::new("asks", &file);
+    let shows = |entry: &Entry, code, text: &str| {
+        user.configure(&entry.to_toml());
+        let ended = user.run(["inspect", "--allowed", "asks.wasm"]);
+        ended.expect(code, &[]);
+        assert!(ended.stdout.contains(text), "{text} is not in {}", ended.stdout);
+    };
+    shows(&entry, 0, "denied    requests: it imports wasi:http, and `http` grants it no server");
+    let granted = entry.grants("http = [\"api.example.com\"]\n");
+    shows(&granted, 0, "loads     yes");
+    shows(&granted.clone().keys("enabled = false"), 0, "not enabled");
+    shows(&granted.digest(&"a".repeat(64)), 5, "another digest than its entry: hookhost allow ");
+    let file = user.write("asks.wasm", std::fs::read(plugin("notebook")).unwrap());
+    shows(&Entry::new("asks", &file), 5, "no: it imports what is not granted; add to [plugin.grants]: state = ");
+}
+
+#[test]
+fn a_granted_folder_that_is_gone_is_named_with_its_entry() {
+    let user = User::new();
+    user.configure(&with_every_grant(&user).to_toml());
+    std::fs::remove_dir_all(user.project().join("out")).unwrap();
+    user.run(["hooks"])
+        .expect(5, &["plugin `all`: the folder ", "/out", "`write-dirs`", "make the folder", "its entry is at "]);
+}
+
+#[test]
+fn inspect_allowed_says_whether_a_plugin_is_set_up_once_or_for_each_event() {
+    let user = User::new();
+    let file = user.write("all.wasm", std::fs::read(plugin("all-events")).unwrap());
+    let says = |config: Value, once: bool, text: &str| {
+        let entry = Entry::new("all", &file).grants(hookhost_tests::ALL_EVENTS_GRANTS).config(config);
+        user.configure(&entry.to_toml());
+        let shown = user.run(["inspect", "--allowed", "all.wasm"]);
+        shown.expect(0, &[]);
+        assert!(shown.stdout.contains(text), "{shown:#?}");
+        let object = user.run(["inspect", "--allowed", "--json", "all.wasm"]).stdout;
+        assert_eq!(serde_json::from_str::<Value>(&object).unwrap()["pre-initialised"], once);
+    };
+    says(json!({}), true, "  set-up    once; what it leaves");
+    // What has printed holds a stream of its host, and no image can hold that.
+    says(json!({"configure": {"do": [{"print": "configuring"}]}}), false, "  set-up    anew for each event");
+    let refuses = Entry::new("all", &file).grants(hookhost_tests::ALL_EVENTS_GRANTS);
+    user.configure(&refuses.config(json!({"configure": {"error": "not so"}})).to_toml());
+    user.run(["inspect", "--allowed", "all.wasm"]).expect(5, &["refuses its configuration: not so"]);
+}
+
+#[test]
+fn hooks_of_one_event_shows_its_chain_and_no_other() {
+    let user = User::new();
+    two(&user);
+    let ended = user.run(["hooks", "session-end"]);
+    ended.expect(0, &[]);
+    assert_eq!(ended.stdout, "session-end (observe)\n  1. early priority 7, audit\n");
+    assert_eq!(user.run(["hooks", "turn-end"]).stdout, "nobody hears: turn-end\n");
+    let object: Value = serde_json::from_str(&user.run(["hooks", "session-end", "--json"]).stdout).unwrap();
+    assert_eq!(object["events"].as_array().unwrap().len(), 1, "{object}");
+    user.run(["hooks", "sesion-end"]).expect(2, &["session-end"]);
+}

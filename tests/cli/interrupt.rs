@@ -1,0 +1,133 @@
+//! Ctrl-C: what runs dies, the session is whole, and the exit code is 130.
+
+use hookhost_tests::{Entry, User};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A script with one command that begins children and then waits for longer than any test, and beside it a call that
+/// waits for its turn, since it writes.
+fn waiting_script(user: &User) {
+    let command = "sleep 3600 & echo $! > child.pid; echo $$ > shell.pid; touch started; sleep 3600";
+    let text = format!(
+        "[[turn]]\ntext = \"I wait.\\n\"\ncall = [{{ tool = \"bash\", arguments = {{ command = \"{command}\" }} }}, {{ tool = \"write_file\", arguments = {{ path = \"second\", content = \"2\" }} }}]\n[[turn]]\ntext = \"Never said.\"\n"
+    );
+    user.write("script.toml", text);
+}
+
+fn start(user: &User) -> Child {
+    let mut command = user.command(["run", "go", "--script", "script.toml"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what} did not happen");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Whether the process whose id the file holds still does anything.
+fn runs(file: &Path) -> bool {
+    let pid = std::fs::read_to_string(file).unwrap();
+    let state = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().unwrap();
+    let state = String::from_utf8(state.stdout).unwrap();
+    !state.trim().is_empty() && !state.trim().starts_with('Z')
+}
+
+#[track_caller]
+fn interrupted_by(signal: Signal) {
+    let user = User::new();
+    waiting_script(&user);
+    let child = start(&user);
+    let project = user.project();
+    wait_for("the command's start", || project.join("started").exists());
+    assert!(runs(&project.join("child.pid")) && runs(&project.join("shell.pid")));
+    send(&child, signal);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "I wait.\n");
+    wait_for("the end of the children", || !runs(&project.join("child.pid")) && !runs(&project.join("shell.pid")));
+    assert!(!project.join("second").exists(), "a further call ran");
+
+    let sessions = user.sessions();
+    let [session] = sessions.as_slice() else { panic!("{} sessions", sessions.len()) };
+    let lines = session["messages"].as_array().unwrap();
+    let calls: Vec<_> =
+        lines.iter().filter_map(|line| line["tool-calls"].as_array()).flatten().map(|call| &call["id"]).collect();
+    let results: Vec<_> = lines.iter().filter(|line| line["role"] == "tool").collect();
+    assert_eq!(calls, results.iter().map(|line| &line["call-id"]).collect::<Vec<_>>(), "each call has a result");
+    assert!(results.iter().all(|line| line["text"].as_str().unwrap().starts_with("aborted: ")), "{results:?}");
+    assert_eq!(session["status"], "cancelled");
+    assert_eq!(user.records().last().unwrap()["kind"], "session-ended", "the log has the session's end");
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_a_tool_kills_what_it_started_and_leaves_the_session_whole() {
+    interrupted_by(Signal::INT);
+}
+
+#[test]
+fn a_request_to_terminate_counts_as_ctrl_c() {
+    interrupted_by(Signal::TERM);
+}
+
+#[test]
+fn a_second_ctrl_c_ends_the_process_at_once() {
+    let user = User::new();
+    waiting_script(&user);
+    // What keeps the run from ending in order: a plugin that takes an hour over the task's end.
+    let entry = Entry::all_events("slow", json!({ "task-complete": { "misbehave": "sleep" } }));
+    let entry = entry.limits("deadline = \"1h\"\n").keys("events = [\"task-complete\"]").to_toml();
+    // An MCP server that has started something, which does not end with its standard input.
+    let server = format!("sleep 3600 & echo $! > server.pid; exec {} good", env!("CARGO_BIN_EXE_mcp_server"));
+    user.configure(&format!("[mcp.test]\ncommand = \"sh\"\nargs = [\"-c\", {}]\n{entry}", Value::from(server)));
+    let mut child = start(&user);
+    let project = user.project();
+    wait_for("the command's start", || project.join("started").exists());
+    assert!(runs(&project.join("server.pid")));
+    send(&child, Signal::INT);
+    // The children die at the first one.
+    wait_for("the end of the children", || !runs(&project.join("child.pid")) && !runs(&project.join("shell.pid")));
+    assert!(child.try_wait().unwrap().is_none(), "the run does not wait for the plugin");
+    send(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    wait_for("the end of the server's children", || !runs(&project.join("server.pid")));
+    // It has no end, and every message that is there is whole.
+    let session = user.sessions().remove(0);
+    assert_eq!(session["messages"].as_array().unwrap().last().unwrap()["role"], Value::from("tool"));
+    assert_eq!(session["status"], Value::Null);
+}
+
+#[test]
+fn ctrl_c_while_a_server_starts_ends_the_command_and_the_server() {
+    for command in [["run", "go", "--script", "script.toml"].as_slice(), &["tools"]] {
+        let user = User::new();
+        user.write("script.toml", "[[turn]]\ntext = \"Never said.\"\n");
+        // It never answers; what it has started does not end with its standard input.
+        let server = "sleep 3600 & echo $! > server.pid; touch started; wait";
+        user.configure(&format!(
+            "[mcp.test]\ncommand = \"sh\"\nargs = [\"-c\", {}]\nstart-seconds = 600\n",
+            Value::from(server)
+        ));
+        let child = user.command(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let project = user.project();
+        wait_for("the server's start", || project.join("started").exists());
+        send(&child, Signal::INT);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{command:?}: {output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("interrupted before it had begun"), "{said}");
+        wait_for("the end of what the server started", || !runs(&project.join("server.pid")));
+    }
+}

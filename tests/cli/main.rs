@@ -1,0 +1,30 @@
+//! The command `hookhost`, as a user runs it.
+
+#![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
+
+mod allow_and_trust;
+mod audit;
+mod auth;
+mod cache;
+mod configuration;
+mod dispatch;
+mod dispatch_shell;
+mod failing_plugins;
+mod inspect_and_hooks;
+mod interrupt;
+mod mcp;
+mod not_loaded;
+mod plugin_models;
+#[cfg(target_os = "linux")]
+mod processes;
+mod provider;
+mod pty;
+mod recording;
+mod reload;
+mod repl;
+mod replay;
+mod requests;
+mod run;
+mod sessions;
+mod terminal;
+mod tools;

@@ -1,0 +1,12 @@
+//! The README and the guides, held to the truth: what they show is run, parsed or compared.
+
+mod cli;
+mod contributing;
+mod embedding;
+mod guide;
+mod json;
+mod readme;
+mod security;
+mod tour;
+mod using;
+mod writing_plugins;
