@@ -1,7 +1,7 @@
 //! TOML: the configuration with the agent's section, editing it, and scripts of the scripted provider.
 
 use crate::lab;
-use hookhost::allowlist::{Config, Digest, Entry, Layer, Places, Source, allow};
+use hookhost::config::{Config, Digest, Entry, Layer, Places, Source, allow};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::provider::scripted::Script;
 use std::path::Path;

@@ -3,9 +3,9 @@
 use crate::guest::{Contract, FEW, Script};
 use crate::lab::{self, Lab};
 use hookhost::GateOutcome;
-use hookhost::allowlist::{Entry, OnFailure};
+use hookhost::config::{Entry, OnFailure};
+use hookhost::contract::EventKind;
 use hookhost::contract::ToolOrigin;
-use hookhost::event::EventKind;
 
 /// A plugin that does what the bytes say. The first says which contract it has, and whether its failures count.
 pub fn hostile(bytes: &[u8]) {

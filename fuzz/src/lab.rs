@@ -1,10 +1,11 @@
 //! A host that takes up whatever plugins it is given, and the events that it is asked about.
 
 use crate::guest::{EVENTS, Script};
-use hookhost::allowlist::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::capability::{Model, ModelRequest};
-use hookhost::event::EventKind;
-use hookhost::session::{DispatchOptions, SessionSpec, ToolSpec};
+use hookhost::config::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::contract::EventKind;
+use hookhost::contract::ToolSpec;
+use hookhost::session::{DispatchOptions, SessionSpec};
 use hookhost::{Host, Session};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -14,9 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-
-/// A payload of each event, as lines of `EVENT JSON`.
-const PAYLOADS: &str = include_str!("events.txt");
 
 pub(crate) struct Lab {
     pub(crate) runtime: Runtime,
@@ -112,17 +110,11 @@ impl Lab {
 
     /// Settles one event of each kind.
     pub(crate) fn dispatch_all(&self, session: &Session) {
-        for line in PAYLOADS.lines() {
-            let (event, payload) = read_event(line).expect("an event and its payload");
-            self.dispatch(session, event, payload);
+        for event in EventKind::ALL {
+            let payload = serde_json::from_str(event.example()).expect("an example is JSON");
+            self.dispatch(session, *event, payload);
         }
     }
-}
-
-/// Reads `EVENT JSON`.
-pub(crate) fn read_event(line: &str) -> Option<(EventKind, Value)> {
-    let (event, payload) = line.split_once(' ')?;
-    Some((EventKind::from_name(event)?, serde_json::from_str(payload).ok()?))
 }
 
 fn config(entries: &[Entry]) -> Config {

@@ -1,8 +1,9 @@
 //! Audit logs: exports, and databases.
 
 use crate::lab;
-use hookhost::audit::{Entry, Line, Log, LogError, verify};
+use hookhost::audit::{Entry, Line};
 use hookhost::replay::replay;
+use hookhost::store::{Log, LogError};
 
 /// Bytes as an audit log: read, verified, and asked about again.
 pub fn log(bytes: &[u8]) {
@@ -20,7 +21,7 @@ pub fn log(bytes: &[u8]) {
             Err(error) => return assert!(!error.to_string().is_empty()),
         };
         let read = lines(&log);
-        if let Ok(report) = verify(&log, None) {
+        if let Ok(report) = log.verify(None) {
             let may_be_unreadable = !report.is_sound() || report.cut_at.is_some() || report.lines == 0;
             assert!(read.is_ok() || may_be_unreadable, "a whole and sound log can be read: {report:?}");
         }

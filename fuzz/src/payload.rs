@@ -1,7 +1,7 @@
 //! Payloads of events, as `hookhost dispatch` takes them.
 
 use crate::lab;
-use hookhost::event::EventKind;
+use hookhost::contract::EventKind;
 use serde_json::Value;
 
 /// `EVENT JSON`: an event, and what it is said to carry. A plugin hears it that objects to nothing.

@@ -214,7 +214,7 @@ fn an_event_without_a_payload_shows_an_example_that_works() {
     let events = user.run(["hooks", "--json"]).stdout;
     let events: Value = serde_json::from_str(&events).unwrap();
     let events = events["events"].as_array().unwrap();
-    assert_eq!(events.len(), hookhost::event::EventKind::ALL.len());
+    assert_eq!(events.len(), hookhost::contract::EventKind::ALL.len());
     for event in events.iter().map(|event| event["event"].as_str().unwrap()) {
         let ended = user.run(["dispatch", event]);
         if event == "session-start" {

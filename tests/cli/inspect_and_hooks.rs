@@ -15,7 +15,7 @@ fn inspect_tells_exports_imports_metadata_size_digest_and_what_it_needs() {
     let object = inspect(&user, file.to_str().unwrap());
     assert_eq!(object["digest"], digest(&file));
     assert_eq!(object["size"], std::fs::metadata(&file).unwrap().len());
-    assert_eq!(object["events"].as_array().unwrap().len(), hookhost::event::EventKind::ALL.len());
+    assert_eq!(object["events"].as_array().unwrap().len(), hookhost::contract::EventKind::ALL.len());
     assert!(object["exports"].as_array().unwrap().contains(&json!("hookhost:hooks/before-tool-call@0.1.0")));
     assert!(object["imports"].as_array().unwrap().contains(&json!("hookhost:hooks/state@0.1.0")));
     assert_eq!(object["grants"][0], r#"state = { quota = "1MiB" }"#);

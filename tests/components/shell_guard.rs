@@ -2,9 +2,9 @@
 //! the second one asks is told and may decide.
 
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::audit::CallRecord;
 use hookhost::capability::{Model, ModelRequest};
+use hookhost::config::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::ToolOrigin;
 use hookhost::{FailureKind, GateOutcome, Host, Session, SessionSpec};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The component `tool-policy` in a host: several entries of it in one chain, what they keep from call to call, and a tool that
 //! says of itself what only they may say.
 
-use hookhost::allowlist::{Config, Digest, Entry, Settings, StateGrant};
+use hookhost::config::{Config, Digest, Entry, Settings, StateGrant};
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Host, Session, SessionSpec, TransformOutcome};
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
 //! `docs/embedding.md`: its code is the code below, and runs.
 
 use crate::guide::{assert_compiled, page};
-use hookhost::allowlist::{Digest, Entry, Grants, Limits, ModelGrant, Settings, StateGrant};
+use hookhost::config::{Digest, Entry, Grants, Limits, ModelGrant, Settings, StateGrant};
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
-use hookhost::allowlist::Places;
+use hookhost::config::Places;
 use hookhost::{Config, Host};
 use std::path::Path;
 
@@ -69,8 +69,8 @@ async fn an_agent(host: &Host, project: &Path) -> Result<(), Box<dyn std::error:
     Ok(())
 }
 
-use hookhost::action::{ActionMap, ToolShape};
 use hookhost::contract::ShellDialect;
+use hookhost::contract::action::{ActionMap, ToolShape};
 
 fn actions() -> ActionMap {
     let mut actions = ActionMap::default();
@@ -124,8 +124,8 @@ async fn end(host: &Host, session: Session, totals: Usage) -> Result<(), Box<dyn
     Ok(())
 }
 
-use hookhost::audit::Log;
 use hookhost::replay::replay;
+use hookhost::store::Log;
 
 async fn what_would_change(log: &Path, new: &Host) -> Result<Vec<u64>, Box<dyn std::error::Error>> {
     let log = Log::open(log)?;
@@ -240,7 +240,7 @@ async fn what_is_answered_on_the_guides_web_page_counts_once() {
         model: Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS }),
         ..Grants::default()
     };
-    asks.events = Some([hookhost::event::EventKind::BeforeToolCall].into());
+    asks.events = Some([hookhost::contract::EventKind::BeforeToolCall].into());
     let escalate = serde_json::json!({ "verdict": "escalate", "question": "Write it?" });
     asks.config.insert("before-tool-call".into(), escalate);
     let config = Config::from_entries(vec![asks], Settings::default()).expect("a configuration");

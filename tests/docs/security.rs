@@ -1,7 +1,7 @@
 //! `docs/security.md`: its table of imports is what the host links, and under which grant.
 
 use crate::guide::{page, section};
-use hookhost::allowlist::{Config, Digest, Entry, Settings};
+use hookhost::config::{Config, Digest, Entry, Settings};
 use hookhost_tests::WatPlugin;
 use regex_lite::Regex;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! `docs/using.md`: its TOML is what the engine reads, its tables have every key, its commands run.
 
 use crate::guide::{blocks_of, page, run_commands, section};
-use hookhost::allowlist::{
+use hookhost::config::{
     AskRule, Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant,
 };
 use hookhost_agent::config::{AgentSection, ModelLimits, ProviderSection};

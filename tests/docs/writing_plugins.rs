@@ -1,7 +1,7 @@
 //! `docs/writing-plugins.md`: its code is the code below, its table is the contract, its commands run.
 
 use crate::guide::{assert_compiled, page, run_commands};
-use hookhost::event::EventKind;
+use hookhost::contract::EventKind;
 use hookhost_tests::User;
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use crate::{
     Outcome, bench, plugins,
-    workspace::{Workspace, run},
+    workspace::{Workspace, output, run},
 };
 
 /// Builds `hookhost`, for the demo and for the tests that run it.
@@ -37,6 +37,13 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     // All of what fails is to be seen at once.
     test(workspace, &["--no-fail-fast".into()])?;
     bench::instructions(workspace, &[])
+}
+
+/// Writes the types of the contract anew.
+pub(crate) fn contract(workspace: &Workspace) -> Outcome {
+    let types = output(&mut workspace.cargo(&["run", "--quiet", "-p", "hookhost-wit"]))?;
+    let file = workspace.root.join("host/contract/src/generated.rs");
+    std::fs::write(&file, types + "\n").map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
 /// Tests and benchmarks find the plugins by this variable.

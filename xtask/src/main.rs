@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask plugins | demo | test | bench | instructions | fuzz | ci`. Each does all its own
+//! The developer's commands: `cargo xtask plugins | contract | demo | test | bench | instructions | fuzz | ci`. Each does all its own
 //! set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod bench;
@@ -22,11 +22,16 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 7] = [
+const TASKS: [Task; 8] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
         run: |workspace, _| plugins::build(workspace).map(|_| ()),
+    },
+    Task {
+        name: "contract",
+        help: "write the types of host/contract anew, from wit/",
+        run: |workspace, _| checks::contract(workspace),
     },
     Task {
         name: "demo",

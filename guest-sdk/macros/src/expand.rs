@@ -1,6 +1,6 @@
 //! From an `impl Plugin for X` to the same impl, plus the component's exports where the target is wasm.
 
-use crate::contract::{Contract, Event};
+use hookhost_wit::{Contract, Event};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;

@@ -5,7 +5,6 @@
 
 #![deny(missing_docs)]
 
-mod contract;
 mod expand;
 mod sdk;
 

@@ -1,8 +1,8 @@
 //! What the SDK itself takes from the contract: its bindings, and the traits that all verdicts share. Written by
 //! macro so that a new event, type or verdict needs no line anywhere in the SDK besides the event's method.
 
-use crate::contract::{Contract, Definition};
 use heck::ToUpperCamelCase;
+use hookhost_wit::{Contract, Definition};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Error, Ident};
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_verdict_has_an_answer_that_changes_nothing() {
-        let contract = crate::contract::Contract::read().unwrap();
+        let contract = hookhost_wit::Contract::read().unwrap();
         for verdict in contract.types.iter().filter(|ty| ty.name.ends_with("-verdict")) {
             let neutral = verdict.cases.iter().filter(|(case, _)| super::NEUTRAL.contains(&case.as_str())).count();
             assert_eq!(neutral, 1, "{}", verdict.name);

@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask plugins`, then `cargo run -p hookhost-agent --example custom_event [FOLDER OF THE PLUGINS]`
 
-use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::{Custom, Json};
 use hookhost::{Config, GateOutcome, Host, SessionSpec};
 use serde_json::json;

@@ -6,7 +6,7 @@
 use crate::exit::Stop;
 use crate::output::{self, quoted, style::WARNING};
 use etcetera::BaseStrategy as _;
-use hookhost::allowlist::{Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, Places, UnapprovedChange};
+use hookhost::config::{Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, Places, UnapprovedChange};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
 use hookhost_agent::provider::Keys;

@@ -293,9 +293,10 @@ fn indented(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Code, Typed, describe};
-    use hookhost::approval::{ApprovalRequest, Asker, AskingAgent, Question};
+    use hookhost::approval::{ApprovalRequest, AskingAgent};
     use hookhost::contract::Escalation;
-    use hookhost::event::EventKind;
+    use hookhost::contract::EventKind;
+    use hookhost::contract::{Asker, Question};
     use serde_json::value::RawValue;
     use std::time::Duration;
 

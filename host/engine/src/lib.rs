@@ -5,7 +5,7 @@
 //! The crate knows nothing of any agent: it reads no terminal and calls no model.
 //!
 //! ```
-//! use hookhost::allowlist::{Digest, Entry, Settings};
+//! use hookhost::config::{Digest, Entry, Settings};
 //! use hookhost::contract::ToolOrigin;
 //! use hookhost::{Config, GateOutcome, Host, SessionSpec};
 //! use std::path::{Path, PathBuf};
@@ -37,22 +37,23 @@
 //!
 //! # Where things are
 //!
-//! Data flows down this list and never back up.
+//! Data flows down this list and never back up; a test holds every `use` to it.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`files`] | files that are believed: owner, mode, opening, the lock |
-//! | [`contract`] | the WIT's types |
-//! | [`allowlist`] | from TOML to what may load |
-//! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
-//! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
+//! | `unseen` | characters that are not seen |
+//! | [`contract`] | the words: events, what they carry and what comes of them (the crate `hookhost-contract`) |
+//! | [`config`] | from TOML to what may load |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
-//! | [`action`] | what a tool call does, and back into the tool's arguments |
-//! | [`event`] | the typed events |
-//! | [`chain`] | composition, pure |
+//! | [`compose`] | composition, pure |
 //! | `state` | key-value state of plugins: snapshots and writes, pure |
-//! | [`audit`] | the records of the log, and reading and verifying it |
-//! | `store` | log and state in one database, committed together |
+//! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
+//! | `event` | the typed events: what `handle` takes, and what its verdict means |
+//! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
+//! | [`audit`] | the records of the log, how they are chained and what is kept out of them, pure |
+//! | `active_config` | the configuration that is active: plugins in chain order, ask rules, settings |
+//! | [`store`] | log and state in one database, committed together, and reading them back |
 //! | [`approval`] | asking a person |
 //! | [`session`] | ask the chain, settle, record, tell observers |
 //! | [`host`] | all of it together |
@@ -63,13 +64,12 @@
 #![deny(missing_docs)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot go on fails"))]
 
-pub mod action;
-pub mod allowlist;
+mod active_config;
 pub mod approval;
 pub mod audit;
-pub mod chain;
-pub mod contract;
-pub mod event;
+pub mod compose;
+pub mod config;
+mod event;
 pub mod files;
 pub mod host;
 pub mod plugin;
@@ -78,8 +78,10 @@ mod sandbox;
 pub mod schema;
 pub mod session;
 mod state;
-mod store;
+pub mod store;
 mod unseen;
+
+pub use hookhost_contract as contract;
 
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {
@@ -89,10 +91,11 @@ pub mod capability {
     pub use crate::sandbox::http::Resolver;
 }
 
-pub use allowlist::Config;
+pub use config::Config;
+pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
 pub use host::{Error, Host, HostBuilder};
 pub use plugin::Plugin;
-pub use sandbox::{Failure, FailureKind, SandboxError};
-pub use session::{GateOutcome, Session, SessionSpec, Settled, TransformOutcome};
+pub use sandbox::SandboxError;
+pub use session::{Session, SessionSpec, Settled};
 pub use store::StoreError;
 pub use unseen::is_unseen;

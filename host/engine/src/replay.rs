@@ -5,10 +5,11 @@
 //! rule would have made of them. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept
 //! for the replay alone.
 
-use crate::audit::{CallRecord, Entry, Line, Log, LogError, Record, SessionOpened};
-use crate::event::Shape;
+use crate::audit::{CallRecord, Entry, Line, Record, SessionOpened};
+use crate::contract::{OutcomeKind, Shape};
 use crate::host::Host;
-use crate::session::{DispatchOptions, OutcomeKind, Recall, RecalledConsent, Session, SessionSpec};
+use crate::session::{DispatchOptions, Recall, RecalledConsent, Session, SessionSpec};
+use crate::store::{Log, LogError};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -220,9 +221,9 @@ async fn again(session: &Session, recorded: &Record) -> Result<Record, String> {
     let recall = Recall { id: recorded.id.clone(), time: recorded.time, calls: recorded.calls.clone(), asked_again };
     let options = DispatchOptions { raw: recorded.raw.clone(), await_observers: true };
     let value: Value = serde_json::from_str(recorded.original.get()).map_err(|error| error.to_string())?;
-    let payload = match recorded.event.parameter() {
-        Some(parameter) => serde_json::json!({ parameter: value }),
-        None => value,
+    let payload = match recorded.event.parameters() {
+        [parameter] => Value::Object([((*parameter).to_owned(), value)].into_iter().collect()),
+        _ => value,
     };
     let settled = session.dispatch_again(recorded.event, payload, options, recall).await;
     settled.map(|settled| settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
@@ -269,7 +270,7 @@ fn is_same_ask(one: &CallRecord, other: &CallRecord) -> bool {
 }
 
 /// What a call answered, or why it did not.
-fn said(call: &CallRecord) -> (Option<String>, Option<crate::sandbox::FailureKind>) {
+fn said(call: &CallRecord) -> (Option<String>, Option<crate::contract::FailureKind>) {
     (json(call.verdict.as_deref()), call.failure.as_ref().map(|failure| failure.kind))
 }
 

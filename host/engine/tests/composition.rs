@@ -5,7 +5,7 @@
 #[path = "composition/page.rs"]
 mod page;
 
-use hookhost::chain::{
+use hookhost::compose::{
     Answer, Asker, Consent, Decision, Gate, Layer, Member, Objection, OnFailure, Passage, Step, Transform, merge,
 };
 use hookhost::contract::{Escalation, Refusal, Task};

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
-use hookhost::allowlist::{Digest, Entry, Settings};
+use hookhost::config::{Digest, Entry, Settings};
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentConfig};
 use hookhost_agent::message::{StopReason, TokenUsage, ToolUse};

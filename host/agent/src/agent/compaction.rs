@@ -9,8 +9,8 @@ use crate::message::{Message, TokenUsage};
 use crate::provider::{Delta, ProviderError, Request};
 use futures_util::StreamExt as _;
 use hookhost::contract::Compaction;
-use hookhost::event::EventKind;
-use hookhost::session::{GateOutcome, TransformOutcome};
+use hookhost::contract::EventKind;
+use hookhost::contract::{GateOutcome, TransformOutcome};
 use serde_json::{Value, json};
 
 /// Of the context window, the part beyond which is compacted, and what is kept as it is, in percent.

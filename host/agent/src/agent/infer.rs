@@ -7,9 +7,9 @@ use super::{AgentEvent, Status};
 use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use crate::provider::{DeltaStream, Provider, ProviderError, Request};
 use crate::session_store::Generation;
+use hookhost::contract::EventKind;
+use hookhost::contract::{GateOutcome, ModelRef};
 use hookhost::contract::{Inference, Response, Turn, Usage};
-use hookhost::event::EventKind;
-use hookhost::session::{GateOutcome, ModelRef};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

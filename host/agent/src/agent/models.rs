@@ -2,7 +2,7 @@
 
 use super::AgentError;
 use crate::provider::Provider;
-use hookhost::session::ModelRef;
+use hookhost::contract::ModelRef;
 use std::sync::Arc;
 
 /// Configured providers, each with its models. The first model of the first provider is the agent's own.

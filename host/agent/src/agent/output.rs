@@ -6,8 +6,8 @@ use super::infer::Answer;
 use super::lines::Lines;
 use super::state::{Ended, Run, State, Step};
 use crate::message::{Message, Thoughts};
-use hookhost::event::EventKind;
-use hookhost::session::{Rejection, TransformOutcome};
+use hookhost::contract::EventKind;
+use hookhost::contract::{Rejection, TransformOutcome};
 use std::time::Duration;
 
 /// How long a run that is to end waits for plugins to look at what is shown last.

@@ -11,8 +11,8 @@ use super::tool_calls::Calls;
 use crate::message::{StopReason, Thinking, TokenUsage, ToolUse};
 use crate::provider::{Delta, DeltaStream, ProviderError};
 use futures_util::StreamExt as _;
-use hookhost::event::EventKind;
-use hookhost::session::TransformOutcome;
+use hookhost::contract::EventKind;
+use hookhost::contract::TransformOutcome;
 use std::sync::Arc;
 
 /// What has come of an answer so far.

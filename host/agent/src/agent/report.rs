@@ -2,9 +2,9 @@
 
 use super::Status;
 use crate::message::TokenUsage;
+use hookhost::contract::EventKind;
+use hookhost::contract::Rejection;
 use hookhost::contract::{Refusal, ToolOrigin};
-use hookhost::event::EventKind;
-use hookhost::session::Rejection;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;

@@ -4,9 +4,9 @@ use super::queue::Queued;
 use super::state::{Ended, Run, State, Step, TaskSoFar};
 use super::{AgentEvent, MAX_TASKS, Status};
 use crate::message::{Message, ToolUse};
+use hookhost::contract::EventKind;
 use hookhost::contract::{Completion, ModelChoice, PlanSummary, Progress, Resolution, Task};
-use hookhost::event::EventKind;
-use hookhost::session::{GateOutcome, ModelRef, TransformOutcome};
+use hookhost::contract::{GateOutcome, ModelRef, TransformOutcome};
 use serde_json::json;
 
 impl Run<'_> {

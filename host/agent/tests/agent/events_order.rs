@@ -2,8 +2,9 @@
 
 use crate::support::{Harness, Prepared, Scenario, calls, plugins_of, says, says_and_calls, stored};
 use hookhost::Host;
-use hookhost::allowlist::{Config, Settings};
-use hookhost::audit::{Entry, Log};
+use hookhost::audit::Entry;
+use hookhost::config::{Config, Settings};
+use hookhost::store::Log;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;

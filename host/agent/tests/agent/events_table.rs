@@ -3,13 +3,15 @@
 
 use crate::support::{Harness, Prepared, Scenario, USED, calls, plugins_of, results, says, says_and_calls, stored};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{ActionKind, AskRule, Settings};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit::{Entry, Log};
+use hookhost::audit::Entry;
 use hookhost::capability::{Model, ModelRequest};
+use hookhost::config::{ActionKind, AskRule, Settings};
 use hookhost::contract::Custom;
-use hookhost::event::{EventKind, Shape};
-use hookhost::session::{GateOutcome, SessionSpec};
+use hookhost::contract::GateOutcome;
+use hookhost::contract::{EventKind, Shape};
+use hookhost::session::SessionSpec;
+use hookhost::store::Log;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, RunOutcome, Status};
 use hookhost_agent::message::Message;

@@ -1,7 +1,7 @@
 //! Requests to the model: `before-inference`, reminders, `after-inference`, `token-usage`.
 
 use crate::support::{Fake, Harness, Shared, calls, on, results, says, stored};
-use hookhost::event::EventKind;
+use hookhost::contract::EventKind;
 use hookhost_agent::agent::{AgentEvent, Refused, Status};
 use hookhost_agent::message::Message;
 use serde_json::{Value, json};

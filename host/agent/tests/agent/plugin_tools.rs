@@ -1,7 +1,7 @@
 //! Tools that plugins bring, in the loop: they pass the events of any tool, and their failures are the model's to read.
 
 use crate::support::{Harness, calls, plugin, results, says, stored};
-use hookhost::allowlist::Settings;
+use hookhost::config::Settings;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::tool::Toolbox;

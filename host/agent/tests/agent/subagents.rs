@@ -1,7 +1,7 @@
 //! Sub-agents: their own context under the same plugins, their limits, and their end.
 
 use crate::support::{Harness, calls, plugin, results, says, stored};
-use hookhost::allowlist::Settings;
+use hookhost::config::Settings;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, Status};
 use serde_json::{Value, json};

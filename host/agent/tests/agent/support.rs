@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
-use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
-use hookhost::event::EventKind;
+use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::contract::EventKind;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Recorded, RunOutcome};
 use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};

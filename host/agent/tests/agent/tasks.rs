@@ -1,8 +1,8 @@
 //! Tasks and ends: `session-start`, `task-complete`, `agent-error`, `session-end`, and the limits.
 
 use crate::support::{Harness, Shared, calls, on, plugin, says, stored};
-use hookhost::allowlist::Settings;
 use hookhost::capability::{Model, ModelRequest};
+use hookhost::config::Settings;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
 use hookhost_agent::message::Message;

@@ -1,7 +1,7 @@
 //! Text on its way: `prompt-submit`, `stream-delta`, `stream-end`, `finalize-content`.
 
 use crate::support::{Harness, Shared, calls, on, says, says_and_calls, stored};
-use hookhost::event::EventKind;
+use hookhost::contract::EventKind;
 use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::message::Message;
 use serde_json::json;

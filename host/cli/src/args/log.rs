@@ -3,9 +3,9 @@
 use super::{ConfigArgs, event};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use hookhost::allowlist::Digest;
-use hookhost::event::EventKind;
-use hookhost::session::OutcomeKind;
+use hookhost::config::Digest;
+use hookhost::contract::EventKind;
+use hookhost::contract::OutcomeKind;
 use std::path::PathBuf;
 
 const AUDIT_EXAMPLES: &str = "\

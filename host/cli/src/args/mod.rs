@@ -9,7 +9,7 @@ pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionC
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use hookhost::event::EventKind;
+use hookhost::contract::EventKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -8,7 +8,7 @@ use crate::output::{
     self, entry,
     style::{DIM, NAME},
 };
-use hookhost::event::{EventKind, Shape};
+use hookhost::contract::{EventKind, Shape};
 use hookhost::{Config, Host, Plugin};
 use serde_json::{Value, json};
 use std::fmt::Write as _;

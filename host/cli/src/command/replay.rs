@@ -12,8 +12,9 @@ use crate::output::{
     style::{CHANGED, DIM, NAME, WARNING},
     time,
 };
-use hookhost::audit::{CallRecord, LogError, Record};
+use hookhost::audit::{CallRecord, Record};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
+use hookhost::store::LogError;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,7 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::allowlist::{Approved, Config, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore};
+use hookhost::config::{Approved, Config, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! An entry of the allowlist, for people and for programs.
 
-use hookhost::allowlist::{ActionKind, Grants, Limits, Mode, OnFailure, ToolPattern};
+use hookhost::config::{ActionKind, Grants, Limits, Mode, OnFailure, ToolPattern};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -134,7 +134,7 @@ pub(crate) fn size(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hookhost::allowlist::{ModelGrant, StateGrant};
+    use hookhost::config::{ModelGrant, StateGrant};
 
     #[test]
     fn grants_are_told_in_the_words_of_the_file() {

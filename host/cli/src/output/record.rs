@@ -3,11 +3,11 @@
 use super::brief::{SHOWN, cut, short};
 use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::{difference, one_line, time};
-use hookhost::allowlist::Mode;
 use hookhost::audit::{
     Answer, CallRecord, Dropped, Entry, Line, LoadedPlugin, Observed, Record, RulesChanged, SessionOpened, ToolRun,
 };
-use hookhost::session::OutcomeKind;
+use hookhost::config::Mode;
+use hookhost::contract::OutcomeKind;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write as _;

@@ -6,7 +6,7 @@
 mod component;
 
 use component::{Shape, folder, neighbour};
-use hookhost::allowlist::Settings;
+use hookhost::config::Settings;
 use hookhost::{Config, FailureKind, Host, SessionSpec};
 use hookhost_bench_table::measure::{Times, median, spoken, times_of};
 use hookhost_bench_table::table::{Row, Table};

@@ -1,7 +1,7 @@
 //! What loading costs, with the compiled code cached: the file read, its digest and the cache's own check included.
 
 use crate::plugins::{Copies, all_events, component_called};
-use hookhost::allowlist::Settings;
+use hookhost::config::Settings;
 use hookhost::{Config, Host};
 use hookhost_bench_table::measure::{spoken, times_of};
 use hookhost_bench_table::table::{Row, Table};

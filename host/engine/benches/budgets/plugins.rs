@@ -1,7 +1,7 @@
 //! Plugins in numbers: one component under many names.
 
 use crate::subject::component;
-use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::{Config, Host};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What a process costs that loads a plugin, asks about one event and ends: as a hook of another agent runs it.
 
 use crate::subject::component;
-use hookhost::allowlist::Digest;
+use hookhost::config::Digest;
 use hookhost_bench_table::measure::compare;
 use hookhost_bench_table::table::{Row, Table};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A plugin that works for its answer: `shell-guard`, which parses each command and asks its rules about it.
 
 use crate::plugins::component_called;
-use hookhost::allowlist::{Digest, Entry, Settings};
+use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::{ToolCall, ToolOrigin};
 use hookhost::{Config, GateOutcome, Host, Session, SessionSpec};
 use hookhost_bench_table::measure::{compare, spoken};

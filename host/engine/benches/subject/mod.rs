@@ -1,6 +1,6 @@
 //! What the benchmarks measure: one event through one plugin, by the host and by bare wasmtime, and what it reaches.
 
-use hookhost::allowlist::{Digest, Entry, Settings};
+use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::{Session, ToolCall, ToolCallVerdict, ToolOrigin};
 use hookhost::{Config, Host, SessionSpec};
 use std::num::NonZeroU32;

@@ -1,51 +1,11 @@
 //! What came of asking: an answer, or what stood in its place.
 
 use super::{Approval, ApprovalRequest, Approver};
+use crate::contract::{AnswerKind, Answered};
 use crate::sandbox::with_deadline;
 use futures_util::FutureExt as _;
-use serde::{Deserialize, Serialize};
 use std::panic::AssertUnwindSafe;
 use tokio::time::Instant;
-
-/// What came of asking a person, for the record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Answered {
-    /// The answer, or what stood in its place.
-    pub kind: AnswerKind,
-    /// Why it is a no; absent where it is a yes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// How long it was waited for, in microseconds.
-    pub micros: u64,
-}
-
-/// The kinds of [`Answered`]. All but the first are a no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum AnswerKind {
-    /// The approver said yes.
-    Approved,
-    /// The approver said no.
-    Denied,
-    /// There is no approver.
-    NobodyThere,
-    /// The approver panicked.
-    Panicked,
-    /// Nobody waits for the answer any more: whoever sent the event has given it up.
-    Cancelled,
-    /// The answer had not come by the deadline. One that comes later counts for nothing.
-    TooLate,
-}
-
-impl Answered {
-    /// Whether the value may run.
-    #[must_use]
-    pub fn is_approved(&self) -> bool {
-        self.kind == AnswerKind::Approved
-    }
-}
 
 /// Asks, and turns whatever goes wrong into a no: no approver, a panic, no answer within the request's deadline.
 pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {

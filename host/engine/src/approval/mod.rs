@@ -10,16 +10,12 @@ mod pending;
 mod tests;
 
 pub(crate) use answered::resolve;
-pub use answered::{AnswerKind, Answered};
 pub use pending::{Changes, NotPending, PendingApprovals};
 
-use crate::contract::Escalation;
-use crate::event::EventKind;
+use crate::contract::{EventKind, Question};
 use futures_util::future::BoxFuture;
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use std::fmt;
 use std::time::Duration;
 
 /// Somebody who can answer an escalation.
@@ -81,58 +77,6 @@ pub struct ProposedResponse {
     pub by: String,
     /// The result, as JSON.
     pub result: Box<RawValue>,
-}
-
-/// A question for a person. Serialises with who asks beside what: `{"plugin": "careful", "question": …}`, or
-/// `{"configuration": true, "question": …}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
-    /// Who asks.
-    #[serde(flatten)]
-    pub by: Asker,
-    /// What.
-    #[serde(flatten)]
-    pub escalation: Escalation,
-}
-
-/// Who asks a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asker {
-    /// The plugin of this name.
-    Plugin(String),
-    /// An ask rule of the configuration.
-    Configuration,
-}
-
-impl<'de> Deserialize<'de> for Asker {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Written {
-            plugin: Option<String>,
-        }
-        Ok(Written::deserialize(deserializer)?.plugin.map_or(Self::Configuration, Self::Plugin))
-    }
-}
-
-impl Serialize for Asker {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        match self {
-            Self::Plugin(name) => map.serialize_entry("plugin", name)?,
-            Self::Configuration => map.serialize_entry("configuration", &true)?,
-        }
-        map.end()
-    }
-}
-
-/// As the subject of "… asks": the plugin's name, or "the configuration", which no plugin can be called.
-impl fmt::Display for Asker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Plugin(name) => name,
-            Self::Configuration => "the configuration",
-        })
-    }
 }
 
 /// What the person says.

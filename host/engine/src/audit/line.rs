@@ -1,7 +1,7 @@
 //! One line of the log: a record, its number, and the hash of the line before.
 
 use super::Entry;
-use crate::allowlist::Digest;
+use crate::config::Digest;
 use serde::Deserialize;
 
 /// Of the format of the log. A log of another version is not read.
@@ -79,5 +79,28 @@ impl Line {
     /// If it is none, or one of a later version.
     pub fn entry(&self) -> Result<Entry, LineError> {
         Ok(Entry::from_json(&self.text)?)
+    }
+}
+
+/// A line as it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    /// Which one, from 1, in the order in which they stand.
+    pub(crate) number: u64,
+    pub(crate) text: String,
+    /// The number and the hash that are stored with it; an export has none.
+    pub(crate) row: Option<(i64, Digest)>,
+    /// Whether nothing of it is missing, as far as one can see: its line break is there.
+    pub(crate) whole: bool,
+}
+
+/// The version that a log's first line names, where that is not ours.
+pub(crate) fn other_version(line: &Line) -> Option<u32> {
+    if line.seq() != 1 {
+        return None;
+    }
+    match line.entry() {
+        Ok(Entry::Log(begins)) if begins.version != VERSION => Some(begins.version),
+        _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::record::{Answer, Dropped, LogBegins, Observed, Record, RulesChanged, SessionEnded, SessionOpened, ToolRun};
 use super::withholding;
-use crate::allowlist::AuditSettings;
+use crate::config::AuditSettings;
 use serde::Serialize;
 
 /// A kind of record.

@@ -5,7 +5,7 @@
 //! left as it was, repeated keys and the spelling of numbers included.
 
 use super::raw;
-use crate::allowlist::{AuditSettings, Digest, KeyPattern};
+use crate::config::{AuditSettings, Digest, KeyPattern};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -1,33 +1,32 @@
 //! The audit log: one record per event, and for what came of it later, each carrying the hash of the one before.
 //!
 //! A record is one line of JSON. It is written in the transaction that makes the event's effects hold (`store` does
-//! that), so that log and state cannot disagree. [`Log`] reads a log back, from the database or exported as JSON Lines, and
-//! [`verify`] finds what somebody changed, removed or moved in it.
+//! that), so that log and state cannot disagree. What a record says and how lines are chained is here, pure;
+//! [`crate::store::Log`] reads a log back, from the database or exported as JSON Lines, and verifies it.
 
+mod filter;
 mod line;
-mod log;
 mod loggable;
 mod mask;
 mod record;
 mod state;
-mod value;
 mod verify;
 mod withholding;
 
+pub use filter::Filter;
 pub use line::{Line, LineError, VERSION};
-pub use log::{Filter, Lines, Log, LogError, VerifiedLines};
 pub use mask::Withheld;
 pub use record::{
-    Answer, AskedAgain, CallRecord, Dropped, Entry, Inputs, LoadedPlugin, LogBegins, ModelAnswer, ModelReply, Observed,
-    Record, RulesChanged, SessionEnded, SessionOpened, StateRead, StateUse, StateWrite, ToolRun, TranscriptRead,
-    WrittenValue,
+    Answer, AskedAgain, CallRecord, Dropped, Entry, LoadedPlugin, LogBegins, Observed, Record, RulesChanged,
+    SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
-pub use value::Bytes;
+pub use verify::{Flaw, Report};
 
+pub use crate::contract::bytes::Bytes;
+pub use crate::sandbox::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 pub use crate::state::Scope;
-pub use verify::{Flaw, Report, verify};
 
-pub(crate) use line::{BEFORE_THE_FIRST, next};
+pub(crate) use line::{BEFORE_THE_FIRST, Stored, next, other_version};
 pub(crate) use loggable::Loggable;
 pub(crate) use record::raw;
-pub(crate) use value::{bytes_size, written_size};
+pub(crate) use verify::verify;

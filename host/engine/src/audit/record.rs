@@ -1,14 +1,11 @@
 //! What is recorded: of an event, who was asked, what each answered and what came of it; and what came later.
 
 use super::mask::Withheld;
-use super::value::Bytes;
-use crate::allowlist::{Digest, Mode};
-use crate::approval::{Answered, Question};
-use crate::event::EventKind;
-use crate::plugin::Plugin;
-use crate::sandbox::Failure;
-use crate::sandbox::capability::{Finding, LogLine, Message, ModelRequest};
-use crate::session::{Cause, ModelRef, OutcomeKind, ToolSpec};
+use crate::config::{Digest, Mode};
+use crate::contract::bytes::Bytes;
+use crate::contract::{Answered, Cause, EventKind, Failure, ModelRef, OutcomeKind, Question, ToolSpec};
+use crate::sandbox::Inputs;
+use crate::sandbox::capability::{Finding, LogLine};
 use crate::state::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -202,52 +199,6 @@ pub struct CallRecord {
     pub findings: Vec<Finding>,
 }
 
-/// What a call learnt from outside the event: with it, the call can be made again.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Inputs {
-    /// What it learnt of its state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<StateUse>,
-    /// The answers to its side calls to a model, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub model: Vec<ModelAnswer>,
-    /// What it read of the conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transcript: Option<TranscriptRead>,
-}
-
-/// What a call learnt of its state, as it was before the event.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct StateUse {
-    /// What the scopes `session` and `plugin` held: bytes of keys and values, and 64 for each key. Absent where the call wrote
-    /// nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used: Option<[usize; 2]>,
-    /// How many keys that were; beyond 10 000, how many more is not said. Absent as `used` is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keys: Option<[usize; 2]>,
-    /// What was at each key that it read or wrote.
-    pub read: Vec<StateRead>,
-}
-
-/// What was at a key before the event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct StateRead {
-    /// Whose key it is.
-    pub scope: Scope,
-    /// The key.
-    pub key: String,
-    /// Its value, where the call read it and there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Bytes>,
-    /// Bytes of key and value, where the call learnt no more than that there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<usize>,
-}
-
 /// A write to the state of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -280,40 +231,6 @@ pub enum WrittenValue {
         /// The number.
         by: i64,
     },
-}
-
-/// A side call to a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct ModelAnswer {
-    /// What was asked.
-    pub request: ModelRequest,
-    /// What came back.
-    pub answer: ModelReply,
-}
-
-/// What came of a side call to a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModelReply {
-    /// The completion.
-    Completion(String),
-    /// The grant or the agent does not permit it; why.
-    Denied(String),
-    /// The model failed; why.
-    Failed(String),
-    /// The grant allows no more calls in this session.
-    BudgetExceeded,
-}
-
-/// What a call read of the conversation.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct TranscriptRead {
-    /// Messages in it.
-    pub length: u32,
-    /// The messages that were read, by index.
-    pub messages: BTreeMap<u32, Message>,
 }
 
 /// What the approver answered about an escalated event.
@@ -419,18 +336,6 @@ pub struct LoadedPlugin {
     pub mode: Mode,
 }
 
-impl RulesChanged {
-    pub(crate) fn new(plugins: &[Plugin], time: u64) -> Self {
-        let loaded = |plugin: &Plugin| LoadedPlugin {
-            plugin: plugin.name().to_owned(),
-            digest: plugin.digest(),
-            config: plugin.shared.config_digest,
-            mode: plugin.entry().mode,
-        };
-        Self { time, plugins: plugins.iter().map(loaded).collect() }
-    }
-}
-
 impl Record {
     /// Of an event that nobody has been asked about yet.
     pub(crate) fn new(event: EventKind, original: Box<RawValue>) -> Self {
@@ -457,14 +362,6 @@ impl Record {
             not_replayable: Vec::new(),
             withheld: BTreeMap::new(),
         }
-    }
-}
-
-impl Inputs {
-    /// Whether it learnt nothing.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.state.is_none() && self.model.is_empty() && self.transcript.is_none()
     }
 }
 

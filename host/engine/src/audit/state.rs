@@ -1,27 +1,8 @@
 //! What of a plugin's state stands in a record.
 
-use super::record::{CallRecord, StateRead, StateUse, StateWrite, WrittenValue};
-use super::value::{Bytes, written_size};
-use crate::state::{MAX_RECORDED, Read, Reads, Write, Writes};
-
-impl Reads {
-    /// As in a record; nothing where the state was not used.
-    pub(crate) fn recorded(self) -> Option<StateUse> {
-        let read = |((scope, key), read)| {
-            let (value, size) = match read {
-                Read::Value(value) => (value.map(Bytes), None),
-                Read::Size(size) => (None, size),
-            };
-            StateRead { scope, key, value, size }
-        };
-        if self.used.is_none() && self.values.is_empty() {
-            return None;
-        }
-        let used = self.used.map(|used| used.map(|usage| usage.bytes));
-        let keys = self.used.map(|used| used.map(|usage| usage.keys));
-        Some(StateUse { used, keys, read: self.values.into_iter().map(read).collect() })
-    }
-}
+use super::record::{CallRecord, StateWrite, WrittenValue};
+use crate::contract::bytes::{Bytes, written_size};
+use crate::state::{MAX_RECORDED, Write, Writes};
 
 impl CallRecord {
     /// Notes what the call wrote, as far as there is room for it.

@@ -6,9 +6,8 @@
 
 mod order;
 
-use super::log::{Log, LogError, other_version};
-use super::{BEFORE_THE_FIRST, Entry, Line, VERSION};
-use crate::allowlist::Digest;
+use super::{BEFORE_THE_FIRST, Entry, Line, Stored, other_version};
+use crate::config::Digest;
 use order::Order;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +15,7 @@ use std::fmt;
 /// Most flaws that are named one by one.
 const MOST: usize = 1000;
 
-/// What [`verify`] found.
+/// What verifying a log found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Lines that are there.
@@ -100,18 +99,23 @@ impl Report {
     }
 }
 
-/// Reads the whole log and checks every line; `head` is the hash of a record that must be there.
+/// Checks every line of a log; `foreign` is what its database holds beside, and `head` the hash of a record that must be
+/// there. In place of a report: the version of a log that is not of ours.
 ///
 /// # Errors
-/// If the log cannot be read, or is of another version.
-pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
+/// If the lines cannot be read.
+pub(crate) fn verify<E>(
+    foreign: &[String],
+    lines: impl Iterator<Item = Result<Stored, E>>,
+    head: Option<Digest>,
+) -> Result<Result<Report, u32>, E> {
     let mut report = Report::default();
-    for what in log.foreign() {
+    for what in foreign {
         report.flaw(Flaw::Foreign(what.clone()));
     }
     let mut order = Order::default();
     let mut before = BEFORE_THE_FIRST;
-    let mut stored = log.stored(0)?.peekable();
+    let mut stored = lines.peekable();
     while let Some(next) = stored.next() {
         let next = next?;
         let line = match Line::parse(&next.text) {
@@ -127,7 +131,7 @@ pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
             }
         };
         if let Some(found) = other_version(&line) {
-            return Err(LogError::Version { path: log.path().to_owned(), found, known: VERSION });
+            return Ok(Err(found));
         }
         report.lines += 1;
         let hash = line.hash();
@@ -164,7 +168,7 @@ pub fn verify(log: &Log, head: Option<Digest>) -> Result<Report, LogError> {
     {
         report.flaw(Flaw::HeadMissing(head));
     }
-    Ok(report)
+    Ok(Ok(report))
 }
 
 fn note_session(report: &mut Report, line: &Line) {
@@ -184,6 +188,3 @@ fn note_session(report: &mut Report, line: &Line) {
         (_, None) => {}
     }
 }
-
-#[cfg(test)]
-mod tests;

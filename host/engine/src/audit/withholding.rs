@@ -2,9 +2,10 @@
 
 use super::mask::{Withheld, withhold};
 use super::raw;
-use super::record::{CallRecord, ModelReply, Observed, Record, ToolRun, WrittenValue};
-use super::value::Bytes;
-use crate::allowlist::AuditSettings;
+use super::record::{CallRecord, Observed, Record, ToolRun, WrittenValue};
+use crate::config::AuditSettings;
+use crate::contract::bytes::Bytes;
+use crate::sandbox::ModelReply;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;

@@ -1,10 +1,11 @@
 //! The embedding program's own events, and the audit log's.
 
+use super::CallValidator;
 use super::declare::event;
 use super::{Event, GateEvent};
-use crate::chain::Answer;
-use crate::contract::{Custom, CustomVerdict, Json, Session, canonical};
-use crate::session::{self, GateOutcome, Never, Rules, Settled};
+use crate::compose::Answer;
+use crate::contract::Never;
+use crate::contract::{AuditEntry, Custom, CustomVerdict, Json, Session, canonical};
 
 event! {
     /// An event of the embedding program.
@@ -15,7 +16,7 @@ impl GateEvent for CustomEvent {
     type Verdict = CustomVerdict;
     type Response = Never;
 
-    fn answer(verdict: CustomVerdict, event: &Custom, _: &Rules<'_>) -> Result<Answer<Custom, Never>, String> {
+    fn answer(verdict: CustomVerdict, event: &Custom, _: &CallValidator<'_>) -> Result<Answer<Custom, Never>, String> {
         Ok(match verdict {
             CustomVerdict::Allow => Answer::Allow,
             CustomVerdict::Modify(payload) => {
@@ -36,31 +37,13 @@ impl GateEvent for CustomEvent {
 /// A record of the audit log was written.
 pub(crate) struct AuditRecord;
 
-/// A record, as JSON.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Entry(#[serde(with = "crate::contract::json")] Json);
-
-impl Entry {
-    pub(crate) fn new(record: Json) -> Self {
-        Self(record)
-    }
-}
-
 impl Event for AuditRecord {
-    type Payload = Entry;
+    type Payload = AuditEntry;
     type Params<'a> = (&'a Session, &'a Json);
     type Return = ();
     const PARAMETER: Option<&'static str> = Some("entry");
 
-    fn params<'a>(session: &'a Session, entry: &'a Entry) -> Self::Params<'a> {
+    fn params<'a>(session: &'a Session, entry: &'a AuditEntry) -> Self::Params<'a> {
         (session, &entry.0)
-    }
-}
-
-impl session::Session {
-    /// Asks `custom-event` about an event of the embedding program.
-    pub async fn custom_event(&self, event: Custom) -> Settled<GateOutcome<Custom>> {
-        self.dispatch::<CustomEvent>(event).await
     }
 }

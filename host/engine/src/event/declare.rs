@@ -1,6 +1,6 @@
 //! What most events have in common, said once.
 
-use crate::chain::Passage;
+use crate::compose::Passage;
 use crate::contract::TextVerdict;
 
 /// Declares an event whose payload is one parameter of `handle`, behind the session.
@@ -40,7 +40,7 @@ macro_rules! text_event {
             fn replace(text: &mut String, new: String) {
                 *text = new;
             }
-            fn passage(verdict: Self::Verdict, _: &String) -> Result<$crate::chain::Passage<String>, String> {
+            fn passage(verdict: Self::Verdict, _: &String) -> Result<$crate::compose::Passage<String>, String> {
                 Ok(verdict.into())
             }
         }

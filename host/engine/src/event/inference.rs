@@ -1,10 +1,11 @@
 //! Events around a call of a model.
 
+use super::CallValidator;
 use super::GateEvent;
 use super::declare::{event, text_event};
-use crate::chain::Answer;
+use crate::compose::Answer;
+use crate::contract::Never;
 use crate::contract::{Inference, InferenceChanges, InferenceVerdict, Response, Usage, UsageVerdict};
-use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
 
 event! {
     /// A request is about to be sent to a model.
@@ -18,11 +19,11 @@ impl GateEvent for BeforeInference {
     fn answer(
         verdict: InferenceVerdict,
         request: &Inference,
-        rules: &Rules<'_>,
+        validator: &CallValidator<'_>,
     ) -> Result<Answer<Inference, String>, String> {
         Ok(match verdict {
             InferenceVerdict::Allow => Answer::Allow,
-            InferenceVerdict::Modify(changes) => Answer::Change(changed(request, changes, rules)?),
+            InferenceVerdict::Modify(changes) => Answer::Change(changed(request, changes, validator)?),
             InferenceVerdict::Escalate(question) => Answer::Escalate(question),
             InferenceVerdict::Reject(refusal) => Answer::Reject(refusal),
             InferenceVerdict::Respond(text) => Answer::Respond(text),
@@ -31,7 +32,7 @@ impl GateEvent for BeforeInference {
 }
 
 /// Tools can only become fewer; provider and model can only be configured ones.
-fn changed(request: &Inference, changes: InferenceChanges, rules: &Rules<'_>) -> Result<Inference, String> {
+fn changed(request: &Inference, changes: InferenceChanges, validator: &CallValidator<'_>) -> Result<Inference, String> {
     let mut request = request.clone();
     if let Some(tools) = changes.tools {
         if let Some(more) = tools.iter().find(|tool| !request.tools.contains(tool)) {
@@ -42,7 +43,7 @@ fn changed(request: &Inference, changes: InferenceChanges, rules: &Rules<'_>) ->
     let moves = changes.provider.is_some() || changes.model.is_some();
     request.provider = changes.provider.unwrap_or(request.provider);
     request.model = changes.model.unwrap_or(request.model);
-    if moves && !rules.knows_model(&request.provider, &request.model) {
+    if moves && !validator.knows_model(&request.provider, &request.model) {
         return Err(format!(
             "moved a request to `{}` of `{}`, which is not a configured model",
             request.model, request.provider
@@ -81,43 +82,10 @@ impl GateEvent for TokenUsage {
     type Verdict = UsageVerdict;
     type Response = Never;
 
-    fn answer(verdict: UsageVerdict, _: &Usage, _: &Rules<'_>) -> Result<Answer<Usage, Never>, String> {
+    fn answer(verdict: UsageVerdict, _: &Usage, _: &CallValidator<'_>) -> Result<Answer<Usage, Never>, String> {
         Ok(match verdict {
             UsageVerdict::Allow => Answer::Allow,
             UsageVerdict::Reject(refusal) => Answer::Reject(refusal),
         })
-    }
-}
-
-impl session::Session {
-    /// Asks `before-inference` about a request. What is allowed is what is sent: use it, not what was passed in.
-    pub async fn before_inference(&self, request: Inference) -> Settled<GateOutcome<Inference, String>> {
-        self.dispatch::<BeforeInference>(request).await
-    }
-
-    /// Asks `stream-delta` about a piece of an answer. Hand over whole lines (or 4 KiB), so that no secret is cut in
-    /// two.
-    pub async fn stream_delta(&self, delta: String) -> Settled<TransformOutcome<String>> {
-        self.dispatch::<StreamDelta>(delta).await
-    }
-
-    /// Tells `stream-end`, with all of the answer's text.
-    pub async fn stream_end(&self, text: String) -> Settled<()> {
-        self.dispatch::<StreamEnd>(text).await
-    }
-
-    /// Tells `after-inference`.
-    pub async fn after_inference(&self, response: Response) -> Settled<()> {
-        self.dispatch::<AfterInference>(response).await
-    }
-
-    /// Asks `token-usage` whether the task may call a model again.
-    pub async fn token_usage(&self, usage: Usage) -> Settled<GateOutcome<Usage>> {
-        self.dispatch::<TokenUsage>(usage).await
-    }
-
-    /// Asks `finalize-content` about the final text of a task.
-    pub async fn finalize_content(&self, content: String) -> Settled<TransformOutcome<String>> {
-        self.dispatch::<FinalizeContent>(content).await
     }
 }

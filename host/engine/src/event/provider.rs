@@ -1,12 +1,13 @@
 //! Events on a provider's side of a request: which one is used, the body that is sent, the answer that came.
 
+use super::CallValidator;
 use super::declare::event;
 use super::{GateEvent, TransformEvent};
-use crate::chain::{Answer, Passage};
+use crate::compose::{Answer, Passage};
+use crate::contract::Never;
 use crate::contract::{
     RawRequest, RawResponse, RequestVerdict, Resolution, ResolutionVerdict, ResponseVerdict, canonical,
 };
-use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
 use serde_json::Value;
 
 event! {
@@ -21,7 +22,7 @@ impl GateEvent for ProviderResolve {
     fn answer(
         verdict: ResolutionVerdict,
         resolution: &Resolution,
-        _: &Rules<'_>,
+        _: &CallValidator<'_>,
     ) -> Result<Answer<Resolution, Never>, String> {
         Ok(match verdict {
             ResolutionVerdict::Allow => Answer::Allow,
@@ -48,11 +49,11 @@ impl GateEvent for RequestSend {
     fn answer(
         verdict: RequestVerdict,
         request: &RawRequest,
-        rules: &Rules<'_>,
+        validator: &CallValidator<'_>,
     ) -> Result<Answer<RawRequest, Never>, String> {
         Ok(match verdict {
             RequestVerdict::Allow => Answer::Allow,
-            RequestVerdict::Modify(body) => changed(request, &body, rules)?,
+            RequestVerdict::Modify(body) => changed(request, &body, validator)?,
             RequestVerdict::Escalate(question) => Answer::Escalate(question),
             RequestVerdict::Reject(refusal) => Answer::Reject(refusal),
         })
@@ -60,7 +61,11 @@ impl GateEvent for RequestSend {
 }
 
 /// A body is an object, and its `model`, where it has one, can only be one that is configured.
-fn changed(request: &RawRequest, body: &str, rules: &Rules<'_>) -> Result<Answer<RawRequest, Never>, String> {
+fn changed(
+    request: &RawRequest,
+    body: &str,
+    validator: &CallValidator<'_>,
+) -> Result<Answer<RawRequest, Never>, String> {
     let body = object(body)?;
     if canonical(&request.body).is_ok_and(|current| current == body.text) {
         return Ok(Answer::Allow);
@@ -68,7 +73,7 @@ fn changed(request: &RawRequest, body: &str, rules: &Rules<'_>) -> Result<Answer
     let current: Value = serde_json::from_str(&request.body).unwrap_or_default();
     if body.value.get("model") != current.get("model") {
         let model = body.value.get("model").and_then(Value::as_str).unwrap_or_default();
-        if !rules.knows_model(&request.provider, model) {
+        if !validator.knows_model(&request.provider, model) {
             return Err(format!(
                 "moved a request to `{model}` of `{}`, which is not a configured model",
                 request.provider
@@ -115,22 +120,5 @@ fn object(body: &str) -> Result<Object, String> {
     match serde_json::from_str(&text) {
         Ok(value @ Value::Object(_)) => Ok(Object { value, text }),
         _ => Err("answered a body that is not a JSON object".into()),
-    }
-}
-
-impl session::Session {
-    /// Asks `provider-resolve` which model the session uses. What is allowed is what is used.
-    pub async fn provider_resolve(&self, resolution: Resolution) -> Settled<GateOutcome<Resolution>> {
-        self.dispatch::<ProviderResolve>(resolution).await
-    }
-
-    /// Asks `request-send` about the body of a request, without headers and keys. What is allowed is what is sent.
-    pub async fn request_send(&self, request: RawRequest) -> Settled<GateOutcome<RawRequest>> {
-        self.dispatch::<RequestSend>(request).await
-    }
-
-    /// Asks `response-receive` about an answer, before anything of it is used.
-    pub async fn response_receive(&self, response: RawResponse) -> Settled<TransformOutcome<RawResponse>> {
-        self.dispatch::<ResponseReceive>(response).await
     }
 }

@@ -1,19 +1,20 @@
 //! Events around tool calls.
 
+use super::CallValidator;
 use super::declare::event;
 use super::{Event, GateEvent, TransformEvent};
-use crate::chain::{Answer, Layer, Passage};
+use crate::compose::{Answer, Layer, Passage};
+use crate::contract::Never;
 use crate::contract::{
-    BatchVerdict, Escalation, ResultSource, Session, ToolCall, ToolCallVerdict, ToolResult, ToolResultVerdict,
+    BatchVerdict, Escalation, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult,
+    ToolResultVerdict,
 };
-use crate::session::{self, GateOutcome, Never, Rules, Settled, TransformOutcome};
-use serde::{Deserialize, Serialize};
 
 event! {
     /// The tool calls of one answer, together.
     BeforeTools("calls": Vec<ToolCall>) -> (BatchVerdict,) {
-        fn prepared(calls: Vec<ToolCall>, rules: &Rules<'_>) -> Vec<ToolCall> {
-            calls.into_iter().map(|call| rules.prepared(call)).collect()
+        fn prepared(calls: Vec<ToolCall>, validator: &CallValidator<'_>) -> Vec<ToolCall> {
+            calls.into_iter().map(|call| validator.prepared(call)).collect()
         }
         fn calls(calls: &Vec<ToolCall>) -> Option<&[ToolCall]> {
             Some(calls)
@@ -25,7 +26,11 @@ impl GateEvent for BeforeTools {
     type Verdict = BatchVerdict;
     type Response = Never;
 
-    fn answer(verdict: BatchVerdict, _: &Vec<ToolCall>, _: &Rules<'_>) -> Result<Answer<Vec<ToolCall>, Never>, String> {
+    fn answer(
+        verdict: BatchVerdict,
+        _: &Vec<ToolCall>,
+        _: &CallValidator<'_>,
+    ) -> Result<Answer<Vec<ToolCall>, Never>, String> {
         Ok(match verdict {
             BatchVerdict::Allow => Answer::Allow,
             BatchVerdict::Escalate(question) => Answer::Escalate(question),
@@ -37,11 +42,11 @@ impl GateEvent for BeforeTools {
 event! {
     /// A tool is about to be called.
     BeforeToolCall("call": ToolCall) -> (ToolCallVerdict,) {
-        fn prepared(call: ToolCall, rules: &Rules<'_>) -> ToolCall {
-            rules.prepared(call)
+        fn prepared(call: ToolCall, validator: &CallValidator<'_>) -> ToolCall {
+            validator.prepared(call)
         }
-        fn asks(call: &ToolCall, rules: &Rules<'_>) -> Vec<(Layer, Escalation)> {
-            rules.asks(call)
+        fn asks(call: &ToolCall, validator: &CallValidator<'_>) -> Vec<(Layer, Escalation)> {
+            validator.asks(call)
         }
         fn calls(call: &ToolCall) -> Option<&[ToolCall]> {
             Some(std::slice::from_ref(call))
@@ -56,30 +61,18 @@ impl GateEvent for BeforeToolCall {
     fn answer(
         verdict: ToolCallVerdict,
         call: &ToolCall,
-        rules: &Rules<'_>,
+        validator: &CallValidator<'_>,
     ) -> Result<Answer<ToolCall, ToolResult>, String> {
         Ok(match verdict {
             ToolCallVerdict::Allow => Answer::Allow,
             ToolCallVerdict::Approve(_) => Answer::Approve,
-            ToolCallVerdict::Modify(arguments) => Answer::Change(rules.modified(call, &arguments)?),
-            ToolCallVerdict::Rewrite(action) => Answer::Change(rules.rewritten(call, &action)?),
+            ToolCallVerdict::Modify(arguments) => Answer::Change(validator.modified(call, &arguments)?),
+            ToolCallVerdict::Rewrite(action) => Answer::Change(validator.rewritten(call, &action)?),
             ToolCallVerdict::Escalate(question) => Answer::Escalate(question),
             ToolCallVerdict::Reject(refusal) => Answer::Reject(refusal),
             ToolCallVerdict::Respond(result) => Answer::Respond(checked(result)?),
         })
     }
-}
-
-/// What `after-tool-call` carries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ToolOutcome {
-    /// The call that was made.
-    pub call: ToolCall,
-    /// What came of it.
-    pub tool_result: ToolResult,
-    /// Whether the tool ran.
-    pub source: ResultSource,
 }
 
 /// A tool has answered.
@@ -125,27 +118,4 @@ fn checked(result: ToolResult) -> Result<ToolResult, String> {
             .map_err(|error| format!("answered a tool result whose `raw` is not JSON: {error}"))?;
     }
     Ok(result)
-}
-
-impl session::Session {
-    /// Asks `before-tools` about the calls of one answer, once each is settled. It cannot change them.
-    pub async fn before_tools(&self, calls: Vec<ToolCall>) -> Settled<GateOutcome<Vec<ToolCall>>> {
-        self.dispatch::<BeforeTools>(calls).await
-    }
-
-    /// Asks `before-tool-call` about a call ([`session::Session::tool_call`] makes one). What is allowed is what runs:
-    /// use it, not what was passed in.
-    pub async fn before_tool_call(&self, call: ToolCall) -> Settled<GateOutcome<ToolCall, ToolResult>> {
-        self.dispatch::<BeforeToolCall>(call).await
-    }
-
-    /// Asks `after-tool-call` about a result, a tool's or a plugin's.
-    pub async fn after_tool_call(
-        &self,
-        call: &ToolCall,
-        result: ToolResult,
-        source: ResultSource,
-    ) -> Settled<TransformOutcome<ToolResult>> {
-        self.dispatch::<AfterToolCall>(ToolOutcome { call: call.clone(), tool_result: result, source }).await
-    }
 }

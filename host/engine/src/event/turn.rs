@@ -1,10 +1,11 @@
 //! Events of a turn: one request to a model, its answer, and the tool calls of that answer.
 
+use super::CallValidator;
 use super::GateEvent;
 use super::declare::event;
-use crate::chain::Answer;
+use crate::compose::Answer;
+use crate::contract::Never;
 use crate::contract::{Turn, TurnSummary, TurnVerdict};
-use crate::session::{self, GateOutcome, Never, Rules, Settled};
 
 event! {
     /// A turn begins.
@@ -15,7 +16,7 @@ impl GateEvent for TurnStart {
     type Verdict = TurnVerdict;
     type Response = Never;
 
-    fn answer(verdict: TurnVerdict, _: &Turn, _: &Rules<'_>) -> Result<Answer<Turn, Never>, String> {
+    fn answer(verdict: TurnVerdict, _: &Turn, _: &CallValidator<'_>) -> Result<Answer<Turn, Never>, String> {
         Ok(match verdict {
             TurnVerdict::Allow => Answer::Allow,
             TurnVerdict::Escalate(question) => Answer::Escalate(question),
@@ -27,16 +28,4 @@ impl GateEvent for TurnStart {
 event! {
     /// A turn has ended.
     TurnEnd("turn": TurnSummary) -> ()
-}
-
-impl session::Session {
-    /// Asks `turn-start`, before the request of a turn is put together.
-    pub async fn turn_start(&self, turn: Turn) -> Settled<GateOutcome<Turn>> {
-        self.dispatch::<TurnStart>(turn).await
-    }
-
-    /// Tells `turn-end`: once for each turn that `turn-start` allowed, however it ended.
-    pub async fn turn_end(&self, turn: TurnSummary) -> Settled<()> {
-        self.dispatch::<TurnEnd>(turn).await
-    }
 }

@@ -4,7 +4,7 @@
 //! else can write them, and it carries a code that only this user's key makes. Anything else is compiled anew: the cache
 //! can make a start slower, never wrong.
 
-use crate::allowlist::{Digest, Entry};
+use crate::config::{Digest, Entry};
 use crate::files::{self, FileError, Guard, Links};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};
@@ -388,7 +388,7 @@ fn can_tell_owners() -> io::Result<()> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::{Cache, CacheFiles, Kept, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
-    use crate::allowlist::{Digest, Entry};
+    use crate::config::{Digest, Entry};
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::{Path, PathBuf};

@@ -1,14 +1,15 @@
 //! Asking a loaded plugin.
 
 use super::Plugin;
+use crate::contract::{Failure, FailureKind};
 use crate::contract::{Session, ToolResult};
-use crate::event::Dispatched;
-use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
+use crate::event::Kind;
+use crate::sandbox::{Called, GuestSetup};
 use std::time::Duration;
 
 impl Plugin {
     /// Asks about one event, in a fresh instance.
-    pub(crate) async fn call<E: Dispatched>(
+    pub(crate) async fn call<E: Kind>(
         &self,
         session: &Session,
         payload: &E::Payload,
@@ -56,7 +57,7 @@ impl<T> Called<T> {
             effects: crate::sandbox::capability::Effects::default(),
             writes: None,
             reads: crate::state::Reads::default(),
-            inputs: crate::audit::Inputs::default(),
+            inputs: crate::sandbox::Inputs::default(),
             unrepeatable: std::collections::BTreeSet::new(),
             missed: false,
             log: Vec::new(),

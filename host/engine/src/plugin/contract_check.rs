@@ -1,8 +1,9 @@
 //! Whether a file is a component of the contract: by its bytes, its imports, and the types of its exports.
 
 use super::tools::{ToolDeclaration, ToolFunctions};
+use crate::contract::EventKind;
 use crate::contract::{Json, VERSION};
-use crate::event::{EventKind, HandleType};
+use crate::event::{self, HandleType};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
 use std::collections::BTreeMap;
 use wasmtime::Engine;
@@ -187,10 +188,10 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
             hint: format!("it is of version `{version}` of the contract, and this host speaks {VERSION}"),
         })?;
         let check = Check { engine, component, export, instance: &instance };
-        if let Some(event) = EventKind::from_name(interface) {
+        if let Some(kind) = EventKind::from_name(interface) {
             let handle =
-                check.function("handle", |function| event.typecheck(&HandleType { function, types: &types }))?;
-            surface.handles.insert(event, handle);
+                check.function("handle", |function| event::typecheck(kind, &HandleType { function, types: &types }))?;
+            surface.handles.insert(kind, handle);
         } else if interface == "setup" {
             let typed = |function: &ComponentFunc| function.typecheck::<(Json,), (Result<(), String>,)>(&types);
             surface.configure = Some(check.function("configure", typed)?);

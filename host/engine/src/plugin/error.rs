@@ -1,7 +1,7 @@
 //! Why a plugin is not loaded.
 
 use super::ContractError;
-use crate::allowlist::Digest;
+use crate::config::Digest;
 use std::path::{Path, PathBuf};
 
 /// Why a plugin is not loaded. Nothing of it has run, unless `configure` refused or failed.
@@ -100,7 +100,7 @@ pub enum LoadError {
         /// Name of the entry.
         name: String,
         /// What happened.
-        failure: crate::sandbox::Failure,
+        failure: crate::contract::Failure,
     },
 }
 

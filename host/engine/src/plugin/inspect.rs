@@ -3,7 +3,7 @@
 use super::ContractError;
 use super::contract_check::{kind_of_file, surface};
 use super::{bounds, compiling::compile_here, outline::outline};
-use crate::allowlist::{Digest, Settings};
+use crate::config::{Digest, Settings};
 use crate::sandbox::http;
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub struct Inspection {
     /// What it imports, whole names.
     pub imports: Vec<String>,
     /// The events that it would hear.
-    pub events: Vec<crate::event::EventKind>,
+    pub events: Vec<crate::contract::EventKind>,
     /// Whether it takes a configuration.
     pub configurable: bool,
     /// Whether it brings tools.
@@ -72,7 +72,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
             if surface.http.is_some() {
                 inspection.optional_grants.push(http::GRANT.to_owned());
             }
-            if inspection.events.contains(&crate::event::EventKind::AuditRecord) {
+            if inspection.events.contains(&crate::contract::EventKind::AuditRecord) {
                 inspection.grants.push("audit = true".into());
             }
         }

@@ -5,7 +5,7 @@ use super::compiling::compile_within;
 use super::contract_check::{Surface, kind_of_file, surface};
 use super::outline::outline;
 use super::{ContractError, LoadError, Loaded, Plugin, bounds, preinitialise, tools};
-use crate::allowlist::{Digest, Entry};
+use crate::config::{Digest, Entry};
 use crate::sandbox::{Folders, SharedSandbox, Unopened, capability, http};
 use std::sync::Arc;
 use std::time::Duration;
@@ -170,7 +170,7 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
             });
         }
     }
-    if surface.handles.contains_key(&crate::event::EventKind::AuditRecord) && !entry.grants.audit {
+    if surface.handles.contains_key(&crate::contract::EventKind::AuditRecord) && !entry.grants.audit {
         return Err(LoadError::NotGranted {
             name: entry.name.clone(),
             import: "audit-record (by exporting it)".into(),

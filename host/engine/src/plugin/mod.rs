@@ -24,9 +24,9 @@ pub use inspect::{Inspection, inspect};
 pub(crate) use load::Compiler;
 pub use tools::{MOST_TOOLS, PluginTool};
 
-use crate::allowlist::{Digest, Entry, Mode, OnFailure};
+use crate::config::{Digest, Entry, Mode, OnFailure};
 use crate::contract::ToolCall;
-use crate::event::{EventKind, Shape};
+use crate::contract::{EventKind, Shape};
 use crate::sandbox::{Folders, Guest, Handle, SharedSandbox};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,9 +42,9 @@ pub struct Plugin {
 pub(crate) struct Loaded {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
-    pub(crate) grants: Arc<crate::allowlist::Grants>,
+    pub(crate) grants: Arc<crate::config::Grants>,
     pub(crate) folders: Arc<Folders>,
-    pub(crate) servers: Arc<[crate::allowlist::Server]>,
+    pub(crate) servers: Arc<[crate::config::Server]>,
     is_denied_requests: bool,
     pub(crate) sandbox: SharedSandbox,
     pub(crate) pre: InstancePre<Guest>,

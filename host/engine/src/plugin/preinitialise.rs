@@ -6,8 +6,9 @@
 
 use super::load::{Compiler, link};
 use super::{ContractError, LoadError, Loaded};
-use crate::allowlist::Entry;
-use crate::sandbox::{Failure, FailureKind, Guest, GuestSetup};
+use crate::config::Entry;
+use crate::contract::{Failure, FailureKind};
+use crate::sandbox::{Guest, GuestSetup};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use wasmparser::{Parser, Payload};

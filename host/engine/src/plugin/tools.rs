@@ -1,7 +1,7 @@
 //! The tools that a plugin brings. They are listed once, when it is loaded, and offered under names that cannot collide.
 
 use super::{LoadError, Loaded, Plugin};
-use crate::allowlist::Mode;
+use crate::config::Mode;
 use crate::contract::Json;
 use crate::sandbox::{GuestSetup, Handle};
 use crate::schema::{self, Schema, SchemaError};

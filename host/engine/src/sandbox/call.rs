@@ -2,11 +2,12 @@
 
 use super::capability::{Effects, LogLine};
 use super::clock::{self, Over};
-use super::failure::{Failure, FailureKind, Limit, classify, not_instantiated};
+use super::failure::{Limit, classify, not_instantiated};
 use super::guest::{Guest, GuestSetup};
 use super::{Sandbox, may_wait as waits, turn};
-use crate::allowlist::Limits;
-use crate::audit::Inputs;
+use crate::config::Limits;
+use crate::contract::{Failure, FailureKind};
+use crate::sandbox::Inputs;
 use crate::state::{Reads, View, Writes};
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};

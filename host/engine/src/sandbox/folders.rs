@@ -8,7 +8,7 @@
 //! target of a link is a path without `..` that is not absolute, which stays below wherever the link is moved to.
 
 use super::guest::Guest;
-use crate::allowlist::Grants;
+use crate::config::Grants;
 use std::io;
 use std::path::PathBuf;
 use wasmtime::StoreContextMut;

@@ -1,13 +1,14 @@
 //! What the store of one call holds: everything that the guest can reach, and what it has used.
 
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
-use super::failure::{Failure, FailureKind, Limit};
+use super::failure::Limit;
 use super::folders::Folders;
 use super::http::{Http, Network};
 use super::output::Output;
 use super::{turn, virtual_wasi};
-use crate::allowlist::{Grants, Limits, Server};
-use crate::audit::Inputs;
+use crate::config::{Grants, Limits, Server};
+use crate::contract::{Failure, FailureKind};
+use crate::sandbox::Inputs;
 use crate::state::View;
 use std::collections::BTreeSet;
 use std::sync::{Arc, atomic::AtomicU32};

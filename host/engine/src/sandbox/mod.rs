@@ -12,18 +12,19 @@ mod failure;
 mod folders;
 mod guest;
 pub(crate) mod http;
+mod inputs;
 mod output;
 mod ticker;
 mod turn;
 mod virtual_wasi;
 
-pub use failure::{Failure, FailureKind};
+pub use inputs::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 
 pub(crate) use call::{Called, Handle, with_deadline};
 pub(crate) use folders::{Folders, Unopened};
 pub(crate) use guest::{Guest, GuestSetup};
 
-use crate::allowlist::{Entry, Grants};
+use crate::config::{Entry, Grants};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use ticker::Ticker;

@@ -6,8 +6,9 @@
 //! `limits.compute` is the thread's own time: a machine that is busy with other things must not make a guest fail. It costs a
 //! system call to read, so a guest is first asked for it when it has computed for a tick.
 
-use super::failure::{Failure, FailureKind, Limit};
+use super::failure::Limit;
 use super::ticker::TICK;
+use crate::contract::{Failure, FailureKind};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 

@@ -8,7 +8,7 @@
 use super::capability::EventFacts;
 use super::guest::Guest;
 use super::output::Output;
-use crate::allowlist::Grants;
+use crate::config::Grants;
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha12Rng};
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
@@ -101,7 +101,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::allowlist::{Digest, Entry, Grants, Limits};
+    use crate::config::{Digest, Entry, Grants, Limits};
     use crate::sandbox::{GuestSetup, Room, Sandbox};
     use std::num::NonZeroU32;
     use std::sync::Arc;

@@ -1,13 +1,14 @@
 //! Asking a person about an event that has been recorded as escalated.
 
 use super::dispatch::Held;
-use super::outcome::{Cause, OutcomeKind, Rejection};
 use super::recording::Due;
 use super::{Shared, now};
-use crate::approval::{self, AnswerKind, Answered, ApprovalRequest, ProposedResponse};
+use crate::active_config::ActiveConfig;
+use crate::approval::{self, ApprovalRequest, ProposedResponse};
 use crate::audit::{Answer, Record};
 use crate::contract;
-use crate::host::RuleSet;
+use crate::contract::{AnswerKind, Answered};
+use crate::contract::{Cause, OutcomeKind, Rejection};
 use crate::state::Writes;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +16,7 @@ use std::time::Instant;
 /// An escalated event that waits for its answer.
 pub(super) struct Asked<'a> {
     session: &'a Arc<Shared>,
-    rules: &'a Arc<RuleSet>,
+    rules: &'a Arc<ActiveConfig>,
     info: &'a contract::Session,
     request: ApprovalRequest,
     /// Who asks.
@@ -47,7 +48,7 @@ impl Drop for Unrecorded<'_> {
 impl<'a> Asked<'a> {
     pub(super) fn new(
         session: &'a Arc<Shared>,
-        rules: &'a Arc<RuleSet>,
+        rules: &'a Arc<ActiveConfig>,
         info: &'a contract::Session,
         record: &Record,
         response: Option<ProposedResponse>,
@@ -76,7 +77,7 @@ impl<'a> Asked<'a> {
         };
         let mut answer = Unrecorded { asked: self, began: Instant::now(), answered: given_up, recorded: false };
         let Asked { session, request, .. } = &answer.asked;
-        answer.answered = approval::resolve(session.host.approver(), request.clone()).await;
+        answer.answered = approval::resolve(session.services.approver.as_deref(), request.clone()).await;
         answer
     }
 }

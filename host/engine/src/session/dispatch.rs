@@ -6,21 +6,24 @@ mod effects;
 
 pub(super) use effects::Held;
 
+use super::Settled;
 use super::approving::Asked;
-use super::outcome::{Cause, GateOutcome, OutcomeKind, Rejection, Settled, TransformOutcome};
 use super::recording::Due;
 use super::{Recall, Shared, observers};
-use crate::approval::{self, ProposedResponse, Question};
+use crate::active_config::ActiveConfig;
+use crate::approval::ProposedResponse;
 use crate::audit::{Answer as ApproversAnswer, Record, raw};
-use crate::chain::{
+use crate::compose::{
     self, Answer, Asker, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, Step, Transform,
 };
-use crate::contract::{self, Task};
-use crate::event::{CollectEvent, Dispatched, EventKind, GateEvent, Shape, TransformEvent};
-use crate::host::RuleSet;
+use crate::contract::{
+    self, Asker as QuestionAsker, Cause, EventKind, GateOutcome, OutcomeKind, Question, Rejection, Shape, Task,
+    TransformOutcome,
+};
+use crate::contract::{Failure, FailureKind};
+use crate::event::{CollectEvent, GateEvent, Kind, TransformEvent};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
-use crate::sandbox::{Failure, FailureKind};
 use crate::state::Writes;
 use again::Consent;
 use effects::Ledger;
@@ -30,7 +33,7 @@ use std::sync::Arc;
 /// An event being settled.
 pub(crate) struct Dispatch<'a> {
     session: &'a Arc<Shared>,
-    rules: &'a Arc<RuleSet>,
+    rules: &'a Arc<ActiveConfig>,
     info: contract::Session,
     facts: EventFacts,
     chain: &'a [Plugin],
@@ -78,7 +81,7 @@ impl Drop for Dispatch<'_> {
 impl<'a> Dispatch<'a> {
     pub(super) fn new(
         session: &'a Arc<Shared>,
-        rules: &'a Arc<RuleSet>,
+        rules: &'a Arc<ActiveConfig>,
         event: EventKind,
         beginning: Beginning,
         original: Box<RawValue>,
@@ -116,7 +119,7 @@ impl<'a> Dispatch<'a> {
     /// Tells observers of an event that has been settled and recorded.
     pub(super) fn to_tell(
         session: &'a Arc<Shared>,
-        rules: &'a Arc<RuleSet>,
+        rules: &'a Arc<ActiveConfig>,
         event: EventKind,
         info: contract::Session,
         facts: EventFacts,
@@ -130,7 +133,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Settles a gate event.
-    pub(crate) async fn gate<E: GateEvent + Dispatched>(
+    pub(crate) async fn gate<E: GateEvent + Kind>(
         &mut self,
         payload: E::Payload,
     ) -> GateOutcome<E::Payload, E::Response> {
@@ -139,7 +142,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Settles a gate event about which a person has already answered these questions.
-    async fn gate_with<E: GateEvent + Dispatched>(
+    async fn gate_with<E: GateEvent + Kind>(
         &mut self,
         payload: E::Payload,
         mut consent: Consent,
@@ -153,7 +156,7 @@ impl<'a> Dispatch<'a> {
                 self.changed(ask.member, gate.value());
             }
         }
-        let rules = self.session.rules(self.rules, &self.info);
+        let rules = self.session.validator(self.rules, &self.info);
         let (value, response, questions) = match gate.decide(|value| E::asks(value, &rules)) {
             Decision::Rejected(objection) => {
                 let rejection = self.rejection(objection);
@@ -201,7 +204,7 @@ impl<'a> Dispatch<'a> {
             self.answer = Some(answer);
             return GateOutcome::Rejected(rejection);
         }
-        let rules_now = self.session.host.rules();
+        let rules_now = self.session.services.config();
         let is_as_it_was = Arc::ptr_eq(&rules_now, self.rules) && self.would_answer_the_same();
         if is_as_it_was {
             return match answer.settle(stands, held).await {
@@ -228,7 +231,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Settles a transform event.
-    pub(crate) async fn transform<E: TransformEvent + Dispatched>(
+    pub(crate) async fn transform<E: TransformEvent + Kind>(
         &mut self,
         mut payload: E::Payload,
     ) -> TransformOutcome<E::Value> {
@@ -269,7 +272,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Settles an event to which plugins add tasks.
-    pub(crate) async fn collect<E: CollectEvent + Dispatched>(&mut self, payload: E::Payload) -> Vec<Task> {
+    pub(crate) async fn collect<E: CollectEvent + Kind>(&mut self, payload: E::Payload) -> Vec<Task> {
         let mut additions = Vec::new();
         for (member, standing) in self.members().into_iter().enumerate() {
             let called = self.call::<E>(member, 1, &payload).await;
@@ -284,11 +287,11 @@ impl<'a> Dispatch<'a> {
                 additions.push((standing, tasks));
             }
         }
-        let (tasks, left_out) = chain::merge(additions);
+        let (tasks, left_out) = compose::merge(additions);
         if left_out > 0 {
             self.session.notice(format!(
                 "plugins added more than {} tasks at once: {left_out} were left out",
-                chain::MAX_TASKS
+                compose::MAX_TASKS
             ));
         }
         self.record.outcome = OutcomeKind::Collected;
@@ -305,7 +308,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Records what happened, and has those told who listen.
-    pub(crate) async fn observe<E: Dispatched<Return = ()>>(&mut self, payload: E::Payload) {
+    pub(crate) async fn observe<E: Kind<Return = ()>>(&mut self, payload: E::Payload) {
         if !self.concluded
             && let Err(error) = self.conclude(Due::Soon).await
         {
@@ -316,7 +319,7 @@ impl<'a> Dispatch<'a> {
         }
         if self.await_observers {
             // What they hear of has been written before.
-            if let Err(error) = self.session.host.store().flush().await {
+            if let Err(error) = self.session.services.store.flush().await {
                 tracing::error!(%error, event = %E::KIND, "observers do not hear of what cannot be recorded");
                 return;
             }
@@ -329,7 +332,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Tells each observer.
-    pub(super) async fn hear<E: Dispatched<Return = ()>>(&mut self, payload: &E::Payload) {
+    pub(super) async fn hear<E: Kind<Return = ()>>(&mut self, payload: &E::Payload) {
         for member in 0..self.chain.len() {
             let called = self.call::<E>(member, 1, payload).await;
             // An observer's failure is in the record, and changes nothing.
@@ -354,7 +357,7 @@ impl<'a> Dispatch<'a> {
         self.chain.iter().map(member).collect()
     }
 
-    async fn answer<E: GateEvent + Dispatched>(
+    async fn answer<E: GateEvent + Kind>(
         &mut self,
         member: usize,
         round: u32,
@@ -366,7 +369,7 @@ impl<'a> Dispatch<'a> {
         let called = self.call::<E>(member, round, payload).await;
         let answer = called.and_then(|(verdict,)| {
             self.verdict(&verdict);
-            E::answer(verdict, payload, &self.session.rules(self.rules, &self.info)).map_err(Failure::invalid)
+            E::answer(verdict, payload, &self.session.validator(self.rules, &self.info)).map_err(Failure::invalid)
         });
         self.outcome_of(member, answer).unwrap_or_else(Answer::Failed)
     }
@@ -384,7 +387,7 @@ impl<'a> Dispatch<'a> {
             Objection::Disagreement { by } => Rejection::host(
                 self.names(by),
                 Cause::Disagreement,
-                format!("after {} passes the plugins still change each other's values", chain::MAX_PASSES),
+                format!("after {} passes the plugins still change each other's values", compose::MAX_PASSES),
             ),
         };
         self.rejected(rejection)
@@ -413,10 +416,10 @@ impl<'a> Dispatch<'a> {
         rejection
     }
 
-    fn asker(&self, asker: Asker) -> approval::Asker {
+    fn asker(&self, asker: Asker) -> QuestionAsker {
         match asker {
-            Asker::Configuration => approval::Asker::Configuration,
-            Asker::Member(member) => approval::Asker::Plugin(self.chain[member].name().to_owned()),
+            Asker::Configuration => QuestionAsker::Configuration,
+            Asker::Member(member) => QuestionAsker::Plugin(self.chain[member].name().to_owned()),
         }
     }
 

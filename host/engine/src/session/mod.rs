@@ -2,36 +2,37 @@
 
 mod approving;
 mod dispatch;
+mod dispatched;
+mod events;
 mod observers;
-mod outcome;
 mod payload;
 mod recall;
 mod recording;
-mod rules;
+mod services;
+mod settled;
 mod streak;
 mod tools;
 
 pub use observers::MOST_WAITING;
-pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, Settled, TransformOutcome};
+pub use settled::Settled;
 pub use streak::FAILURES_TO_TRIP;
 pub use tools::{PluginTools, ToolCallError};
 
 pub(crate) use dispatch::Dispatch;
 pub(crate) use observers::Telling;
 pub(crate) use recall::{Recall, RecalledConsent};
-pub(crate) use rules::Rules;
+pub(crate) use services::Services;
 
+use crate::active_config::ActiveConfig;
 use crate::approval::AskingAgent;
 use crate::audit::raw;
-use crate::contract::{self, Json, ToolCall, ToolOrigin};
-use crate::event::{Dispatched, EventKind, Shape};
-use crate::host::{Host, RuleSet};
+use crate::contract::{self, EventKind, Json, ModelRef, Shape, ToolCall, ToolOrigin, ToolSpec};
+use crate::contract::{Failure, FailureKind};
+use crate::event::{CallValidator, Schemas};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
-use crate::sandbox::{Failure, FailureKind};
 use dispatch::Beginning;
-use rules::Schemas;
-use serde::{Deserialize, Serialize};
+use dispatched::Dispatched;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -75,26 +76,6 @@ pub struct SessionSpec {
     pub tools: Vec<ToolSpec>,
     /// The models that a plugin may move a request to.
     pub models: Vec<ModelRef>,
-}
-
-/// A tool and what its arguments must fit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct ToolSpec {
-    /// The tool's name.
-    pub name: String,
-    /// A JSON Schema of the arguments object.
-    pub input_schema: Value,
-}
-
-/// A configured model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct ModelRef {
-    /// Name of the provider.
-    pub provider: String,
-    /// Name of the model.
-    pub model: String,
 }
 
 impl SessionSpec {
@@ -164,7 +145,7 @@ pub struct DispatchOptions {
 }
 
 pub(crate) struct Shared {
-    pub(crate) host: Host,
+    pub(crate) services: Arc<Services>,
     pub(crate) spec: SessionSpec,
     pub(crate) schemas: Schemas,
     id: String,
@@ -198,8 +179,9 @@ struct Life {
 }
 
 impl Session {
-    pub(crate) fn open(host: Host, spec: SessionSpec) -> Result<Self, SessionError> {
-        let schemas = Schemas::compile(&spec)?;
+    pub(crate) fn open(services: Arc<Services>, spec: SessionSpec) -> Result<Self, SessionError> {
+        let schemas = Schemas::compile(&spec.tools)
+            .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
             return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
@@ -211,16 +193,14 @@ impl Session {
                 return Err(SessionError::NotAbsolute { what, path });
             }
         }
-        if !host.claim(&id) {
-            return Err(SessionError::Open(id));
-        }
+        services.claim(&id)?;
         // A session may be opened again, also by several processes at once: then its identifier alone tells no events apart.
-        let is_shared = spec.id.is_some() && host.store().keeps_log();
+        let is_shared = spec.id.is_some() && services.store.keeps_log();
         let events_of = if is_shared { format!("{id}.{}", uuid::Uuid::now_v7().simple()) } else { id.clone() };
         let life = Life {
             streaks: Streaks::default(),
             reminders: Vec::new(),
-            notices: host.rules().tool_patterns_that_fit_none(&spec),
+            notices: services.config().tool_patterns_that_fit_none(&spec.tools),
             skipped: HashSet::new(),
             model_calls: HashMap::new(),
             transcript: Arc::new(NoTranscript),
@@ -228,7 +208,7 @@ impl Session {
             is_closed: false,
         };
         let shared = Shared {
-            host,
+            services,
             spec,
             schemas,
             id,
@@ -270,7 +250,7 @@ impl Session {
     #[must_use]
     pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> ToolCall {
         let cwd = self.shared.spec.cwd.to_string_lossy();
-        let call = self.shared.host.actions().call(id.to_owned(), name.to_owned(), arguments, origin, &cwd);
+        let call = self.shared.services.actions.call(id.to_owned(), name.to_owned(), arguments, origin, &cwd);
         *self.shared.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(call.clone());
         call
     }
@@ -291,7 +271,7 @@ impl Session {
     /// Takes up what [`Self::kept_reminders`] was in an earlier process, as far as it is of plugins that are loaded and still
     /// lives at the number of model calls of [`Self::set_turn`].
     pub fn take_up_reminders(&self, kept: Vec<(u32, Reminder)>) {
-        let rules = self.shared.host.rules();
+        let rules = self.shared.services.config();
         let turn = self.shared.turn.load(Ordering::Relaxed);
         let mut kept = kept;
         kept.retain(|(born, reminder)| {
@@ -329,7 +309,7 @@ impl Session {
         payload: Value,
         options: DispatchOptions,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        event.dispatch_json(self, payload, options, None).await
+        self.dispatch_kind(event, payload, options, None).await
     }
 
     /// Settles an event again, as it was recorded.
@@ -340,7 +320,7 @@ impl Session {
         options: DispatchOptions,
         recall: Recall,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        event.dispatch_json(self, payload, options, Some(recall)).await
+        self.dispatch_kind(event, payload, options, Some(recall)).await
     }
 
     pub(crate) async fn dispatch_json<E: Dispatched>(
@@ -374,8 +354,8 @@ impl Session {
         let _turn = self.shared.order.lock().await;
         let info = self.info();
         // Whatever is taken up meanwhile, the event is settled under these.
-        let rules = self.shared.host.rules();
-        let payload = E::prepared(payload, &self.shared.rules(&rules, &info));
+        let rules = self.shared.services.config();
+        let payload = E::prepared(payload, &self.shared.validator(&rules, &info));
         let DispatchOptions { raw: own_message, await_observers } = options;
         let (id, time) = match &recall {
             Some(recall) => (recall.id.clone(), recall.time),
@@ -412,20 +392,20 @@ impl Shared {
 impl Drop for Session {
     fn drop(&mut self) {
         self.shared.record_end(&self.shared.info());
-        self.shared.host.release(&self.shared.id);
+        self.shared.services.release(&self.shared.id);
         let left = {
             let mut life = self.shared.life();
             life.is_closed = true;
             std::mem::take(&mut life.notices)
         };
-        self.shared.host.leave_notices(left);
+        self.shared.services.leave_notices(left);
     }
 }
 
 impl Drop for Shared {
     /// Observers may still have been at work when the agent had closed the session.
     fn drop(&mut self) {
-        self.host.store().forget(&self.id);
+        self.services.store.forget(&self.id);
     }
 }
 
@@ -440,12 +420,12 @@ impl Shared {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn rules<'a>(&'a self, rules: &'a RuleSet, info: &'a contract::Session) -> Rules<'a> {
-        let asks = rules.asks();
-        Rules {
-            actions: self.host.actions(),
+    fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {
+        let asks = config.asks();
+        CallValidator {
+            actions: &self.services.actions,
             schemas: &self.schemas,
-            spec: &self.spec,
+            models: &self.spec.models,
             cwd: &info.cwd,
             asks,
             made: &self.made,
@@ -465,7 +445,7 @@ impl Shared {
     fn notice(&self, text: String) {
         let mut life = self.life();
         if life.is_closed {
-            self.host.leave_notices(vec![text]);
+            self.services.leave_notices(vec![text]);
         } else if life.notices.len() < MOST_NOTICES {
             life.notices.push(text);
         }

@@ -5,10 +5,11 @@
 
 use super::dispatch::Dispatch;
 use super::{Shared, now};
+use crate::active_config::ActiveConfig;
 use crate::audit::Dropped;
 use crate::contract;
-use crate::event::{AuditRecord, Dispatched, Entry, EventKind};
-use crate::host::RuleSet;
+use crate::contract::{AuditEntry, EventKind};
+use crate::event::{AuditRecord, Kind};
 use crate::sandbox::capability::EventFacts;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -64,9 +65,9 @@ impl Waiting {
 }
 
 /// Tells the observers of an event that has been recorded, later.
-pub(super) fn tell<E: Dispatched<Return = ()>>(
+pub(super) fn tell<E: Kind<Return = ()>>(
     session: &Arc<Shared>,
-    rules: &Arc<RuleSet>,
+    rules: &Arc<ActiveConfig>,
     info: contract::Session,
     facts: EventFacts,
     payload: E::Payload,
@@ -75,7 +76,7 @@ pub(super) fn tell<E: Dispatched<Return = ()>>(
     let (shared, rules) = (Arc::clone(session), Arc::clone(rules));
     let tell = async move {
         // What they hear of has been written before.
-        if let Err(error) = shared.host.store().flush().await {
+        if let Err(error) = shared.services.store.flush().await {
             tracing::error!(%error, event = %E::KIND, "observers do not hear of what cannot be recorded");
             shared.observers.waiting().drop_event(E::KIND);
             return;
@@ -88,10 +89,10 @@ pub(super) fn tell<E: Dispatched<Return = ()>>(
 }
 
 /// Tells those who hear the audit log of a record, later.
-pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<RuleSet>, info: &contract::Session, record: String) {
+pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info: &contract::Session, record: String) {
     let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
-    tell::<AuditRecord>(session, rules, info.clone(), facts, Entry::new(record), bytes);
+    tell::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
 }
 
 fn queue(session: &Arc<Shared>, job: Job) {
@@ -111,7 +112,7 @@ fn queue(session: &Arc<Shared>, job: Job) {
     if !waiting.running {
         waiting.running = true;
         drop(waiting);
-        session.host.telling().began(session);
+        session.services.telling.began(session);
         runtime.spawn(work(Running { session: Arc::clone(session), ended: false }));
     }
 }
@@ -129,7 +130,7 @@ impl Drop for Running {
             self.session.abandon();
             self.session.observers.waiting().running = false;
         }
-        self.session.host.telling().ended(&self.session);
+        self.session.services.telling.ended(&self.session);
     }
 }
 
@@ -173,9 +174,9 @@ impl Shared {
     /// Not told in turn: that could be dropped as well.
     fn record_dropped(&self, dropped: &Dropped) {
         use crate::audit::Loggable as _;
-        let store = self.host.store();
+        let store = &self.services.store;
         if store.keeps_log()
-            && let Err(error) = store.push(dropped.body(&self.host.rules().settings().audit))
+            && let Err(error) = store.push(dropped.body(&self.services.config().settings().audit))
         {
             tracing::error!(%error, "events that observers did not hear of could not be recorded");
         }

@@ -1,8 +1,9 @@
 //! Payloads of events as JSON, in which a tool call need not say what the host works out itself.
 
 use super::Session;
+use crate::contract::EventKind;
 use crate::contract::ToolOrigin;
-use crate::event::{Dispatched, EventKind};
+use crate::event::Kind;
 use serde::Deserialize as _;
 use serde::de::Error as _;
 use serde_json::{Error, Map, Value};
@@ -11,7 +12,7 @@ use serde_json::{Error, Map, Value};
 ///
 /// # Errors
 /// If the payload is not of the event's type.
-pub(super) fn read<E: Dispatched>(session: &Session, payload: Value) -> Result<E::Payload, Error> {
+pub(super) fn read<E: Kind>(session: &Session, payload: Value) -> Result<E::Payload, Error> {
     let mut parameters: Map<String, Value> = serde_json::from_value(payload)?;
     for call in tool_calls(E::KIND, &mut parameters) {
         complete(call, session);

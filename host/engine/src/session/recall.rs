@@ -2,8 +2,8 @@
 
 use super::streak::NextCall;
 use crate::audit::{CallRecord, StateRead, StateUse};
+use crate::contract::FailureKind;
 use crate::plugin::Plugin;
-use crate::sandbox::FailureKind;
 use crate::sandbox::capability::Recalled;
 use crate::state::{Learnt, Read, Source, Usage};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct RecalledConsent {
     /// The response that was shown, as JSON.
     pub(crate) response: Option<String>,
     /// The questions that the yes stands in for.
-    pub(crate) answered: Vec<crate::approval::Question>,
+    pub(crate) answered: Vec<crate::contract::Question>,
 }
 
 impl Recall {

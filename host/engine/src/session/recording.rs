@@ -1,10 +1,10 @@
 //! How a session's records come into the log.
 
 use super::{Shared, observers};
+use crate::active_config::ActiveConfig;
 use crate::audit::{Loggable, SessionEnded, SessionOpened};
 use crate::contract;
-use crate::event::EventKind;
-use crate::host::RuleSet;
+use crate::contract::EventKind;
 use crate::state::Writes;
 use crate::store::{StoreError, Unit};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ impl Shared {
     /// audit log.
     pub(super) async fn record<R: Loggable>(
         self: &Arc<Self>,
-        rules: &Arc<RuleSet>,
+        rules: &Arc<ActiveConfig>,
         info: &contract::Session,
         record: &R,
         writes: Vec<(Arc<str>, Writes)>,
         due: Due,
     ) -> Result<(), StoreError> {
-        let store = self.host.store();
+        let store = &self.services.store;
         let settings = &rules.settings().audit;
         let body = store.keeps_log().then(|| record.body(settings));
         if due == Due::Now || !writes.is_empty() {
@@ -47,13 +47,13 @@ impl Shared {
     /// Records something as soon as that can be done; a log that cannot be written is the next gate's concern.
     pub(super) fn record_soon<R: Loggable>(
         self: &Arc<Self>,
-        rules: &Arc<RuleSet>,
+        rules: &Arc<ActiveConfig>,
         info: &contract::Session,
         record: &R,
     ) {
         let settings = &rules.settings().audit;
-        if self.host.store().keeps_log()
-            && let Err(error) = self.host.store().push(record.body(settings))
+        if self.services.store.keeps_log()
+            && let Err(error) = self.services.store.push(record.body(settings))
         {
             tracing::error!(%error, kind = R::KIND, "a record of the audit log is lost");
         }
@@ -75,11 +75,11 @@ impl Shared {
             tools: self.spec.tools.clone(),
             models: self.spec.models.clone(),
         };
-        self.record_soon(&self.host.rules(), info, &opened);
+        self.record_soon(&self.services.config(), info, &opened);
     }
 
     pub(super) fn record_end(self: &Arc<Self>, info: &contract::Session) {
         let ended = SessionEnded { session: info.id.clone(), time: super::now() };
-        self.record_soon(&self.host.rules(), info, &ended);
+        self.record_soon(&self.services.config(), info, &ended);
     }
 }

@@ -1,8 +1,8 @@
 //! Failures in a row: when a plugin is not called any more, and when it is tried again.
 
-use crate::allowlist::Digest;
+use crate::config::Digest;
+use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
-use crate::sandbox::{Failure, FailureKind};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::Instant;

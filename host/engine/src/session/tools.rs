@@ -5,12 +5,13 @@
 
 use super::recording::Due;
 use super::{Session, Shared, now};
+use crate::active_config::ActiveConfig;
 use crate::audit::{CallRecord, Inputs, ToolRun, raw};
 use crate::contract::{self, ToolResult};
-use crate::host::RuleSet;
+use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
-use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
+use crate::sandbox::{Called, GuestSetup};
 use crate::state::{View, Writes};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -72,7 +73,7 @@ impl PluginTools {
     /// # Errors
     /// If there is no such tool, the plugin fails, or the call cannot be recorded.
     pub async fn call(&self, plugin: &str, tool: &str, arguments: &Value) -> Result<ToolResult, ToolCallError> {
-        let rules = self.shared.host.rules();
+        let rules = self.shared.services.config();
         let found = rules.plugins().iter().find(|loaded| loaded.name() == plugin);
         let Some(found) = found.filter(|plugin| plugin.tools().iter().any(|known| known.name == tool)) else {
             return Err(ToolCallError::Unknown { plugin: plugin.to_owned(), tool: tool.to_owned() });
@@ -92,7 +93,7 @@ impl PluginTools {
 /// A call on its way.
 struct Call<'a> {
     session: &'a Arc<Shared>,
-    rules: &'a Arc<RuleSet>,
+    rules: &'a Arc<ActiveConfig>,
     info: contract::Session,
     record: ToolRun,
     /// What the call did, until it is recorded.
@@ -111,7 +112,13 @@ impl Drop for Call<'_> {
 }
 
 impl<'a> Call<'a> {
-    fn new(session: &'a Arc<Shared>, rules: &'a Arc<RuleSet>, plugin: &Plugin, tool: &str, arguments: &Value) -> Self {
+    fn new(
+        session: &'a Arc<Shared>,
+        rules: &'a Arc<ActiveConfig>,
+        plugin: &Plugin,
+        tool: &str,
+        arguments: &Value,
+    ) -> Self {
         let info = session.info();
         let record = ToolRun {
             id: session.next_event_id(),
@@ -175,7 +182,7 @@ impl<'a> Call<'a> {
         let session = self.session;
         let time = self.record.time;
         let state = plugin.entry().grants.state.as_ref().map(|grant| {
-            let snapshot = session.host.store().snapshot(&plugin.shared.name, &self.info.id, time);
+            let snapshot = session.services.store.snapshot(&plugin.shared.name, &self.info.id, time);
             View::new(snapshot, grant.quota.get(), time)
         });
         let parent_session = session.spec.parent.clone();
@@ -185,11 +192,11 @@ impl<'a> Call<'a> {
             grants: Arc::clone(&plugin.shared.grants),
             folders: Arc::clone(&plugin.shared.folders),
             servers: Arc::clone(&plugin.shared.servers),
-            network: session.host.network(),
+            network: session.services.network.clone(),
             state,
             is_recorded: true,
             transcript: session.transcript(),
-            model: session.host.model(),
+            model: session.services.model.clone(),
             model_calls: session.model_calls(plugin.name()),
             recalled: None,
             patience: self.rules.settings().overload_deadline,

@@ -1,7 +1,7 @@
 //! What a call learnt of its state: with it, the call can be made again.
 
 use super::{Scope, Usage};
-use crate::audit::{bytes_size, written_size};
+use crate::contract::bytes::{bytes_size, written_size};
 use std::collections::BTreeMap;
 
 /// Most bytes of keys and values, as JSON, that the record of one call repeats; a call that learnt more cannot be replayed.

@@ -278,7 +278,7 @@ fn no_number_of_keys_makes_the_host_remember_more_than_a_record_has_room_for() {
     let (writes, reads) = view.into_parts();
     assert!(writes.is_empty());
     assert!(reads.incomplete);
-    let recorded = crate::audit::written_size(&reads.recorded());
+    let recorded = crate::contract::bytes::written_size(&reads.recorded());
     assert!((MAX_RECORDED / 2..MAX_RECORDED + 1000).contains(&recorded), "{recorded}");
 }
 

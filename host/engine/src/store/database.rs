@@ -6,9 +6,9 @@
 //! before. <https://sqlite.org/wal.html>
 
 use super::StoreError;
-use crate::allowlist::AuditSettings;
-use crate::allowlist::Digest;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, Loggable as _};
+use crate::config::AuditSettings;
+use crate::config::Digest;
 use crate::files::{self, Guard};
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef::Null;

@@ -7,13 +7,13 @@
 mod database;
 mod error;
 mod keeper;
+mod log;
 mod memory;
 mod snapshots;
 mod spaces;
 
 pub use error::StoreError;
-
-pub(crate) use database::read;
+pub use log::{Lines, Log, LogError, VerifiedLines};
 
 use crate::state::{Scope, Source, Time, Writes};
 use database::{Created, Identity};

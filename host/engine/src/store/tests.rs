@@ -1,7 +1,8 @@
 //! State and log, in one file and in memory.
 
+use super::Log;
 use super::{Store, StoreError, Unit};
-use crate::audit::{Flaw, Log, verify};
+use crate::audit::Flaw;
 use crate::state::{KEY_COST, MAX_KEYS, Scope, StateError, View};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -320,7 +321,7 @@ fn a_store_that_is_closed_over_and_over_leaves_a_small_wal_and_all_records() {
     // It is not the disk's turn each time.
     assert!(sizes.iter().filter(|&&size| size == 0).count() <= 20, "{sizes:?}");
     assert_eq!(lines(&path).len(), 101);
-    assert!(verify(&Log::open(&path).unwrap(), None).unwrap().is_sound());
+    assert!(Log::open(&path).unwrap().verify(None).unwrap().is_sound());
 }
 
 #[test]
@@ -388,7 +389,7 @@ fn records_of_several_processes_make_one_chain() {
     for writer in writers {
         writer.join().unwrap();
     }
-    let report = verify(&Log::open(&path).unwrap(), None).unwrap();
+    let report = Log::open(&path).unwrap().verify(None).unwrap();
     assert_eq!((report.lines, report.flaws), (201, vec![]));
 }
 
@@ -467,7 +468,7 @@ fn a_commit_waits_for_another_process_without_holding_up_the_thread() {
         let (committed, ()) = tokio::join!(store.commit(&unit), release);
         committed.unwrap();
     });
-    assert_eq!(verify(&Log::open(&path).unwrap(), None).unwrap().flaws, Vec::<Flaw>::new());
+    assert_eq!(Log::open(&path).unwrap().verify(None).unwrap().flaws, Vec::<Flaw>::new());
 }
 
 /// What somebody may do to the database with another program.
@@ -531,7 +532,7 @@ fn verifying_names_what_is_foreign_and_a_log_whose_table_is_another_is_not_read(
         let (_folder, path) = file();
         drop(Store::open(&path, 0).unwrap());
         altered(&path, change);
-        let report = verify(&Log::open(&path).unwrap(), None).unwrap();
+        let report = Log::open(&path).unwrap().verify(None).unwrap();
         assert!(report.flaws.contains(&Flaw::Foreign(what.to_owned())), "{change}: {:?}", report.flaws);
         assert!(!report.is_sound());
     }
@@ -560,7 +561,7 @@ fn a_schema_that_changes_while_the_store_is_open_is_noticed_before_anything_is_w
     let store = Store::open(&path, 0).unwrap();
     altered(&path, "VACUUM");
     commit(&store, &Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() });
-    assert!(verify(&Log::open(&path).unwrap(), None).unwrap().is_sound());
+    assert!(Log::open(&path).unwrap().verify(None).unwrap().is_sound());
 }
 
 #[test]
@@ -583,7 +584,7 @@ fn a_record_that_sqlite_did_not_insert_is_an_error() {
 #[test]
 fn the_schema_is_that_of_its_version() {
     let text: String = super::database::TABLES.iter().map(|(name, makes)| format!("{name}: {makes};\n")).collect();
-    let digest = crate::allowlist::Digest::of_bytes(text.as_bytes()).to_string();
+    let digest = crate::config::Digest::of_bytes(text.as_bytes()).to_string();
     // Databases are compared with it word for word: who changes a word raises the version, and this.
     assert_eq!(
         (crate::audit::VERSION, digest.as_str()),

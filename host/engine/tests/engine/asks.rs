@@ -2,9 +2,11 @@
 
 use crate::support::{bash, builder, plugin, spec};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{ActionKind, AskRule, Entry, Layer, Origin, Settings};
-use hookhost::approval::{Approval, ApprovalRequest, Approver, Asker, AskingAgent};
-use hookhost::session::{Cause, SessionSpec};
+use hookhost::approval::{Approval, ApprovalRequest, Approver, AskingAgent};
+use hookhost::config::{ActionKind, AskRule, Entry, Layer, Origin, Settings};
+use hookhost::contract::Asker;
+use hookhost::contract::Cause;
+use hookhost::session::SessionSpec;
 use hookhost::{Config, GateOutcome, Session};
 use serde_json::json;
 use std::sync::{Arc, Mutex};

@@ -3,12 +3,15 @@
 use crate::events::payload;
 use crate::support::{Yes, bash, plugin, recording, session, spec, state_by, state_in, written};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::ActionKind;
-use hookhost::approval::{AnswerKind, Approval, ApprovalRequest, Approver};
-use hookhost::audit::{Entry, Log, Record, WrittenValue, verify};
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
+use hookhost::audit::{Entry, Record, WrittenValue};
 use hookhost::capability::{Model, ModelRequest};
-use hookhost::event::EventKind;
-use hookhost::session::{Cause, DispatchOptions, OutcomeKind};
+use hookhost::config::ActionKind;
+use hookhost::contract::AnswerKind;
+use hookhost::contract::EventKind;
+use hookhost::contract::{Cause, OutcomeKind};
+use hookhost::session::DispatchOptions;
+use hookhost::store::Log;
 use hookhost::{GateOutcome, Session, SessionSpec, TransformOutcome};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -43,7 +46,7 @@ async fn every_event_is_recorded_also_where_nobody_hears_it() {
     drained(&host).await;
     let kinds: Vec<_> = written(&log).iter().map(Entry::kind).collect();
     assert_eq!((kinds[0], kinds[1], *kinds.last().unwrap()), ("log", "session", "session-ended"));
-    let report = verify(&Log::open(&log).unwrap(), None).unwrap();
+    let report = Log::open(&log).unwrap().verify(None).unwrap();
     assert!(report.is_sound() && report.open_sessions.is_empty(), "{report:?}");
 }
 
@@ -56,7 +59,7 @@ async fn a_record_says_who_was_asked_what_each_answered_and_what_came_of_it() {
     );
     let fails = plugin("b", json!({"before-tool-call": {"misbehave": "trap"}}));
     let mut fails = fails;
-    fails.on_failure = Some(hookhost::allowlist::OnFailure::Skip);
+    fails.on_failure = Some(hookhost::config::OnFailure::Skip);
     let rejects = plugin(
         "c",
         json!({"before-tool-call": {"verdict": "reject", "reason": "not {command}", "when": {"contains": "-l"}}}),
@@ -97,7 +100,7 @@ impl Approver for Looks {
     }
 }
 
-fn asks(question: &str) -> hookhost::allowlist::Entry {
+fn asks(question: &str) -> hookhost::config::Entry {
     plugin("careful", json!({"before-tool-call": {"verdict": "escalate", "question": question}}))
 }
 
@@ -207,7 +210,7 @@ async fn a_session_that_is_taken_up_again_has_other_events() {
     assert_ne!(records[0].last.as_ref().unwrap().get(), records[1].last.as_ref().unwrap().get());
 }
 
-async fn rejected(session: &Session, command: &str) -> hookhost::session::Rejection {
+async fn rejected(session: &Session, command: &str) -> hookhost::contract::Rejection {
     match session.before_tool_call(bash(session, command)).await.outcome {
         GateOutcome::Rejected(rejection) => rejection,
         other => panic!("{other:?}"),

@@ -4,8 +4,8 @@
 
 use crate::failure_kinds::with_limits;
 use crate::support::{builder, host, plugin, session, spec};
-use hookhost::allowlist::{Entry, Settings};
 use hookhost::capability::{Message, Model, ModelRequest, Transcript};
+use hookhost::config::{Entry, Settings};
 use hookhost::{Config, Host, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -2,11 +2,11 @@
 
 use crate::events::payload;
 use crate::support::{Yes, bash, builder, plugin, recording, spec, state_by, state_in, written};
-use hookhost::allowlist::Settings;
+use hookhost::config::Settings;
 
-use hookhost::audit::{Log, LogError, verify};
-use hookhost::event::EventKind;
+use hookhost::contract::EventKind;
 use hookhost::session::DispatchOptions;
+use hookhost::store::{Log, LogError};
 use hookhost::{Config, GateOutcome, StoreError};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -47,7 +47,7 @@ async fn a_log_that_is_read_while_it_is_written_loses_nothing_to_other_processes
     for event in 0..3 {
         let settled = session.before_tool_call(bash(&session, "ls")).await;
         assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
-        assert!(verify(&Log::open(&log).unwrap(), None).unwrap().is_sound());
+        assert!(Log::open(&log).unwrap().verify(None).unwrap().is_sound());
         let config = Config::from_entries(vec![], Settings::default()).unwrap();
         drop(builder(config).store(&log).build().await.unwrap());
         // The log's beginning, the session's, and its events.
@@ -106,7 +106,7 @@ fn after_100_kills_the_log_is_sound_and_the_state_is_what_it_says() {
             let report = match Log::open(&log) {
                 // It was killed before there was one.
                 Err(LogError::Store(StoreError::Missing(_))) => continue,
-                log => verify(&log.unwrap(), None).unwrap(),
+                log => log.unwrap().verify(None).unwrap(),
             };
             assert!(report.is_sound() && report.cut_at.is_none(), "killed at {moment}: {report:?}");
             assert_eq!(state_in(&log), state_by(&written(&log)), "killed at {moment}");

@@ -1,8 +1,8 @@
 //! Every verdict of every event, given by a real component, has its effect.
 
 use crate::support::{plugin, session};
-use hookhost::chain::MAX_TASKS;
-use hookhost::event::EventKind;
+use hookhost::compose::MAX_TASKS;
+use hookhost::contract::EventKind;
 use hookhost::session::DispatchOptions;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 
 use crate::failure_kinds::{Failing, dispatch, failing, heard, kinds, with_limits};
 use crate::support::{host, plugin, spec};
-use hookhost::allowlist::{Entry, Mode, OnFailure};
-use hookhost::event::{EventKind, Shape};
-use hookhost::session::OutcomeKind;
+use hookhost::config::{Entry, Mode, OnFailure};
+use hookhost::contract::OutcomeKind;
+use hookhost::contract::{EventKind, Shape};
 use hookhost::{GateOutcome, Host};
 use serde_json::{Value, json};
 

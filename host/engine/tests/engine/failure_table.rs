@@ -3,8 +3,8 @@
 use crate::failure_kinds::{Way, dispatch, failing, heard, kinds, ways};
 use crate::support::{host, session};
 use hookhost::Session;
-use hookhost::allowlist::{Mode, OnFailure};
-use hookhost::event::{EventKind, Shape};
+use hookhost::config::{Mode, OnFailure};
+use hookhost::contract::{EventKind, Shape};
 use hookhost::session::{FAILURES_TO_TRIP, Settled};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -3,9 +3,10 @@
 use crate::failure_kinds::with_limits;
 use crate::stillborn::{EXIT, stillborn};
 use crate::support::{bash, plugin, session};
-use hookhost::allowlist::{Entry, Limits, OnFailure};
+use hookhost::config::{Entry, Limits, OnFailure};
+use hookhost::contract::Cause;
 use hookhost::contract::ToolCall;
-use hookhost::session::{Cause, FAILURES_TO_TRIP};
+use hookhost::session::FAILURES_TO_TRIP;
 use hookhost::{FailureKind, GateOutcome, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -176,7 +177,7 @@ async fn invalid_changes_of_a_tool_call_are_failures() {
         let host = crate::support::host(vec![plugin("p", json!({ "before-tool-call": behaviour }))]).await;
         let mut spec = crate::support::spec();
         let schema = json!({"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]});
-        spec.tools = vec![hookhost::session::ToolSpec { name: "bash".into(), input_schema: schema }];
+        spec.tools = vec![hookhost::contract::ToolSpec { name: "bash".into(), input_schema: schema }];
         let session = host.open_session(spec).unwrap();
         let outcome = ask(&session, "ls").await;
         assert_eq!(failure(&outcome), FailureKind::InvalidAnswer);
@@ -190,7 +191,7 @@ async fn a_failure_that_has_no_consequence_is_told_once_for_each_plugin_and_sess
     let mut skipped = misbehaving("skipped", "trap");
     skipped.on_failure = Some(OnFailure::Skip);
     let mut audits = misbehaving("audits", "trap");
-    audits.mode = hookhost::allowlist::Mode::Audit;
+    audits.mode = hookhost::config::Mode::Audit;
     let observer = plugin("observer", json!({"stream-end": {"misbehave": "trap"}}));
     let host = crate::support::host(vec![skipped, audits, observer]).await;
     let session = host.open_session(crate::support::spec()).unwrap();

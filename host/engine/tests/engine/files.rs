@@ -1,8 +1,8 @@
 //! The grants `read-dirs` and `write-dirs`: what a plugin reaches, and that it reaches nothing else.
 
 use crate::support::{bash, builder, component, host, plugin, recording, session, spec, written};
-use hookhost::allowlist::{Digest, Entry, Settings};
 use hookhost::audit;
+use hookhost::config::{Digest, Entry, Settings};
 use hookhost::replay::replay;
 use hookhost::{Config, FailureKind, Session, TransformOutcome};
 use serde_json::{Value, json};
@@ -456,7 +456,7 @@ async fn what_used_files_cannot_be_replayed_and_a_replay_changes_none() {
 
     fs::remove_file(house.path("inside/new")).unwrap();
     let config = Config::from_entries(vec![entry()], Settings::default()).unwrap();
-    let (again, log) = (builder(config).build().await.unwrap(), audit::Log::open(&log).unwrap());
+    let (again, log) = (builder(config).build().await.unwrap(), hookhost::store::Log::open(&log).unwrap());
     let mut answers = Vec::new();
     let summary = replay(&again, &log, |compared| {
         answers.push(compared.again.as_ref().and_then(|record| record.last.as_ref()).map(|last| last.get().to_owned()));

@@ -1,7 +1,7 @@
 //! What is not loaded, and what is said about it. Nothing of such a file has run.
 
 use crate::support::{builder, component, plugin};
-use hookhost::allowlist::{Digest, Entry, Settings};
+use hookhost::config::{Digest, Entry, Settings};
 use hookhost::plugin::inspect;
 use hookhost::{Config, Error};
 use serde_json::json;
@@ -210,7 +210,7 @@ async fn an_import_that_no_host_has_is_refused() {
 fn an_inspection_says_what_a_component_is_without_running_it() {
     let bytes = std::fs::read(component("all_events.wasm")).unwrap();
     let inspection = inspect(&bytes).unwrap();
-    assert_eq!(inspection.events, hookhost::event::EventKind::ALL);
+    assert_eq!(inspection.events, hookhost::contract::EventKind::ALL);
     assert!(inspection.configurable && inspection.tools && inspection.problem.is_none());
     assert_eq!(inspection.digest, Digest::of_file(Path::new(&component("all_events.wasm"))).unwrap());
     assert!(inspection.grants.contains(&"transcript = true".to_owned()));
@@ -223,7 +223,7 @@ fn an_inspection_says_what_a_component_is_without_running_it() {
 async fn an_event_that_the_plugin_does_not_export_is_not_silently_unheard() {
     let path = component("no_force_push.wasm");
     let mut entry = Entry::new("x", &path, Digest::of_file(&path).unwrap());
-    entry.events = Some([hookhost::event::EventKind::FinalizeContent].into());
+    entry.events = Some([hookhost::contract::EventKind::FinalizeContent].into());
     let error = load(entry).await.unwrap_err().to_string();
     assert_eq!(
         error,

@@ -13,6 +13,7 @@ mod failure_table;
 mod failures;
 mod files;
 mod hostile;
+mod layers;
 mod loading;
 mod overload;
 mod reloading;

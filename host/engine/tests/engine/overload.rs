@@ -1,9 +1,9 @@
 //! A busy machine is nobody's fault: what waits for a place or a processor has a bound of its own, and trips no plugin.
 
 use crate::support::{bash, builder, plugin, spec};
-use hookhost::allowlist::{Entry, Settings};
+use hookhost::config::{Entry, Settings};
+use hookhost::contract::Cause;
 use hookhost::contract::{ToolCall, ToolResult};
-use hookhost::session::Cause;
 use hookhost::{Config, FailureKind, GateOutcome, Host};
 use serde_json::json;
 use std::num::NonZeroU32;
@@ -103,7 +103,7 @@ async fn where_no_place_is_free_in_time_the_call_fails_as_overloaded_and_trips_n
             {"verdict": "allow"},
         ]}),
     );
-    entry.events = Some([hookhost::event::EventKind::BeforeToolCall].into());
+    entry.events = Some([hookhost::contract::EventKind::BeforeToolCall].into());
     entry.limits.deadline = Duration::from_secs(3_600);
     entry.limits.compute = Duration::from_secs(3_600);
     let host = host(vec![entry], settings).await;

@@ -2,10 +2,10 @@
 
 use crate::support::{bash, builder, plugin, recording, spec, written};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{AskRule, Digest, Entry, Settings};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit;
 use hookhost::capability::{Model, ModelRequest};
+use hookhost::config::{AskRule, Digest, Entry, Settings};
 use hookhost::contract::{ToolCall, ToolResult};
 use hookhost::host::Changes;
 use hookhost::session::FAILURES_TO_TRIP;
@@ -85,7 +85,7 @@ async fn under_load_each_event_is_settled_by_one_generation_and_none_is_lost_or_
     let (zero, one) = ("ls first0 second0".to_owned(), "ls first1 second1".to_owned());
     assert_eq!(seen, [zero, one].into(), "after {reloads} configurations");
     host.drain(Duration::from_secs(10)).await.unwrap();
-    assert!(audit::verify(&audit::Log::open(&log).unwrap(), None).unwrap().is_sound());
+    assert!(hookhost::store::Log::open(&log).unwrap().verify(None).unwrap().is_sound());
 
     let generations: Vec<HashMap<String, Digest>> = (0..2)
         .map(|number| {

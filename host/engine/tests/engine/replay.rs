@@ -3,13 +3,14 @@
 use crate::events::payload;
 use crate::support::{bash, builder, plugin, recording, spec};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{Entry, OnFailure, Settings};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit::Log;
 use hookhost::capability::{Message, Model, ModelRequest, Transcript};
-use hookhost::event::{EventKind, Shape};
+use hookhost::config::{Entry, OnFailure, Settings};
+use hookhost::contract::{EventKind, Shape};
+use hookhost::contract::{OutcomeKind, ToolSpec};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
-use hookhost::session::{DispatchOptions, OutcomeKind, ToolSpec};
+use hookhost::session::DispatchOptions;
+use hookhost::store::Log;
 use hookhost::{Config, Host};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use crate::support::{bash, builder, component, plugin, recording, spec, written};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{Digest, Entry, Settings};
 use hookhost::audit;
 use hookhost::capability::Resolver;
+use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::{Action, ToolOrigin};
 use hookhost::replay::replay;
 use hookhost::{Config, FailureKind, Session, TransformOutcome};
@@ -470,7 +470,7 @@ async fn what_sent_requests_cannot_be_replayed_and_a_replay_sends_none() {
     assert_eq!(reasons, [vec!["asking: it sent requests over HTTP".to_owned()], vec![]]);
 
     let config = Config::from_entries(vec![entry()], Settings::default()).unwrap();
-    let (again, log) = (builder(config).build().await.unwrap(), audit::Log::open(&log).unwrap());
+    let (again, log) = (builder(config).build().await.unwrap(), hookhost::store::Log::open(&log).unwrap());
     let summary = replay(&again, &log, |_| {}).await.unwrap();
     assert_eq!((summary.not_replayable, summary.same), (1, 1));
     assert_eq!(server.heard(), 1);

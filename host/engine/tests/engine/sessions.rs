@@ -3,12 +3,13 @@
 use crate::failure_kinds::with_limits;
 use crate::support::{bash, builder, host, plugin, session, spec};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{ActionKind, Entry, Mode, Settings, StateGrant};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::capability::{Model, ModelRequest, Transcript};
+use hookhost::config::{ActionKind, Entry, Mode, Settings, StateGrant};
+use hookhost::contract::Cause;
+use hookhost::contract::EventKind;
 use hookhost::contract::{ResultSource, ToolResult};
-use hookhost::event::EventKind;
-use hookhost::session::{Cause, DispatchOptions, Settled};
+use hookhost::session::{DispatchOptions, Settled};
 use hookhost::{Config, GateOutcome, Host, Session, SessionSpec, TransformOutcome};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -213,7 +214,7 @@ async fn effects_of_a_call_with_an_invalid_answer_are_void() {
         json!({"when": {"contains": "good"}, "do": steps}),
     ];
     let mut entry = plugin("p", json!({ "before-tool-call": behaviours }));
-    entry.on_failure = Some(hookhost::allowlist::OnFailure::Skip);
+    entry.on_failure = Some(hookhost::config::OnFailure::Skip);
     let session = session(vec![entry]).await;
     let bad = session.before_tool_call(bash(&session, "bad")).await;
     assert_eq!(bad.record.calls[0].failure.as_ref().unwrap().kind, hookhost::FailureKind::InvalidAnswer);
@@ -456,7 +457,7 @@ async fn a_pattern_that_fits_no_tool_is_reported() {
     entry.tools = Some(vec!["nosuch*".parse().unwrap(), "bash".parse().unwrap()]);
     let host = host(vec![entry]).await;
     let mut spec = spec();
-    spec.tools = vec![hookhost::session::ToolSpec { name: "bash".into(), input_schema: json!({"type": "object"}) }];
+    spec.tools = vec![hookhost::contract::ToolSpec { name: "bash".into(), input_schema: json!({"type": "object"}) }];
     let notices = host.open_session(spec).unwrap().take_notices();
     assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` fits no tool"]);
 }
@@ -602,7 +603,7 @@ async fn plugins_that_wait_for_a_model_starve_no_other() {
     waiting.limits.deadline = std::time::Duration::from_secs(60);
     waiting.events = Some([EventKind::PromptSubmit].into());
     let path = crate::support::component("no_force_push.wasm");
-    let digest = hookhost::allowlist::Digest::of_file(&path).unwrap();
+    let digest = hookhost::config::Digest::of_file(&path).unwrap();
     let mut guard = Entry::new("b", path, digest);
     guard.limits.deadline = std::time::Duration::from_secs(20);
     let config = Config::from_entries(vec![waiting, guard], Settings::default()).unwrap();

@@ -4,7 +4,7 @@
 //! none, the trial when the plugin is loaded, and all is well; in an event it goes wrong. The plugin hears one event of each
 //! shape, and never comes to answer.
 
-use hookhost::allowlist::{Digest, Entry};
+use hookhost::config::{Digest, Entry};
 use std::path::PathBuf;
 
 /// Ends the instance in the making by WASI's `exit`, which is no trap.

@@ -1,10 +1,11 @@
 //! A host of `all-events` plugins, each of which does what its configuration says.
 
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit::{self, Log, Scope, WrittenValue};
-use hookhost::session::OutcomeKind;
+use hookhost::audit::{self, Scope, WrittenValue};
+use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::contract::OutcomeKind;
+use hookhost::store::Log;
 use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

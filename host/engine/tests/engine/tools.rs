@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// A plugin that brings `run` and does this when it is called.
 #[expect(clippy::needless_pass_by_value, reason = "so that a test reads as what it hands over")]
-fn brings(name: &str, call: Value) -> hookhost::allowlist::Entry {
+fn brings(name: &str, call: Value) -> hookhost::config::Entry {
     plugin(
         name,
         json!({
@@ -43,7 +43,7 @@ fn runs(entries: &[audit::Entry]) -> Vec<&audit::ToolRun> {
 #[tokio::test]
 async fn a_plugins_tools_are_listed_under_its_name_and_none_in_audit_mode() {
     let mut watching = brings("watching", json!({}));
-    watching.mode = hookhost::allowlist::Mode::Audit;
+    watching.mode = hookhost::config::Mode::Audit;
     let host = host(vec![brings("kit", json!({})), watching]).await;
     let tools = host.tools();
     assert_eq!(tools.len(), 1, "{tools:?}");
@@ -59,7 +59,7 @@ async fn a_plugins_tools_are_listed_under_its_name_and_none_in_audit_mode() {
 
 #[tokio::test]
 async fn tools_that_cannot_be_offered_keep_the_plugin_from_loading() {
-    let config = |entry| hookhost::Config::from_entries(vec![entry], hookhost::allowlist::Settings::default()).unwrap();
+    let config = |entry| hookhost::Config::from_entries(vec![entry], hookhost::config::Settings::default()).unwrap();
     let bad = plugin("kit", json!({ "tools": [{ "name": "a b", "description": "", "input-schema": {} }] }));
     let error = crate::support::builder(config(bad)).build().await.unwrap_err().to_string();
     assert!(error.starts_with("plugin `kit` cannot bring its tools: the name `a b` has to consist of"), "{error}");
@@ -145,7 +145,7 @@ async fn failures_are_told_apart_and_do_not_trip_the_plugin() {
 #[tokio::test]
 async fn arguments_beyond_the_input_limit_are_not_handed_over() {
     let mut entry = brings("kit", json!({ "value": "done" }));
-    entry.limits.input = hookhost::allowlist::Limits::default().input;
+    entry.limits.input = hookhost::config::Limits::default().input;
     let limit = entry.limits.input.get();
     let session = session(vec![entry]).await;
     let error = call(&session, "kit", json!({ "a": "x".repeat(limit) })).await.unwrap_err();

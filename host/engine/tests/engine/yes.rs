@@ -2,12 +2,11 @@
 
 use crate::support::{State, bash, builder, plugin, recording, spec, state_by, state_in, written};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{Entry, Settings};
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit;
+use hookhost::config::{Entry, Settings};
+use hookhost::contract::{Cause, OutcomeKind};
 use hookhost::contract::{ToolCall, ToolResult};
 use hookhost::replay::replay;
-use hookhost::session::{Cause, OutcomeKind};
 use hookhost::{Config, GateOutcome, Host, Session, Settled};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -269,7 +268,7 @@ async fn the_asking_after_a_yes_can_be_replayed() {
     drop(session);
     let host = builder(config(vec![asks("go on?"), other()])).build().await.unwrap();
     let mut outcomes = Vec::new();
-    let recorded = audit::Log::open(&log).unwrap();
+    let recorded = hookhost::store::Log::open(&log).unwrap();
     let summary = replay(&host, &recorded, |compared| {
         outcomes.push((compared.recorded.outcome, compared.is_same()));
     });

@@ -152,7 +152,7 @@ fn every_status_origin_and_cause_is_one_of_the_schema() {
     for origin in [ToolOrigin::Builtin, ToolOrigin::Plugin(name()), ToolOrigin::Mcp(name()), ToolOrigin::External] {
         valid("origin", json!(origin));
     }
-    use hookhost::session::Cause;
+    use hookhost::contract::Cause;
     let refusal = Refusal { reason: name(), code: None, retryable: false, stop: false };
     let kinds = [
         Cause::Verdict,

@@ -4,7 +4,7 @@
 use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
 use crate::exit::Stop;
-use hookhost::allowlist::{Config, Entry, Error, Layer, Places, Source};
+use hookhost::config::{Config, Entry, Error, Layer, Places, Source};
 use hookhost::plugin::Inspection;
 use std::path::Path;
 use toml::{Table, Value};

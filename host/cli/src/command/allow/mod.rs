@@ -14,7 +14,7 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::allowlist::{
+use hookhost::config::{
     self, Change, Config, Entry, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore, Written,
 };
 use hookhost::plugin::Inspection;
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, Stop> {
     ask(args)?;
     // An entry that cannot be loaded would keep all others from loading.
     loading::attempt(&entry).await?;
-    let written = allowlist::allow(&file, &entry, &places, SECTIONS).map_err(not_loaded)?;
+    let written = config::allow(&file, &entry, &places, SECTIONS).map_err(not_loaded)?;
     let counts = settle_trust(args, &written, &places)?;
     output::print(&report(&entry, &written))?;
     if !counts {

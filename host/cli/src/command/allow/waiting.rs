@@ -6,7 +6,7 @@ use crate::args::AllowArgs;
 use crate::configuration::{self, SECTIONS, not_loaded};
 use crate::exit::{Exit, Stop};
 use crate::output::{self, quoted, style::DIM};
-use hookhost::allowlist::{Config, Digest, Error};
+use hookhost::config::{Config, Digest, Error};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::ErrorKind;

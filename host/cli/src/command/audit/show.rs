@@ -4,7 +4,8 @@ use crate::args::{FilterArgs, ShowArgs};
 use crate::audit_log;
 use crate::exit::{Exit, Stop};
 use crate::output::{self, Reader, one_line, record, style::WARNING};
-use hookhost::audit::{Filter, Line, Log, LogError};
+use hookhost::audit::{Filter, Line};
+use hookhost::store::{Log, LogError};
 use std::collections::VecDeque;
 
 pub(super) fn run(args: &ShowArgs) -> Result<Exit, Stop> {

@@ -7,13 +7,14 @@ use crate::output::{
     self, one_line, quoted,
     style::{DIM, ERROR, GOOD, NAME, WARNING},
 };
-use hookhost::audit::{Flaw, Log, Report, verify};
+use hookhost::audit::{Flaw, Report};
+use hookhost::store::Log;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<Exit, Stop> {
     let log = audit_log::open(args.log.log.as_deref())?;
-    let report = verify(&log, args.head).map_err(audit_log::unreadable)?;
+    let report = log.verify(args.head).map_err(audit_log::unreadable)?;
     if args.json {
         output::print_json(&as_json(&log, &report))?;
     } else {

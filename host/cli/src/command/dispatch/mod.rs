@@ -1,6 +1,5 @@
 //! `hookhost dispatch`: one event through the chain, as one JSON object; a command, as a verdict for people.
 
-mod example;
 mod payload;
 mod underline;
 mod verdict;
@@ -14,7 +13,8 @@ use crate::loading;
 use crate::output::{self, quoted};
 use crate::terminal_approver;
 use anyhow::anyhow;
-use hookhost::session::{Cause, DispatchOptions, Rejection, SessionSpec};
+use hookhost::contract::{Cause, Rejection};
+use hookhost::session::{DispatchOptions, SessionSpec};
 use hookhost::{FailureKind, Host, Session, Settled};
 use payload::Payload;
 use serde_json::{Map, Value, json};
@@ -162,6 +162,6 @@ fn exit(settled: &Settled<Value>) -> Exit {
 }
 
 /// The command that sends a payload of an event.
-fn command(event: hookhost::event::EventKind, payload: &str) -> String {
+fn command(event: hookhost::contract::EventKind, payload: &str) -> String {
     format!("echo {} | hookhost dispatch {event} --payload -", quoted(payload))
 }

@@ -1,10 +1,10 @@
 //! What an event carries, from JSON: an object of the event's parameters, as `wit/events.wit` names them, and optionally
 //! the session in which it happens.
 
-use super::{command, example};
+use super::command;
 use crate::exit::Stop;
 use anyhow::anyhow;
-use hookhost::event::EventKind;
+use hookhost::contract::EventKind;
 use hookhost::session::SessionSpec;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ impl Payload {
             }
             Some(path) => std::fs::read_to_string(path)
                 .map_err(|error| Stop::usage(format!("the payload {} cannot be read: {error}", path.display())))?,
-            None if example::parameters(event).is_empty() => "{}".to_owned(),
+            None if event.parameters().is_empty() => "{}".to_owned(),
             None => return Err(missing(event)),
         };
         Self::parse(event, &text)
@@ -74,8 +74,8 @@ impl Payload {
         let Value::Object(mut parameters) = value else { return Err(wrong(event, &"it is not a JSON object")) };
         let session = parameters.remove("session").map(serde_json::from_value).transpose();
         let session = session.map_err(|error| wrong(event, &format!("`session`: {error}")))?.unwrap_or_default();
-        let known = example::parameters(event);
-        if let Some(unknown) = parameters.keys().find(|key| !known.contains(key)) {
+        let known = event.parameters();
+        if let Some(unknown) = parameters.keys().find(|key| !known.contains(&key.as_str())) {
             let keys = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
             let has = if keys.is_empty() { "nothing but `session`".to_owned() } else { keys };
             return Err(wrong(event, &format!("it has a key `{unknown}`, and {event} has {has}")));
@@ -118,11 +118,11 @@ fn missing(event: EventKind) -> Stop {
     Stop::usage(format!(
         "{event} carries a payload, a JSON object: name its file with --payload, or `-` for the standard input"
     ))
-    .advise(command(event, example::payload(event)))
+    .advise(command(event, event.example()))
 }
 
 /// The payload is not one of this event.
 pub(super) fn wrong(event: EventKind, why: &dyn std::fmt::Display) -> Stop {
     Stop::new(crate::exit::Exit::Usage, anyhow!("this is no payload of {event}: {why}"))
-        .advise(command(event, example::payload(event)))
+        .advise(command(event, event.example()))
 }

@@ -9,8 +9,8 @@ use crate::output::{
     style::{DIM, ERROR, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::allowlist::Entry;
-use hookhost::event::EventKind;
+use hookhost::config::Entry;
+use hookhost::contract::EventKind;
 use hookhost::plugin::Inspection;
 use serde_json::json;
 use std::fmt::Write as _;

@@ -15,7 +15,7 @@ use crate::output;
 use crate::terminal_approver;
 use crate::toolbox::{hidden_variables, toolbox};
 use anyhow::anyhow;
-use hookhost::session::Cause;
+use hookhost::contract::Cause;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentConfig, AgentError, AgentEvent, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};

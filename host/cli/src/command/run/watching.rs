@@ -7,7 +7,7 @@ use crate::args::ConfigArgs;
 use crate::{configuration, loading};
 use anyhow::anyhow;
 use hookhost::Host;
-use hookhost::allowlist::{Config, FILE_NAME, ProjectFile, TrustStore};
+use hookhost::config::{Config, FILE_NAME, ProjectFile, TrustStore};
 use hookhost_agent::agent::{AgentEvent, Reporter};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Nothing that is to be masked is left, in whatever form it stands; all else is left as it was.
 
 use super::{Withheld, withhold};
-use crate::allowlist::{AuditSettings, Digest};
+use crate::config::{AuditSettings, Digest};
 use proptest::{collection, prelude::*, sample};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

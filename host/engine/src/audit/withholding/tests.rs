@@ -1,13 +1,14 @@
-use super::super::record::{Entry, Inputs, ModelAnswer, StateRead, StateUse, StateWrite, TranscriptRead};
+use super::super::record::{Entry, StateWrite};
 use super::super::{Loggable, Scope};
 use super::*;
-use crate::allowlist::{Digest, KeyPattern, Mode};
-use crate::approval::{Asker, Question};
+use crate::config::{Digest, KeyPattern, Mode};
 use crate::contract::Escalation;
-use crate::event::EventKind;
+use crate::contract::EventKind;
+use crate::contract::OutcomeKind;
+use crate::contract::{Asker, Question};
+use crate::contract::{Failure, FailureKind};
 use crate::sandbox::capability::{Finding, Level, LogLine, Message, ModelRequest, Severity};
-use crate::sandbox::{Failure, FailureKind};
-use crate::session::OutcomeKind;
+use crate::sandbox::{Inputs, ModelAnswer, StateRead, StateUse, TranscriptRead};
 use serde_json::json;
 use std::collections::BTreeSet;
 

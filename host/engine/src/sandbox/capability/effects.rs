@@ -1,8 +1,9 @@
 //! `effects`: findings and reminders, held until the call has returned.
 
 use super::{Guest, wit};
-use crate::audit::written_size;
-use crate::sandbox::failure::{Failure, FailureKind, Limit};
+use crate::contract::bytes::written_size;
+use crate::contract::{Failure, FailureKind};
+use crate::sandbox::failure::Limit;
 use serde::{Deserialize, Serialize};
 
 /// Most findings, and most reminders, of one call; one more is a failure, so that nothing is lost in silence.

@@ -1,7 +1,7 @@
 //! `log`: lines into the host's log, bounded and attributed.
 
 use super::{Guest, wit};
-use crate::audit::written_size;
+use crate::contract::bytes::written_size;
 use serde::{Deserialize, Serialize};
 
 /// How much a line matters.

@@ -24,7 +24,7 @@ pub(crate) use transcript::NoTranscript;
 
 use super::Linked;
 use super::guest::Guest;
-use crate::allowlist::Grants;
+use crate::config::Grants;
 use wasmtime::component::{HasSelf, Linker};
 
 pub(crate) mod generated {

@@ -1,7 +1,8 @@
 //! `model`: side calls to a language model, within the grant's budget.
 
 use super::{Guest, wit};
-use crate::audit::{ModelAnswer, ModelReply, written_size};
+use crate::contract::bytes::written_size;
+use crate::sandbox::{ModelAnswer, ModelReply};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};

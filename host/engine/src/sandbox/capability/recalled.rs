@@ -1,7 +1,7 @@
 //! What a recorded call learnt from outside, given again when it is replayed.
 
 use super::{Message, ModelRequest, Transcript};
-use crate::audit::{Inputs, ModelAnswer, ModelReply, TranscriptRead};
+use crate::sandbox::{Inputs, ModelAnswer, ModelReply, TranscriptRead};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,8 +1,10 @@
 //! `transcript`: the conversation, read as needed.
 
 use super::{Guest, wit};
-use crate::audit::{TranscriptRead, written_size};
-use crate::sandbox::failure::{Failure, FailureKind, Limit};
+use crate::contract::bytes::written_size;
+use crate::contract::{Failure, FailureKind};
+use crate::sandbox::TranscriptRead;
+use crate::sandbox::failure::Limit;
 use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

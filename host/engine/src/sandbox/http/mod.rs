@@ -16,7 +16,7 @@ pub use network::Resolver;
 pub(crate) use network::Network;
 
 use super::guest::Guest;
-use crate::allowlist::{Grants, Server, ServerHost};
+use crate::config::{Grants, Server, ServerHost};
 use futures_util::FutureExt as _;
 use head::HeadTooLong;
 use http::{HeaderValue, Method, Request, Uri, header};
@@ -259,7 +259,7 @@ impl WasiHttpView for Guest {
 #[cfg(test)]
 mod tests {
     use super::{Http, Network};
-    use crate::allowlist::Grants;
+    use crate::config::Grants;
     use http::Method;
     use std::sync::Arc;
     use wasmtime_wasi_http::Error;

@@ -3,7 +3,7 @@
 use super::address::is_public;
 use super::body::Bounded;
 use super::head::BoundedHead;
-use crate::allowlist::ServerHost;
+use crate::config::ServerHost;
 use futures_util::future::{BoxFuture, Either, select};
 use http::{Request, Response, Uri};
 use http_body_util::BodyExt as _;

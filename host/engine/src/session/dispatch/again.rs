@@ -1,20 +1,20 @@
 //! After a yes: whether the plugins are asked again about what it was given to, and asking them.
 
 use super::{Beginning, Dispatch, Held};
-use crate::approval::Question;
+use crate::active_config::ActiveConfig;
 use crate::audit::{Answer, AskedAgain, CallRecord, StateUse, raw};
-use crate::chain::{self, Step};
-use crate::event::{Dispatched, GateEvent};
-use crate::host::RuleSet;
+use crate::compose::{self, Step};
+use crate::contract::GateOutcome;
+use crate::contract::Question;
+use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::session::now;
-use crate::session::outcome::GateOutcome;
 use crate::state::{Found, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a person has said yes to about one event. Values and responses are compared as the JSON that was shown.
-pub(super) type Consent = chain::Consent<String, String, Question>;
+pub(super) type Consent = compose::Consent<String, String, Question>;
 
 impl Dispatch<'_> {
     /// The yeses that came before this asking: of a replayed event those of its record.
@@ -65,13 +65,13 @@ impl Dispatch<'_> {
     }
 
     /// Asks the chain of the rules that count now about exactly the value that a person agreed to.
-    pub(super) async fn gate_again<E: GateEvent + Dispatched>(
+    pub(super) async fn gate_again<E: GateEvent + Kind>(
         &mut self,
         value: E::Payload,
         consent: Consent,
         yes: Answer,
         held: Held,
-        rules: &Arc<RuleSet>,
+        rules: &Arc<ActiveConfig>,
     ) -> GateOutcome<E::Payload, E::Response> {
         let mut facts = self.facts.clone();
         facts.id = self.session.next_event_id();
@@ -109,7 +109,7 @@ impl Dispatch<'_> {
     }
 
     fn state_now(&self, plugin: &Plugin) -> Arc<dyn Source> {
-        self.session.host.store().snapshot(&plugin.shared.name, &self.info.id, now())
+        self.session.services.store.snapshot(&plugin.shared.name, &self.info.id, now())
     }
 }
 

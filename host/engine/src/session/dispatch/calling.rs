@@ -2,10 +2,12 @@
 
 use super::Dispatch;
 use crate::audit::{CallRecord, Inputs, raw};
-use crate::chain::OnFailure;
-use crate::event::{Dispatched, Event, EventKind, Shape};
+use crate::compose::OnFailure;
+use crate::contract::{EventKind, Shape};
+use crate::contract::{Failure, FailureKind};
+use crate::event::{Event, Kind};
 use crate::sandbox::capability::EventFacts;
-use crate::sandbox::{Called, Failure, FailureKind, GuestSetup};
+use crate::sandbox::{Called, GuestSetup};
 use crate::session::streak::{FAILURES_TO_TRIP, NextCall};
 use crate::state::View;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ impl Dispatch<'_> {
     }
 
     /// Calls one plugin, and notes the call.
-    pub(super) async fn call<E: Dispatched>(
+    pub(super) async fn call<E: Kind>(
         &mut self,
         member: usize,
         round: u32,
@@ -75,7 +77,7 @@ impl Dispatch<'_> {
         let recall = self.recall.as_ref();
         let state = plugin.entry().grants.state.as_ref().map(|grant| {
             let snapshot = self.ledger[member].snapshot.get_or_insert_with(|| {
-                let snapshot = session.host.store().snapshot(&plugin.shared.name, &self.info.id, self.facts.time);
+                let snapshot = session.services.store.snapshot(&plugin.shared.name, &self.info.id, self.facts.time);
                 match recall {
                     Some(recall) => recall.state(plugin.name(), snapshot),
                     None => snapshot,
@@ -89,11 +91,11 @@ impl Dispatch<'_> {
             grants: Arc::clone(&plugin.shared.grants),
             folders: Arc::clone(&plugin.shared.folders),
             servers: Arc::clone(&plugin.shared.servers),
-            network: session.host.network(),
+            network: session.services.network.clone(),
             state,
             is_recorded: self.record.event != EventKind::AuditRecord,
             transcript: session.transcript(),
-            model: session.host.model(),
+            model: session.services.model.clone(),
             model_calls: session.model_calls(plugin.name()),
             recalled: recall.map(|recall| recall.inputs(plugin.name(), round)),
             patience: self.rules.settings().overload_deadline,

@@ -2,9 +2,9 @@
 
 use super::Dispatch;
 use crate::audit::{CallRecord, Observed, raw};
-use crate::event::EventKind;
+use crate::contract::EventKind;
+use crate::contract::{Cause, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
-use crate::session::outcome::{Cause, Rejection};
 use crate::session::recording::Due;
 use crate::state::{Source, Writes};
 use crate::store::StoreError;

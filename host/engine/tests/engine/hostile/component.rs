@@ -1,6 +1,6 @@
 //! From a file of `tests/hostile/` to a component, and to an entry of the allowlist for it.
 
-use hookhost::allowlist::{Config, Digest, Entry, Layer, Source};
+use hookhost::config::{Config, Digest, Entry, Layer, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 

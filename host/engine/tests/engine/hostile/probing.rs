@@ -2,9 +2,9 @@
 
 use super::component::Shape;
 use crate::support::spec;
-use hookhost::allowlist::Settings;
-use hookhost::audit::Log;
+use hookhost::config::Settings;
 use hookhost::replay::replay;
+use hookhost::store::Log;
 use hookhost::{Config, Host, Session, TransformOutcome};
 use std::time::Duration;
 

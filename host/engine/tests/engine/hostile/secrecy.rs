@@ -2,7 +2,7 @@
 
 use super::component::Shape;
 use crate::support::spec;
-use hookhost::allowlist::{Entry, Settings};
+use hookhost::config::{Entry, Settings};
 use hookhost::{Config, Host, Session, TransformOutcome};
 use std::num::NonZeroU32;
 

@@ -4,7 +4,7 @@ use super::component::{Shape, folder, neighbour};
 use super::generated;
 use crate::failure_table::says;
 use crate::support::spec;
-use hookhost::allowlist::Settings;
+use hookhost::config::Settings;
 use hookhost::{Config, Host, Session, TransformOutcome};
 use serde_json::json;
 use std::cell::Cell;

@@ -1,0 +1,232 @@
+//! The types of `hookhost-contract`: one Rust type per WIT type, spelt the same, and the table of events.
+
+use crate::{Contract, HANDLER};
+use heck::{ToSnakeCase, ToUpperCamelCase};
+use std::fmt::Write as _;
+use wit_parser::{Docs, Function, Interface, Resolve, Type, TypeDefKind, TypeId};
+
+/// Fields that JSON may leave out: the contract gained them when payloads without them were already written.
+const OPTIONAL_IN_JSON: [(&str, &str); 2] = [("usage", "run-input-tokens"), ("usage", "run-output-tokens")];
+
+const HEAD: &str = "\
+//! Generated from `wit/` by `cargo xtask contract`: change the WIT, not this file.
+
+use crate::json;
+use serde::{Deserialize, Serialize};
+#[cfg(feature = \"wasmtime\")]
+use wasmtime::component::{ComponentType, Lift, Lower};
+";
+
+/// The text of `host/contract/src/generated.rs`: the types of the WIT interface `types`, and the events.
+///
+/// # Errors
+/// If the WIT text does not parse, a type or a case has no documentation, or the contract uses a kind of type that it has
+/// not used so far.
+pub fn host_types() -> Result<String, String> {
+    let contract = Contract::read()?;
+    let resolve = &contract.resolve;
+    let mut text = HEAD.to_owned();
+    let _ = write!(text, "\n/// The version of `{}` that these types are of.\n", contract.package);
+    let _ = writeln!(text, "pub const VERSION: &str = \"{}\";", contract.version);
+    let types = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
+    let (_, types) = types.ok_or("the contract has no interface `types`")?;
+    for (name, id) in &types.types {
+        text.push('\n');
+        text.push_str(&definition(resolve, name, *id)?);
+    }
+    text.push_str(&events(resolve)?);
+    Ok(text)
+}
+
+fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, String> {
+    let ty = &resolve.types[id];
+    let mut text = documentation(&ty.docs, "", name)?;
+    let rust = name.to_upper_camel_case();
+    match &ty.kind {
+        TypeDefKind::Type(Type::String) => {
+            let _ = writeln!(text, "pub type {rust} = String;");
+        }
+        TypeDefKind::Record(record) => {
+            let default = record.fields.iter().all(|field| has_default(resolve, &field.ty));
+            text.push_str(&derives("record", if default { "Clone, Debug, Default" } else { "Clone, Debug" }));
+            text.push_str("#[serde(rename_all = \"kebab-case\", deny_unknown_fields)]\n");
+            let _ = writeln!(text, "pub struct {rust} {{");
+            for field in &record.fields {
+                text.push_str(&documentation(&field.docs, "    ", &format!("{name}.{}", field.name))?);
+                if field.name.contains('-') {
+                    text.push_str(&component_name("    ", &field.name));
+                }
+                text.push_str(&json_field(resolve, name, &field.name, &field.ty));
+                let _ = writeln!(text, "    pub {}: {},", field.name.to_snake_case(), rust_type(resolve, &field.ty)?);
+            }
+            text.push_str("}\n");
+        }
+        TypeDefKind::Variant(variant) => {
+            text.push_str(&derives("variant", "Clone, Debug"));
+            text.push_str("#[serde(rename_all = \"kebab-case\")]\n");
+            let _ = writeln!(text, "pub enum {rust} {{");
+            for case in &variant.cases {
+                text.push_str(&documentation(&case.docs, "    ", &format!("{name}.{}", case.name))?);
+                text.push_str(&component_name("    ", &case.name));
+                let case_name = case.name.to_upper_camel_case();
+                match &case.ty {
+                    None => drop(writeln!(text, "    {case_name},")),
+                    Some(ty) => {
+                        let json = if is_json(resolve, ty) { "#[serde(with = \"json\")] " } else { "" };
+                        let _ = writeln!(text, "    {case_name}({json}{}),", rust_type(resolve, ty)?);
+                    }
+                }
+            }
+            text.push_str("}\n");
+        }
+        TypeDefKind::Enum(cases) => {
+            text.push_str(&derives("enum", "Clone, Copy, Debug"));
+            text.push_str("#[serde(rename_all = \"kebab-case\")]\n#[repr(u8)]\n");
+            let _ = writeln!(text, "pub enum {rust} {{");
+            for case in &cases.cases {
+                text.push_str(&documentation(&case.docs, "    ", &format!("{name}.{}", case.name))?);
+                text.push_str(&component_name("    ", &case.name));
+                let _ = writeln!(text, "    {},", case.name.to_upper_camel_case());
+            }
+            text.push_str("}\n");
+        }
+        other => return Err(format!("`{name}` is {}: teach `host_types` to write it", other.as_str())),
+    }
+    Ok(text)
+}
+
+fn derives(kind: &str, derives: &str) -> String {
+    format!(
+        "#[derive({derives}, PartialEq, Eq, Serialize, Deserialize)]\n\
+         #[cfg_attr(feature = \"wasmtime\", derive(ComponentType, Lift, Lower), component({kind}))]\n"
+    )
+}
+
+fn component_name(indent: &str, name: &str) -> String {
+    format!("{indent}#[cfg_attr(feature = \"wasmtime\", component(name = \"{name}\"))]\n")
+}
+
+/// How serde reads and writes a field whose text is JSON, or that may be absent.
+fn json_field(resolve: &Resolve, record: &str, field: &str, ty: &Type) -> String {
+    if is_json(resolve, ty) {
+        return "    #[serde(with = \"json\")]\n".into();
+    }
+    if let Type::Id(id) = ty
+        && let TypeDefKind::Option(inner) = &resolve.types[*id].kind
+        && is_json(resolve, inner)
+    {
+        return "    #[serde(default, with = \"json::optional\", skip_serializing_if = \"Option::is_none\")]\n".into();
+    }
+    if OPTIONAL_IN_JSON.contains(&(record, field)) { "    #[serde(default)]\n".into() } else { String::new() }
+}
+
+fn is_json(resolve: &Resolve, ty: &Type) -> bool {
+    let Type::Id(id) = ty else { return false };
+    let ty = &resolve.types[*id];
+    ty.name.as_deref() == Some("json") || matches!(&ty.kind, TypeDefKind::Type(inner) if is_json(resolve, inner))
+}
+
+fn has_default(resolve: &Resolve, ty: &Type) -> bool {
+    let Type::Id(id) = ty else { return true };
+    match &resolve.types[*id].kind {
+        TypeDefKind::Type(inner) => has_default(resolve, inner),
+        TypeDefKind::List(_) | TypeDefKind::Option(_) => true,
+        _ => false,
+    }
+}
+
+fn rust_type(resolve: &Resolve, ty: &Type) -> Result<String, String> {
+    let Type::Id(id) = ty else {
+        return match ty {
+            Type::String => Ok("String".into()),
+            Type::Bool => Ok("bool".into()),
+            Type::U32 => Ok("u32".into()),
+            Type::U64 => Ok("u64".into()),
+            other => Err(format!("the contract has not used {other:?} so far: teach `host_types` to write it")),
+        };
+    };
+    let definition = &resolve.types[*id];
+    match (&definition.kind, &definition.name) {
+        (TypeDefKind::List(element), None) => Ok(format!("Vec<{}>", rust_type(resolve, element)?)),
+        (TypeDefKind::Option(value), None) => Ok(format!("Option<{}>", rust_type(resolve, value)?)),
+        (_, Some(name)) => Ok(name.to_upper_camel_case()),
+        (other, None) => Err(format!("the contract has not used {} so far", other.as_str())),
+    }
+}
+
+/// The WIT documentation as Rust documentation.
+fn documentation(docs: &Docs, indent: &str, of: &str) -> Result<String, String> {
+    let docs = docs.contents.as_deref().ok_or_else(|| format!("`{of}` has no documentation in wit/"))?;
+    Ok(docs.trim_end().lines().map(|line| format!("{indent}/// {}\n", line.trim_end())).collect())
+}
+
+/// `EventKind`, and what the contract itself says of each event.
+fn events(resolve: &Resolve) -> Result<String, String> {
+    let mut events = Vec::new();
+    for (_, interface) in &resolve.interfaces {
+        if let (Some(name), Some(handler)) = (&interface.name, interface.functions.get(HANDLER)) {
+            events.push((name.as_str(), interface, handler));
+        }
+    }
+    let mut text = String::from("\n/// The events of the contract.\n");
+    text.push_str("#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\n#[non_exhaustive]\n");
+    text.push_str("pub enum EventKind {\n");
+    for (name, interface, _) in &events {
+        let summary = summary(interface).ok_or_else(|| format!("`{name}` has no documentation in wit/"))?;
+        let _ = writeln!(text, "    /// {summary}\n    {},", name.to_upper_camel_case());
+    }
+    text.push_str("}\n\nimpl EventKind {\n    /// All of them, in the order of the contract.\n");
+    text.push_str("    pub const ALL: &[Self] = &[\n");
+    for (name, ..) in &events {
+        let _ = writeln!(text, "        Self::{},", name.to_upper_camel_case());
+    }
+    text.push_str("    ];\n\n    /// The name of its interface, such as `before-tool-call`.\n    #[must_use]\n");
+    text.push_str("    pub fn name(self) -> &'static str {\n        match self {\n");
+    for (name, ..) in &events {
+        let _ = writeln!(text, "            Self::{} => \"{name}\",", name.to_upper_camel_case());
+    }
+    text.push_str("        }\n    }\n\n    /// How the answers of many plugins compose.\n    #[must_use]\n");
+    text.push_str("    pub fn shape(self) -> crate::Shape {\n        match self {\n");
+    for (name, _, handler) in &events {
+        let _ = writeln!(
+            text,
+            "            Self::{} => crate::Shape::{},",
+            name.to_upper_camel_case(),
+            shape(resolve, handler)
+        );
+    }
+    text.push_str("        }\n    }\n\n");
+    text.push_str("    /// The names of the parameters of its `handle`, the session left out.\n    #[must_use]\n");
+    text.push_str("    pub fn parameters(self) -> &'static [&'static str] {\n        match self {\n");
+    for (name, _, handler) in &events {
+        let names: Vec<String> =
+            handler.params.iter().skip(1).map(|parameter| format!("\"{}\"", parameter.name)).collect();
+        let _ = writeln!(text, "            Self::{} => &[{}],", name.to_upper_camel_case(), names.join(", "));
+    }
+    text.push_str("        }\n    }\n}\n");
+    Ok(text)
+}
+
+/// The first sentence about an event, behind the word for its shape.
+fn summary(interface: &Interface) -> Option<String> {
+    let docs = interface.docs.contents.as_deref()?;
+    let prose: Vec<&str> = docs.lines().take_while(|line| !line.starts_with("  ")).map(str::trim).collect();
+    let prose = prose.join(" ");
+    let (_, rest) = prose.split_once(". ")?;
+    Some(rest.split_once(". ").map_or_else(|| rest.trim().to_owned(), |(first, _)| format!("{first}.")))
+}
+
+/// What an event's verdict says of how it composes: one that can be kept is a value on its way, one that adds tasks collects.
+fn shape(resolve: &Resolve, handler: &Function) -> &'static str {
+    let Some(Type::Id(mut id)) = handler.result else { return "Observe" };
+    while let TypeDefKind::Type(Type::Id(aliased)) = &resolve.types[id].kind {
+        id = *aliased;
+    }
+    let TypeDefKind::Variant(verdict) = &resolve.types[id].kind else { return "Collect" };
+    let has = |name: &str| verdict.cases.iter().any(|case| case.name == name);
+    match () {
+        () if has("keep") => "Transform",
+        () if has("finish") => "Collect",
+        () => "Gate",
+    }
+}

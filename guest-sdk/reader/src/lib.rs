@@ -1,0 +1,282 @@
+//! The contract, read from the WIT text that this crate carries: a plugin builds without a `wit/` directory of its own.
+//!
+//! Two generators stand on it: the macros of the guest SDK, and [`host_types`], which writes the types of
+//! `hookhost-contract`.
+
+#![deny(missing_docs)]
+
+mod host_types;
+
+pub use host_types::host_types;
+
+use heck::{ToSnakeCase, ToUpperCamelCase};
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::Ident;
+use wit_parser::{Function, Interface, PackageId, Resolve, Type, TypeDefKind};
+
+const FILES: [&str; 3] =
+    [include_str!("../wit/types.wit"), include_str!("../wit/events.wit"), include_str!("../wit/capabilities.wit")];
+
+/// The world that holds everything a plugin may import.
+const CAPABILITIES: &str = "capabilities";
+/// The function that makes an interface an event.
+const HANDLER: &str = "handle";
+
+/// What the contract offers to a plugin.
+#[derive(Debug)]
+pub struct Contract {
+    /// `hookhost:hooks`.
+    package: String,
+    /// `0.1.0`.
+    version: String,
+    resolve: Resolve,
+    /// Every event, in the contract's order.
+    pub events: Vec<Event>,
+    /// The interfaces that a plugin may import, `types` among them.
+    pub imports: Vec<String>,
+    /// The records, variants and enums of those interfaces.
+    pub types: Vec<Definition>,
+}
+
+/// A type of the contract that has a name of its own.
+#[derive(Debug)]
+pub struct Definition {
+    /// `effects`.
+    pub interface: String,
+    /// `finding`.
+    pub name: String,
+    /// Whether it holds a floating-point number, itself and not through another type.
+    pub floating: bool,
+    /// Its cases where it is a variant: name, and name of the type that the case carries, where that type has one.
+    pub cases: Vec<(String, Option<String>)>,
+}
+
+/// One event: an interface whose function is `handle`.
+#[derive(Debug)]
+pub struct Event {
+    /// `before-tool-call`.
+    pub interface: String,
+    /// What its handler is given.
+    pub parameters: Vec<Parameter>,
+    /// The Rust type of the answer; absent for an event that is only observed.
+    pub answer: Option<TokenStream>,
+}
+
+/// One parameter of a handler.
+#[derive(Debug)]
+pub struct Parameter {
+    /// `tool_result`.
+    pub name: Ident,
+    /// The owned type that the component's export receives.
+    pub owned: TokenStream,
+    /// Whether the plugin's method gets it by reference.
+    pub borrowed: bool,
+}
+
+impl Event {
+    /// The method of `Plugin` that handles it.
+    #[must_use]
+    pub fn method(&self) -> String {
+        self.interface.to_snake_case()
+    }
+}
+
+impl Contract {
+    /// Reads the contract.
+    ///
+    /// # Errors
+    /// If the WIT text does not parse, or an event uses a kind of type that no event has used so far.
+    pub fn read() -> Result<Self, String> {
+        let (package, version) = package_and_version()?;
+        let mut resolve = Resolve::default();
+        let text = world(&package, &version, "contract", &[]);
+        let main = resolve.push_str("contract.wit", &text).map_err(|error| format!("{error:#}"))?;
+        let imports = imported_by_the_world(&resolve, main)?;
+        let (mut events, mut types) = (Vec::new(), Vec::new());
+        for (_, interface) in &resolve.interfaces {
+            if let Some(handler) = interface.functions.get(HANDLER) {
+                events.push(event(&resolve, interface, handler)?);
+            }
+            let name = interface.name.clone().unwrap_or_default();
+            if imports.contains(&name) {
+                types.extend(definitions(&resolve, interface, &name));
+            }
+        }
+        Ok(Self { package, version, resolve, events, imports, types })
+    }
+
+    /// The name of an interface as WIT spells it outside its package: `hookhost:hooks/types@0.1.0`.
+    #[must_use]
+    pub fn qualified(&self, interface: &str) -> String {
+        qualified(&self.package, &self.version, interface)
+    }
+
+    /// The WIT text of a world that may import every capability and exports `exports`, contract included. Worlds that
+    /// meet in one component must differ in `name`.
+    #[must_use]
+    pub fn world(&self, name: &str, exports: &[&str]) -> String {
+        world(&self.package, &self.version, name, exports)
+    }
+}
+
+fn qualified(package: &str, version: &str, interface: &str) -> String {
+    format!("{package}/{interface}@{version}")
+}
+
+fn world(package: &str, version: &str, name: &str, exports: &[&str]) -> String {
+    let mut text = format!("package {package}-{name};\nworld {name} {{\n");
+    text.push_str(&format!("  include {};\n", qualified(package, version, CAPABILITIES)));
+    for export in exports {
+        text.push_str(&format!("  export {};\n", qualified(package, version, export)));
+    }
+    text.push_str(&format!("}}\npackage {package}@{version} {{\n"));
+    for line in FILES.iter().flat_map(|file| file.lines()).filter(|line| !line.starts_with("package ")) {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn imported_by_the_world(resolve: &Resolve, main: PackageId) -> Result<Vec<String>, String> {
+    let world = resolve.select_world(&[main], None).map_err(|error| format!("{error:#}"))?;
+    let imports = resolve.worlds[world].imports.values();
+    Ok(imports
+        .filter_map(|item| match item {
+            wit_parser::WorldItem::Interface { id, .. } => resolve.interfaces[*id].name.clone(),
+            wit_parser::WorldItem::Function(_) | wit_parser::WorldItem::Type { .. } => None,
+        })
+        .collect())
+}
+
+fn package_and_version() -> Result<(String, String), String> {
+    let line = FILES[0].lines().find_map(|line| line.strip_prefix("package "));
+    let (package, version) = line
+        .and_then(|line| line.trim_end().trim_end_matches(';').split_once('@'))
+        .ok_or("the contract does not open with `package name@version;`")?;
+    Ok((package.to_owned(), version.to_owned()))
+}
+
+fn event(resolve: &Resolve, interface: &Interface, handler: &Function) -> Result<Event, String> {
+    let name = interface.name.clone().ok_or("an event of the contract has no name")?;
+    let parameters = handler
+        .params
+        .iter()
+        .map(|parameter| {
+            Ok(Parameter {
+                name: Ident::new_raw(&parameter.name.to_snake_case(), Span::call_site()),
+                owned: rust_type(resolve, &parameter.ty)?,
+                borrowed: !is_plain(resolve, &parameter.ty),
+            })
+        })
+        .collect::<Result<_, String>>()?;
+    let answer = handler.result.as_ref().map(|ty| rust_type(resolve, ty)).transpose()?;
+    Ok(Event { interface: name, parameters, answer })
+}
+
+fn definitions(resolve: &Resolve, interface: &Interface, of: &str) -> Vec<Definition> {
+    let named = interface.types.iter().filter_map(|(name, id)| {
+        let (cases, fields) = match &resolve.types[*id].kind {
+            TypeDefKind::Variant(variant) => {
+                let cases = variant.cases.iter();
+                (cases.map(|case| (case.name.clone(), payload(resolve, case.ty.as_ref()))).collect(), Vec::new())
+            }
+            TypeDefKind::Record(record) => (Vec::new(), record.fields.iter().map(|field| field.ty).collect()),
+            TypeDefKind::Enum(_) => (Vec::new(), Vec::new()),
+            _ => return None,
+        };
+        let floating = fields.iter().any(|field| is_floating(resolve, field));
+        Some(Definition { interface: of.to_owned(), name: name.clone(), floating, cases })
+    });
+    named.collect()
+}
+
+fn payload(resolve: &Resolve, ty: Option<&Type>) -> Option<String> {
+    let Some(Type::Id(id)) = ty else { return None };
+    resolve.types[*id].name.clone()
+}
+
+fn is_floating(resolve: &Resolve, ty: &Type) -> bool {
+    match ty {
+        Type::F32 | Type::F64 => true,
+        Type::Id(id) => match &resolve.types[*id].kind {
+            TypeDefKind::Type(inner) | TypeDefKind::Option(inner) | TypeDefKind::List(inner) => {
+                is_floating(resolve, inner)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The Rust type that the SDK's bindings give to a WIT type.
+fn rust_type(resolve: &Resolve, ty: &Type) -> Result<TokenStream, String> {
+    let Type::Id(id) = ty else {
+        return match ty {
+            Type::String => Ok(quote!(::std::string::String)),
+            Type::Bool => Ok(quote!(bool)),
+            Type::U32 => Ok(quote!(u32)),
+            Type::U64 => Ok(quote!(u64)),
+            other => Err(format!("no event has used the type {other:?} so far: teach `rust_type` to write it")),
+        };
+    };
+    let definition = &resolve.types[*id];
+    match &definition.kind {
+        TypeDefKind::Type(aliased) => rust_type(resolve, aliased),
+        TypeDefKind::List(element) => {
+            let element = rust_type(resolve, element)?;
+            Ok(quote!(::std::vec::Vec<#element>))
+        }
+        TypeDefKind::Option(value) => {
+            let value = rust_type(resolve, value)?;
+            Ok(quote!(::std::option::Option<#value>))
+        }
+        TypeDefKind::Record(_) | TypeDefKind::Variant(_) | TypeDefKind::Enum(_) => {
+            let name = definition.name.as_deref().ok_or("a type of the contract has no name")?;
+            let name = Ident::new(&name.to_upper_camel_case(), Span::call_site());
+            Ok(quote!(::hookhost_guest::types::#name))
+        }
+        other => Err(format!("no event has used the type {other:?} so far: teach `rust_type` to write it")),
+    }
+}
+
+/// Whether a value is small and `Copy`, so that a method takes it as it is.
+fn is_plain(resolve: &Resolve, ty: &Type) -> bool {
+    let Type::Id(id) = ty else { return !matches!(ty, Type::String) };
+    match &resolve.types[*id].kind {
+        TypeDefKind::Type(aliased) => is_plain(resolve, aliased),
+        kind => matches!(kind, TypeDefKind::Enum(_)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Contract;
+
+    #[test]
+    fn the_contract_parses_and_every_handler_is_an_event() {
+        let contract = Contract::read().unwrap();
+        let names: Vec<_> = contract.events.iter().map(super::Event::method).collect();
+        assert!(names.iter().any(|name| name == "before_tool_call"), "{names:?}");
+        assert!(!names.iter().any(|name| name == "setup" || name == "tools"), "{names:?}");
+        assert!(contract.imports.iter().any(|name| name == "state"), "{:?}", contract.imports);
+    }
+
+    #[test]
+    fn an_enum_is_passed_by_value_and_everything_else_by_reference() {
+        let contract = Contract::read().unwrap();
+        let event = contract.events.iter().find(|event| event.interface == "after-tool-call").unwrap();
+        let borrowed: Vec<_> = event.parameters.iter().map(|parameter| parameter.borrowed).collect();
+        assert_eq!(borrowed, [true, true, true, false]);
+    }
+
+    #[test]
+    fn an_observed_event_has_no_answer() {
+        let contract = Contract::read().unwrap();
+        let answer =
+            |name: &str| contract.events.iter().find(|event| event.interface == name).unwrap().answer.is_some();
+        assert!(!answer("session-end"));
+        assert!(answer("session-start"));
+    }
+}

@@ -1,0 +1,342 @@
+//! The action map: from a tool's name and arguments to what the call does, and back.
+//!
+//! Agents call the same thing `bash {command}`, `shell {cmd}` or `run_terminal_cmd {command, cwd}`. The map is a table
+//! of [`ToolShape`]s that an embedder extends; plugins see the [`Action`] only, and a plugin's `rewrite` is written
+//! back into whatever the tool's own argument is called.
+
+mod command;
+mod patch;
+
+use crate::{Action, McpTool, ShellCommand, ShellDialect, ToolCall, ToolOrigin};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// What a tool's arguments mean. Each list names the argument's spellings, the preferred one first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolShape {
+    /// Runs a command: a string, or an argv list.
+    Shell {
+        /// The argument that holds the command.
+        command: Vec<String>,
+        /// The argument that holds the working directory, where there is one.
+        cwd: Vec<String>,
+        /// The command's language.
+        dialect: ShellDialect,
+    },
+    /// Reads a file or a folder.
+    ReadFile(Vec<String>),
+    /// Writes the file that an argument names.
+    WriteFile(Vec<String>),
+    /// Applies a patch: every file that its text names is written.
+    Patch(Vec<String>),
+    /// Fetches a URL.
+    Fetch(Vec<String>),
+    /// Starts a sub-agent.
+    SpawnAgent(Vec<String>),
+    /// None of these; the word is what plugins see.
+    Other(String),
+}
+
+/// A table from tool names to [`ToolShape`]s. Names compare without case, `_` and `-`; the row added last wins. Where the
+/// arguments of a known tool cannot be read, the action is `other` with the kind's name, such as `other("shell")`.
+///
+/// ```
+/// use hookhost_contract::action::{ActionMap, ToolShape};
+/// use hookhost_contract::{Action, ShellDialect, ToolOrigin};
+///
+/// let mut map = ActionMap::default();
+/// map.insert("run_in_vm", ToolShape::Shell { command: vec!["line".into()], cwd: vec![], dialect: ShellDialect::Posix });
+///
+/// let arguments = serde_json::json!({ "line": "ls", "vm": 3 });
+/// let Action::Shell(mut shell) = map.action("run_in_vm", &arguments, &ToolOrigin::Builtin, "/work") else { panic!() };
+/// shell.command = "timeout 60 ls".into();
+/// let back = map.write_back("run_in_vm", &arguments, &ToolOrigin::Builtin, "/work", &Action::Shell(shell)).unwrap();
+/// assert_eq!(back, serde_json::json!({ "line": "timeout 60 ls", "vm": 3 }));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ActionMap {
+    rows: HashMap<String, ToolShape>,
+}
+
+/// Why an action could not be written back into a tool's arguments.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum WriteBackError {
+    /// The action is of another kind than the tool.
+    #[error(
+        "the tool `{tool}` cannot do what the rewritten action asks for: answer with an action of the same kind, or with `modify`"
+    )]
+    OtherKind {
+        /// The tool's name.
+        tool: String,
+    },
+    /// The tool has no argument that could carry the change.
+    #[error("the tool `{tool}` has no argument that could carry {what}: answer with `modify` instead")]
+    NoArgument {
+        /// The tool's name.
+        tool: String,
+        /// What could not be carried.
+        what: &'static str,
+    },
+}
+
+impl ActionMap {
+    /// A map that knows no tool.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { rows: HashMap::new() }
+    }
+
+    /// Adds a row; it wins over earlier ones for the same tool.
+    pub fn insert(&mut self, tool: &str, shape: ToolShape) -> &mut Self {
+        self.rows.insert(folded(tool), shape);
+        self
+    }
+
+    /// What a call does. `cwd` is the session's working directory, for commands that name none.
+    #[must_use]
+    pub fn action(&self, tool: &str, arguments: &Value, origin: &ToolOrigin, cwd: &str) -> Action {
+        let Some(shape) = self.shape(tool) else {
+            return mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
+        };
+        // One text, however it is spelt. Where there are several or none, the kind's name stands for what cannot be told.
+        let text = |keys: &[String]| {
+            let mut texts: Vec<&Value> = spellings(arguments, keys).collect();
+            texts.dedup();
+            if let [Value::String(text)] = texts.as_slice() { Some(text.clone()) } else { None }
+        };
+        match shape {
+            ToolShape::Shell { command, cwd: directory, dialect } => {
+                let commands: Option<Vec<String>> = spellings(arguments, command).map(command::text).collect();
+                let cwd =
+                    if spellings(arguments, directory).next().is_some() { text(directory) } else { Some(cwd.into()) };
+                match (cwd, commands) {
+                    (Some(cwd), Some(commands)) if !commands.is_empty() => {
+                        Action::Shell(ShellCommand { command: commands.join("\n"), cwd, dialect: *dialect })
+                    }
+                    _ => Action::Other("shell".into()),
+                }
+            }
+            ToolShape::ReadFile(path) => text(path).map_or_else(|| Action::Other("read-file".into()), Action::ReadFile),
+            ToolShape::WriteFile(path) => {
+                let paths: Option<Vec<String>> =
+                    spellings(arguments, path).map(|path| path.as_str().map(str::to_owned)).collect();
+                match paths {
+                    Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
+                    _ => Action::Other("write-files".into()),
+                }
+            }
+            ToolShape::Patch(patch) => match text(patch).map(|text| patch::paths(&text)) {
+                Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
+                _ => Action::Other("write-files".into()),
+            },
+            ToolShape::Fetch(url) => text(url).map_or_else(|| Action::Other("fetch".into()), Action::Fetch),
+            ToolShape::SpawnAgent(task) => {
+                text(task).map_or_else(|| Action::Other("spawn-agent".into()), Action::SpawnAgent)
+            }
+            ToolShape::Other(word) => Action::Other(word.clone()),
+        }
+    }
+
+    /// The call with its action worked out.
+    #[must_use]
+    pub fn call(&self, id: String, name: String, arguments: &Value, origin: ToolOrigin, cwd: &str) -> ToolCall {
+        let action = self.action(&name, arguments, &origin, cwd);
+        ToolCall { id, name, arguments: arguments.to_string(), action, origin }
+    }
+
+    /// The arguments with `action` in place of what they did.
+    ///
+    /// # Errors
+    /// If the action is of another kind than the tool, or the tool has no argument that could carry the change.
+    pub fn write_back(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        origin: &ToolOrigin,
+        cwd: &str,
+        action: &Action,
+    ) -> Result<Value, WriteBackError> {
+        let other_kind = || WriteBackError::OtherKind { tool: tool.to_owned() };
+        let before = self.action(tool, arguments, origin, cwd);
+        let Some(mut arguments) = arguments.as_object().cloned() else { return Err(other_kind()) };
+        let shape = self.shape(tool).ok_or_else(other_kind)?;
+        match (shape, &before, action) {
+            (ToolShape::Shell { command, cwd: directory, .. }, Action::Shell(old), Action::Shell(new)) => {
+                if old.dialect != new.dialect {
+                    return Err(WriteBackError::NoArgument { tool: tool.to_owned(), what: "another shell dialect" });
+                }
+                if old.command != new.command {
+                    let place = argument_name(&arguments, command);
+                    let value = command::replaced(arguments.get(&place), &new.command);
+                    arguments.insert(place, value);
+                }
+                if old.cwd != new.cwd {
+                    if directory.is_empty() {
+                        return Err(WriteBackError::NoArgument {
+                            tool: tool.to_owned(),
+                            what: "another working directory",
+                        });
+                    }
+                    let place = argument_name(&arguments, directory);
+                    arguments.insert(place, Value::String(new.cwd.clone()));
+                }
+            }
+            (ToolShape::ReadFile(keys), Action::ReadFile(_), Action::ReadFile(text))
+            | (ToolShape::Fetch(keys), Action::Fetch(_), Action::Fetch(text))
+            | (ToolShape::SpawnAgent(keys), Action::SpawnAgent(_), Action::SpawnAgent(text)) => {
+                let place = argument_name(&arguments, keys);
+                arguments.insert(place, Value::String(text.clone()));
+            }
+            (ToolShape::WriteFile(keys), Action::WriteFiles(_), Action::WriteFiles(paths)) => {
+                let [path] = paths.as_slice() else {
+                    return Err(WriteBackError::NoArgument { tool: tool.to_owned(), what: "several paths" });
+                };
+                let place = argument_name(&arguments, keys);
+                arguments.insert(place, Value::String(path.clone()));
+            }
+            (ToolShape::Patch(_), Action::WriteFiles(old), Action::WriteFiles(new)) if old != new => {
+                return Err(WriteBackError::NoArgument {
+                    tool: tool.to_owned(),
+                    what: "other paths than its patch names",
+                });
+            }
+            _ if before == *action => {}
+            _ => return Err(other_kind()),
+        }
+        let written = Value::Object(arguments);
+        // What runs must be what was answered: an argument spelt twice, or a list, may not carry it.
+        if self.action(tool, &written, origin, cwd) == *action {
+            Ok(written)
+        } else {
+            Err(WriteBackError::NoArgument {
+                tool: tool.to_owned(),
+                what: "the change, as the call spells its arguments",
+            })
+        }
+    }
+
+    fn shape(&self, tool: &str) -> Option<&ToolShape> {
+        self.rows.get(&folded(tool))
+    }
+}
+
+impl Default for ActionMap {
+    /// The tools of hookhost's own agent, and what other agents call the same things.
+    fn default() -> Self {
+        let keys = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let path = || {
+            keys(&[
+                "path",
+                "file_path",
+                "filePath",
+                "filename",
+                "file",
+                "target_file",
+                "absolute_path",
+                "notebook_path",
+            ])
+        };
+        let folder = || keys(&["path", "dir_path", "directory", "dir", "target_directory"]);
+        let shell = |dialect| ToolShape::Shell {
+            command: keys(&["command", "cmd", "script", "run", "command_line"]),
+            cwd: keys(&["cwd", "workdir", "working_directory", "directory", "dir_path"]),
+            dialect,
+        };
+        let mut map = Self::empty();
+        let rows: [(&[&str], ToolShape); 10] = [
+            (
+                &[
+                    "bash",
+                    "sh",
+                    "shell",
+                    "local_shell",
+                    "exec",
+                    "exec_command",
+                    "execute",
+                    "execute_command",
+                    "run_command",
+                    "run_shell_command",
+                    "run_terminal_cmd",
+                    "run_in_terminal",
+                    "terminal",
+                    "shell_exec",
+                    "command",
+                ],
+                shell(ShellDialect::Posix),
+            ),
+            (&["powershell", "pwsh"], shell(ShellDialect::Powershell)),
+            (&["cmd", "cmd_exe"], shell(ShellDialect::Cmd)),
+            (
+                &["read_file", "read", "view", "cat", "open_file", "view_file", "read_many_files"],
+                ToolShape::ReadFile(path()),
+            ),
+            (
+                &["list_dir", "ls", "list_directory", "glob", "grep", "search_file_content"],
+                ToolShape::ReadFile(folder()),
+            ),
+            (
+                &[
+                    "write_file",
+                    "write",
+                    "create_file",
+                    "edit_file",
+                    "edit",
+                    "multi_edit",
+                    "replace",
+                    "str_replace",
+                    "insert",
+                    "delete_file",
+                    "notebook_edit",
+                    "search_replace",
+                    "append_file",
+                ],
+                ToolShape::WriteFile(path()),
+            ),
+            (&["apply_patch", "patch", "apply_diff"], ToolShape::Patch(keys(&["input", "patch", "diff", "patchText"]))),
+            (
+                &["fetch", "web_fetch", "webfetch", "fetch_url", "read_url_content"],
+                ToolShape::Fetch(keys(&["url", "uri"])),
+            ),
+            (
+                &["agent", "task", "spawn_agent", "subagent"],
+                ToolShape::SpawnAgent(keys(&["prompt", "task", "message", "description"])),
+            ),
+            (&["submit_plan"], ToolShape::Other("plan".into())),
+        ];
+        for (tools, shape) in rows {
+            for tool in tools {
+                map.insert(tool, shape.clone());
+            }
+        }
+        map
+    }
+}
+
+fn folded(tool: &str) -> String {
+    tool.chars().filter(|character| !matches!(character, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+fn mcp_tool(tool: &str, origin: &ToolOrigin) -> Option<McpTool> {
+    if let ToolOrigin::Mcp(server) = origin {
+        let bare = tool.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(server.as_str())?.strip_prefix("__"));
+        return Some(McpTool { server: Some(server.clone()), tool: bare.unwrap_or(tool).to_owned() });
+    }
+    // The spelling that most agents share: mcp__server__tool.
+    let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;
+    Some(McpTool { server: Some(server.to_owned()), tool: name.to_owned() })
+}
+
+/// The values of an argument that is there, in the order of its spellings. Usually there is one; where a call carries
+/// several, a guard is shown all of them, since only the tool knows which it takes.
+fn spellings<'a>(arguments: &'a Value, keys: &'a [String]) -> impl Iterator<Item = &'a Value> {
+    keys.iter().filter_map(|key| arguments.get(key)).filter(|value| !value.is_null())
+}
+
+/// The spelling that the arguments use, else the preferred one.
+fn argument_name(arguments: &Map<String, Value>, keys: &[String]) -> String {
+    keys.iter().find(|key| arguments.contains_key(*key)).or(keys.first()).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

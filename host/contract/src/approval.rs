@@ -1,0 +1,98 @@
+//! Questions to a person, and what came of asking.
+
+use crate::Escalation;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// A question for a person. Serialises with who asks beside what: `{"plugin": "careful", "question": …}`, or
+/// `{"configuration": true, "question": …}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Who asks.
+    #[serde(flatten)]
+    pub by: Asker,
+    /// What.
+    #[serde(flatten)]
+    pub escalation: Escalation,
+}
+
+/// Who asks a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// The plugin of this name.
+    Plugin(String),
+    /// An ask rule of the configuration.
+    Configuration,
+}
+
+impl<'de> Deserialize<'de> for Asker {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            plugin: Option<String>,
+        }
+        Ok(Written::deserialize(deserializer)?.plugin.map_or(Self::Configuration, Self::Plugin))
+    }
+}
+
+impl Serialize for Asker {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        match self {
+            Self::Plugin(name) => map.serialize_entry("plugin", name)?,
+            Self::Configuration => map.serialize_entry("configuration", &true)?,
+        }
+        map.end()
+    }
+}
+
+/// As the subject of "… asks": the plugin's name, or "the configuration", which no plugin can be called.
+impl fmt::Display for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plugin(name) => name,
+            Self::Configuration => "the configuration",
+        })
+    }
+}
+
+/// What came of asking a person, for the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Answered {
+    /// The answer, or what stood in its place.
+    pub kind: AnswerKind,
+    /// Why it is a no; absent where it is a yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How long it was waited for, in microseconds.
+    pub micros: u64,
+}
+
+/// The kinds of [`Answered`]. All but the first are a no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum AnswerKind {
+    /// The approver said yes.
+    Approved,
+    /// The approver said no.
+    Denied,
+    /// There is no approver.
+    NobodyThere,
+    /// The approver panicked.
+    Panicked,
+    /// Nobody waits for the answer any more: whoever sent the event has given it up.
+    Cancelled,
+    /// The answer had not come by the deadline. One that comes later counts for nothing.
+    TooLate,
+}
+
+impl Answered {
+    /// Whether the value may run.
+    #[must_use]
+    pub fn is_approved(&self) -> bool {
+        self.kind == AnswerKind::Approved
+    }
+}

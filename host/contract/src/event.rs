@@ -1,0 +1,76 @@
+//! Events by name, how their answers compose, and an example of each.
+
+use crate::EventKind;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// An object with a payload of each event.
+const EXAMPLES: &str = include_str!("examples.json");
+
+/// How the answers of many plugins to one event compose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// About to happen: a plugin can stop, change or defer it.
+    Gate,
+    /// A value on its way: a plugin can replace it.
+    Transform,
+    /// Plugins add tasks.
+    Collect,
+    /// Happened: the answer carries nothing.
+    Observe,
+}
+
+impl EventKind {
+    /// The event of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|event| event.name() == name)
+    }
+
+    /// A payload that it takes, as JSON: an object of its parameters. Tool calls leave out `action` and `origin`, which the
+    /// host works out.
+    #[must_use]
+    pub fn example(self) -> &'static str {
+        let examples: BTreeMap<&'static str, &'static RawValue> = serde_json::from_str(EXAMPLES).unwrap_or_default();
+        examples.get(self.name()).map_or("{}", |example| example.get())
+    }
+}
+
+impl std::fmt::Display for EventKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for EventKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<'de, str>::deserialize(deserializer)?;
+        Self::from_name(&name).ok_or_else(|| de::Error::custom(format!("`{name}` is no event")))
+    }
+}
+
+impl Serialize for EventKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Map, Value};
+
+    #[test]
+    fn every_event_has_an_example_of_exactly_its_parameters() {
+        let examples: Map<String, Value> = serde_json::from_str(EXAMPLES).unwrap();
+        assert_eq!(examples.len(), EventKind::ALL.len());
+        for event in EventKind::ALL {
+            let example: Map<String, Value> = serde_json::from_str(event.example()).unwrap();
+            assert!(examples.contains_key(event.name()), "{event} has no example");
+            let named: Vec<&str> = example.keys().map(String::as_str).collect();
+            assert_eq!(named, event.parameters(), "{event}");
+        }
+    }
+}

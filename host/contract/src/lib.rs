@@ -1,0 +1,47 @@
+//! The words of hookhost: the events of an agent's life, what they carry, what plugins answer, and what comes of it.
+//!
+//! The types are the WIT's (`wit/`): one Rust type per WIT type, spelt the same, generated from it. They serialise as JSON
+//! with the WIT's own names (kebab-case), so that the same words stand in a plugin, in a payload file and in the audit log.
+//! A field of type [`Json`] holds JSON *text*; in serialised form it is the JSON value itself.
+//!
+//! The crate has no runtime: a program that only hands events over can afford it. With the feature `wasmtime` the types can
+//! be handed to a component.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `generated` | the WIT's types, [`EventKind`] and [`VERSION`] |
+//! | [`json`] | JSON texts inside typed records |
+//! | [`bytes`] | state values in JSON, and how many bytes a value takes as JSON |
+//! | `types` | what the generated types can do |
+//! | `event` | [`EventKind`] as text, its [`Shape`], an example payload of each event |
+//! | `payload` | what events of several parameters carry |
+//! | [`action`] | what a tool call does, and back into the tool's arguments; a table per agent |
+//! | `failure` | [`Failure`]: a plugin gave no valid answer |
+//! | `outcome` | what comes of an event: [`GateOutcome`], [`TransformOutcome`], [`Rejection`] |
+//! | `approval` | [`Question`]s to a person, and what came of asking |
+//! | `declared` | what a session declares: [`ToolSpec`], [`ModelRef`] |
+
+#![deny(missing_docs)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot go on fails"))]
+
+#[rustfmt::skip]
+mod generated;
+pub mod action;
+mod approval;
+pub mod bytes;
+mod declared;
+mod event;
+mod failure;
+pub mod json;
+mod outcome;
+mod payload;
+mod types;
+
+pub use approval::{AnswerKind, Answered, Asker, Question};
+pub use declared::{ModelRef, ToolSpec};
+pub use event::Shape;
+pub use failure::{Failure, FailureKind};
+pub use generated::*;
+pub use json::canonical;
+pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, TransformOutcome};
+pub use payload::{AuditEntry, Nothing, ToolOutcome};

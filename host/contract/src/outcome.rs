@@ -1,0 +1,209 @@
+//! What comes of an event: outcomes that carry what may run, and nothing else.
+
+use crate::{FailureKind, Refusal};
+use serde::{Deserialize, Serialize};
+
+/// The response to an event to which no plugin can respond: there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Never {}
+
+/// What came of a gate event. Escalations have been answered by then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[must_use]
+pub enum GateOutcome<V, R = Never> {
+    /// This may run: exactly this, not what was asked about.
+    Allowed {
+        /// The value that may run.
+        value: V,
+    },
+    /// It is not to run; this is its result. A tool's result is then handed to `after_tool_call` like any other, with
+    /// [`ResultSource::Plugin`](crate::ResultSource::Plugin).
+    Responded {
+        /// The value that the response is about.
+        value: V,
+        /// The result in its place.
+        response: R,
+        /// The plugin that gave it.
+        by: String,
+    },
+    /// It may not run.
+    Rejected(Rejection),
+}
+
+/// What came of a transform event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[must_use]
+pub enum TransformOutcome<V> {
+    /// This goes on.
+    Passed {
+        /// The value as the last plugin left it.
+        value: V,
+    },
+    /// Nothing goes on but the refusal.
+    Withheld(Rejection),
+}
+
+/// "No", by whom and why. As text, it is one sentence for the model and the user that names the plugin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Rejection {
+    /// The plugins that said it, that did not answer or that asked; `the configuration` where an `[[ask]]` rule asked.
+    /// Empty where it could not be recorded.
+    pub by: Vec<String>,
+    /// What kind of no.
+    pub cause: Cause,
+    /// What the agent is to learn from it; the reason is cut at [`Refusal::MAX_REASON`].
+    pub refusal: Refusal,
+}
+
+/// What came of an event, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OutcomeKind {
+    /// A gate: the value may run.
+    Allowed,
+    /// A gate: a plugin gave the result.
+    Responded,
+    /// A gate: a person is asked.
+    Escalated,
+    /// A gate: it may not run.
+    Rejected,
+    /// A transform: the value goes on.
+    Passed,
+    /// A transform: nothing goes on but the refusal.
+    Withheld,
+    /// Plugins were asked for tasks.
+    Collected,
+    /// It happened; observers hear of it.
+    Observed,
+    /// Whoever sent the event gave it up before it was settled: nothing of it runs.
+    Cancelled,
+}
+
+impl OutcomeKind {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Allowed,
+        Self::Responded,
+        Self::Escalated,
+        Self::Rejected,
+        Self::Passed,
+        Self::Withheld,
+        Self::Collected,
+        Self::Observed,
+        Self::Cancelled,
+    ];
+
+    /// The word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Responded => "responded",
+            Self::Escalated => "escalated",
+            Self::Rejected => "rejected",
+            Self::Passed => "passed",
+            Self::Withheld => "withheld",
+            Self::Collected => "collected",
+            Self::Observed => "observed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether it is a no.
+    #[must_use]
+    pub fn is_no(self) -> bool {
+        matches!(self, Self::Rejected | Self::Withheld)
+    }
+}
+
+impl std::fmt::Display for OutcomeKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What kind of no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// A plugin said no.
+    Verdict,
+    /// A plugin failed, and its `on-failure` is `reject`.
+    Failed(FailureKind),
+    /// The plugins did not come to agree on one value.
+    Disagreement,
+    /// A person said no, or nobody answered.
+    NotApproved,
+    /// Each time a person said yes, the rules or the state had changed and there were new questions.
+    TooManyQuestions,
+    /// It could not be recorded, so nothing of it may happen.
+    NotRecorded,
+}
+
+impl Rejection {
+    /// A plugin said no. A reason beyond [`Refusal::MAX_REASON`] is cut.
+    #[must_use]
+    pub fn verdict(by: &str, mut refusal: Refusal) -> Self {
+        cut(&mut refusal.reason);
+        Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal }
+    }
+
+    /// The host says no. A reason beyond [`Refusal::MAX_REASON`] is cut.
+    #[must_use]
+    pub fn host(by: Vec<String>, cause: Cause, mut reason: String) -> Self {
+        cut(&mut reason);
+        // The next time the machine may have room for it.
+        let retryable = cause == Cause::Failed(FailureKind::Overloaded);
+        Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false } }
+    }
+
+    /// The word for its cause, the same in messages, records and JSON.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self.cause {
+            Cause::Verdict => "rejected",
+            Cause::Failed(kind) if kind.is_timeout() => "timed out",
+            Cause::Failed(FailureKind::Overloaded) => "overloaded",
+            Cause::Failed(_) => "failed",
+            Cause::Disagreement => "disagreed",
+            Cause::NotApproved => "not approved",
+            Cause::TooManyQuestions => "asked too often",
+            Cause::NotRecorded => "not recorded",
+        }
+    }
+}
+
+impl std::fmt::Display for Rejection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let by = self.by.join(", ");
+        let reason = &self.refusal.reason;
+        match self.cause {
+            Cause::Verdict => write!(f, "Rejected by {by}: {reason}"),
+            Cause::Failed(kind) if kind.is_timeout() => {
+                write!(f, "Blocked because the plugin {by} timed out: it {reason}")
+            }
+            Cause::Failed(FailureKind::Overloaded) => {
+                write!(f, "Blocked because the machine is overloaded: the plugin {by} {reason}")
+            }
+            Cause::Failed(_) => write!(f, "Blocked because the plugin {by} failed: it {reason}"),
+            Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
+            Cause::NotApproved => write!(f, "Not approved (asked by {by}): {reason}"),
+            Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
+            Cause::NotRecorded => write!(f, "Blocked because the audit log cannot be written: {reason}"),
+        }
+    }
+}
+
+/// Cuts plugin text that a model will read.
+fn cut(reason: &mut String) {
+    if reason.len() > Refusal::MAX_REASON {
+        let end = (0..=Refusal::MAX_REASON).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
+        reason.truncate(end);
+        reason.push('…');
+    }
+}

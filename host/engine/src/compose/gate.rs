@@ -1,0 +1,253 @@
+//! Gates: nothing passes that an enforcing plugin has not seen in exactly that form.
+
+use super::{Answer, Layer, Member, Objection, OnFailure};
+use crate::contract::Escalation;
+
+/// Passes after which plugins that still disagree are told no.
+pub const MAX_PASSES: u32 = 4;
+
+/// One gate event on its way through a chain.
+///
+/// ```
+/// use hookhost::compose::{Answer, Decision, Gate, Member};
+///
+/// let enforcing = Member { enforcing: true, may_approve: None };
+/// let mut gate = Gate::<_, ()>::new(vec![enforcing, enforcing], "rm -rf build");
+/// // The second plugin changes the value, so the first is asked again about the new one.
+/// let answers = [Answer::Allow, Answer::Change("rm -r build"), Answer::Allow];
+/// let mut asked = Vec::new();
+/// for answer in answers {
+///     asked.push(gate.ask().map(|ask| ask.member));
+///     gate.answer(answer);
+/// }
+/// assert_eq!(asked, [Some(0), Some(1), Some(0)]);
+/// assert!(gate.ask().is_none());
+/// // The configuration asks nothing about it.
+/// let decision = gate.decide(|_| Vec::new());
+/// assert!(matches!(decision, Decision::Stands { value: "rm -r build", .. }));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gate<V, R> {
+    members: Vec<Member>,
+    /// The version of the value that each member last answered about; `None` before its first answer.
+    answered: Vec<Option<u32>>,
+    /// Whether each member's last answer was none: a failure that is skipped, or a value it is not concerned with.
+    silent: Vec<bool>,
+    /// Each member's question, until it withdraws it.
+    questions: Vec<Option<Escalation>>,
+    /// Members whose last answer, `approve`, is about the version noted.
+    approvals: Vec<Option<u32>>,
+    value: V,
+    /// Counts the changes: equal values of different versions are not the same, since somebody objected in between.
+    version: u32,
+    /// Who made each version, from version 1 on.
+    authors: Vec<usize>,
+    response: Option<(usize, R)>,
+    pass: u32,
+    /// Those before it wait for the next pass. Itself has seen the value, or written it, once it has answered.
+    next: usize,
+    asking: Option<usize>,
+    objection: Option<Objection>,
+}
+
+/// Whom to ask next, about [`Gate::value`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Index in the chain.
+    pub member: usize,
+    /// The pass, from 1.
+    pub round: u32,
+}
+
+/// What stands when nobody is left to ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision<V, R> {
+    /// The value may pass, once the questions are answered by a person.
+    Stands {
+        /// The value that every enforcing plugin has seen in exactly this form.
+        value: V,
+        /// Who changed it, in the order of the changes.
+        changed_by: Vec<usize>,
+        /// The result that a plugin gave in its place.
+        response: Option<(usize, R)>,
+        /// Who asks a person what: the configuration first, then the plugins in chain order. Empty: *allowed* (or
+        /// *responded*); else *escalated*.
+        questions: Vec<(Asker, Escalation)>,
+        /// The first plugin with the grant that approved exactly this value, one that may waive all that the configuration
+        /// asks before one that may not: what it may waive is not asked.
+        approved_by: Option<usize>,
+    },
+    /// It may not.
+    Rejected(Objection),
+}
+
+/// Who asks a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// The configuration, with its `ask` rules.
+    Configuration,
+    /// The plugin of this index, with its `escalate`.
+    Member(usize),
+}
+
+impl<V: PartialEq, R> Gate<V, R> {
+    /// A gate event about `value` before a chain of `members`.
+    #[must_use]
+    pub fn new(members: Vec<Member>, value: V) -> Self {
+        let count = members.len();
+        Self {
+            members,
+            answered: vec![None; count],
+            silent: vec![false; count],
+            questions: vec![None; count],
+            approvals: vec![None; count],
+            value,
+            version: 0,
+            authors: Vec::new(),
+            response: None,
+            pass: 1,
+            next: 0,
+            asking: None,
+            objection: None,
+        }
+    }
+
+    /// The value as it is now: what the next plugin is asked about.
+    #[must_use]
+    pub fn value(&self) -> &V {
+        &self.value
+    }
+
+    /// How often the value has been changed so far.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Whom to ask next; `None` when the asking has ended. Until [`Gate::answer`] is called it names the same one.
+    pub fn ask(&mut self) -> Option<Ask> {
+        if self.objection.is_some() {
+            return None;
+        }
+        while self.asking.is_none() {
+            match (self.next..self.members.len()).find(|&member| self.is_due(member)) {
+                Some(member) => {
+                    self.next = member;
+                    self.asking = Some(member);
+                }
+                None if !self.begin_pass() => return None,
+                None => {}
+            }
+        }
+        self.asking.map(|member| Ask { member, round: self.pass })
+    }
+
+    /// Takes the answer of the member that [`Gate::ask`] named last; without one asked, nothing happens.
+    pub fn answer(&mut self, answer: Answer<V, R>) {
+        let Some(member) = self.asking.take() else { return };
+        self.answered[member] = Some(self.version);
+        self.approvals[member] = None;
+        self.silent[member] = matches!(answer, Answer::Unconcerned | Answer::Failed(OnFailure::Skip));
+        if !self.members[member].enforcing {
+            return;
+        }
+        match answer {
+            Answer::Allow => self.questions[member] = None,
+            Answer::Approve => {
+                self.questions[member] = None;
+                if self.members[member].may_approve.is_some() {
+                    self.approvals[member] = Some(self.version);
+                }
+            }
+            Answer::Change(value) if value == self.value => self.questions[member] = None,
+            Answer::Change(value) => {
+                self.value = value;
+                self.version += 1;
+                self.authors.push(member);
+                // It was a response to another value.
+                self.response = None;
+            }
+            Answer::Escalate(question) => self.questions[member] = Some(question),
+            Answer::Reject(refusal) => self.objection = Some(Objection::Verdict { by: member, refusal }),
+            Answer::Respond(response) => {
+                self.response.get_or_insert((member, response));
+            }
+            Answer::Failed(OnFailure::Reject) => self.objection = Some(Objection::Failure { by: member }),
+            Answer::Unconcerned | Answer::Failed(OnFailure::Skip) => {}
+        }
+    }
+
+    /// What stands. `asks` gives the questions that the configuration asks about a value, each with the layer that it is
+    /// written in; it is consulted about the final one, and only where that would run unless a person says no: nothing is
+    /// rejected, and no response stands in its place. A question is waived where a plugin with the grant, of a layer that
+    /// [may](Layer::may_waive), approved exactly this value.
+    ///
+    /// Whoever calls this before [`Gate::ask`] has named everybody gets a rejection, never a value that an enforcing
+    /// plugin has not seen.
+    #[must_use]
+    pub fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> Decision<V, R> {
+        if let Some(objection) = self.objection {
+            return Decision::Rejected(objection);
+        }
+        let unseen =
+            (0..self.members.len()).filter(|&member| self.members[member].enforcing && self.has_not_seen(member));
+        let (silent, disagreeing): (Vec<usize>, Vec<usize>) = unseen.partition(|&member| self.silent[member]);
+        if !disagreeing.is_empty() {
+            return Decision::Rejected(Objection::Disagreement { by: disagreeing });
+        }
+        if !silent.is_empty() {
+            return Decision::Rejected(Objection::Disagreement { by: silent });
+        }
+        let approvers = || {
+            let members = self.approvals.iter().zip(&self.members).enumerate();
+            let current = members.filter(|(_, (version, _))| **version == Some(self.version));
+            current.filter_map(|(at, (_, member))| Some((at, member.may_approve?)))
+        };
+        let widest = approvers().find(|(_, layer)| layer.may_waive(Layer::User)).or_else(|| approvers().next());
+        let approved_by = widest.map(|(member, _)| member);
+        let mut asked = if self.response.is_some() { Vec::new() } else { asks(&self.value) };
+        asked.retain(|(asking, _)| !approvers().any(|(_, layer)| layer.may_waive(*asking)));
+        let held = self.questions.into_iter().enumerate();
+        let held = held.filter_map(|(member, question)| Some((Asker::Member(member), question?)));
+        Decision::Stands {
+            value: self.value,
+            changed_by: self.authors,
+            response: self.response,
+            questions: asked.into_iter().map(|(_, question)| (Asker::Configuration, question)).chain(held).collect(),
+            approved_by,
+        }
+    }
+
+    /// Whether `member` neither answered about the current value nor wrote it.
+    fn has_not_seen(&self, member: usize) -> bool {
+        self.answered[member] != Some(self.version) && self.authors.last() != Some(&member)
+    }
+
+    /// Whether `member` is to be asked in this pass. Those that gave no answer last time are asked once more after the
+    /// last pass, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
+    /// be passed over.
+    fn is_due(&self, member: usize) -> bool {
+        self.has_not_seen(member)
+            && (self.pass <= MAX_PASSES || (self.silent[member] && self.members[member].enforcing))
+    }
+
+    /// Starts the next pass, if anybody has not seen the value and passes are left.
+    fn begin_pass(&mut self) -> bool {
+        let mut unseen = (0..self.members.len()).filter(|&member| self.has_not_seen(member)).peekable();
+        let begins = unseen.peek().is_some()
+            && match self.pass {
+                ..MAX_PASSES => true,
+                // Without the others' agreement there is nothing to ask about.
+                MAX_PASSES => unseen.all(|member| self.silent[member] || !self.members[member].enforcing),
+                _ => false,
+            };
+        if begins {
+            self.pass += 1;
+            self.next = 0;
+        }
+        begins
+    }
+}
+
+#[cfg(test)]
+mod tests;

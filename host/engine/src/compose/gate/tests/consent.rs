@@ -1,0 +1,294 @@
+//! What a person's yes counts for, over random events whose rules change while the person is asked.
+
+use super::events::{Event, Plugin, Run, event, plugin};
+use crate::compose::generated::{VALUES, cases, question};
+use crate::compose::{Answer, Asker, Consent, Decision, Layer, MAX_QUESTION_ROUNDS, OnFailure, Step};
+use crate::contract::Escalation;
+use proptest::prelude::*;
+
+/// Who asks what. A plugin is known by its name, which stays the same in other rules.
+type Question = (Option<usize>, Escalation);
+/// The plugin that responds, by name, and its response.
+type Response = (usize, u8);
+
+/// An event, the rules at each asking, and what a person says to each round of questions.
+#[derive(Clone, Debug)]
+struct Story {
+    value: u8,
+    plugins: Vec<Plugin>,
+    /// What each plugin is after an update.
+    updated: Vec<Plugin>,
+    asks: [Vec<Vec<(Layer, Escalation)>>; 2],
+    /// The rules at each asking; the last ones stay.
+    rules: Vec<Rules>,
+    /// What the person says to each round.
+    says: Vec<bool>,
+}
+
+/// Which of the plugins are there, which are updated, which questions the configuration asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rules {
+    there: [bool; 6],
+    updated: [bool; 6],
+    asks: bool,
+}
+
+/// One asking of a chain, and its outcome.
+#[derive(Debug, PartialEq, Eq)]
+struct Asking {
+    /// The value with which it began.
+    value: u8,
+    names: Vec<usize>,
+    event: String,
+    run: Run,
+}
+
+/// What a person was shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Shown {
+    value: u8,
+    response: Option<Response>,
+    questions: Vec<Question>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// This runs, or this response takes its place.
+    Runs(u8, Option<Response>),
+    Rejected,
+    Denied,
+    TooManyRounds,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    askings: Vec<Asking>,
+    shown: Vec<Shown>,
+    end: End,
+}
+
+/// What a chain leaves, with names in place of places.
+struct Stands {
+    value: u8,
+    changed: bool,
+    response: Option<Response>,
+    questions: Vec<Question>,
+}
+
+impl Story {
+    /// The event before the chain of an asking, with the name of each member.
+    fn event(&self, asking: usize, value: u8) -> (Vec<usize>, Event) {
+        let rules = self.rules.get(asking).unwrap_or_else(|| self.rules.last().unwrap());
+        let names: Vec<usize> = (0..self.plugins.len()).filter(|&name| rules.there[name]).collect();
+        let of = |&name: &usize| if rules.updated[name] { &self.updated[name] } else { &self.plugins[name] };
+        let plugins = names.iter().map(of).cloned().collect();
+        (names, Event { plugins, asks: self.asks[usize::from(rules.asks)].clone(), value })
+    }
+
+    fn asking(&self, asking: usize, value: u8) -> (Asking, Option<Stands>) {
+        let (names, event) = self.event(asking, value);
+        let run = event.run();
+        let stands = match &run.decision {
+            Decision::Rejected(_) => None,
+            Decision::Stands { value, changed_by, response, questions, .. } => {
+                let by = |asker: &Asker| match asker {
+                    Asker::Configuration => None,
+                    Asker::Member(member) => Some(names[*member]),
+                };
+                Some(Stands {
+                    value: *value,
+                    changed: !changed_by.is_empty(),
+                    response: response.map(|(member, response)| (names[member], response)),
+                    questions: questions.iter().map(|(asker, question)| (by(asker), question.clone())).collect(),
+                })
+            }
+        };
+        (Asking { value, names, event: format!("{event:?}"), run }, stands)
+    }
+
+    /// As the session does it.
+    fn told(&self) -> Told {
+        let mut consent = Consent::default();
+        let (mut askings, mut shown, mut value) = (Vec::new(), Vec::new(), self.value);
+        let end = loop {
+            assert!(askings.len() <= MAX_QUESTION_ROUNDS, "the asking does not end");
+            let (asking, stands) = self.asking(askings.len(), value);
+            askings.push(asking);
+            let Some(stands) = stands else { break End::Rejected };
+            value = stands.value;
+            match consent.step(&value, stands.changed, stands.response.as_ref(), stands.questions) {
+                Step::Settled => break End::Runs(value, stands.response),
+                Step::TooManyRounds(_) => break End::TooManyRounds,
+                Step::Ask(questions) => {
+                    shown.push(Shown { value, response: stands.response, questions: questions.clone() });
+                    if !self.says[shown.len() - 1] {
+                        break End::Denied;
+                    }
+                    consent.give(value, stands.response, questions);
+                }
+            }
+        };
+        Told { askings, shown, end }
+    }
+
+    /// The rule once more, slow and obvious: nothing is remembered but what was shown, and each question is looked up in
+    /// all of it.
+    fn model(&self) -> Told {
+        let mut told = Told { askings: Vec::new(), shown: Vec::new(), end: End::Denied };
+        // One asking more than rounds of questions: after the last yes the chain is still asked.
+        for round in 0..=MAX_QUESTION_ROUNDS {
+            let value = told.shown.last().map_or(self.value, |shown| shown.value);
+            let (asking, stands) = self.asking(round, value);
+            told.askings.push(asking);
+            let Some(Stands { value, changed, response, questions }) = stands else {
+                told.end = End::Rejected;
+                return told;
+            };
+            let mut open = Vec::new();
+            for question in questions {
+                let mut answered = false;
+                for shown in &told.shown {
+                    let is_this = shown.value == value && shown.response == response;
+                    answered |= is_this && !changed && shown.questions.contains(&question);
+                }
+                if !answered {
+                    open.push(question);
+                }
+            }
+            if open.is_empty() {
+                told.end = End::Runs(value, response);
+                return told;
+            }
+            if round == MAX_QUESTION_ROUNDS {
+                break;
+            }
+            told.shown.push(Shown { value, response, questions: open });
+            if !self.says[round] {
+                return told;
+            }
+        }
+        told.end = End::TooManyRounds;
+        told
+    }
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let there = prop::array::uniform6(prop::bool::weighted(0.9));
+    let updated = prop::array::uniform6(prop::bool::weighted(0.2));
+    (there, updated, any::<bool>()).prop_map(|(there, updated, asks)| Rules { there, updated, asks })
+}
+
+fn story() -> impl Strategy<Value = Story> {
+    let asks = |code: u8| (code / 2..code).take(2).map(|number| (Layer::User, question(number))).collect::<Vec<_>>();
+    let asks = prop::collection::vec((0..4_u8).prop_map(asks), VALUES as usize);
+    let updated = prop::collection::vec(plugin(), 6);
+    let says = prop::collection::vec(prop::bool::weighted(0.9), MAX_QUESTION_ROUNDS);
+    (event(), updated, asks, prop::collection::vec(rules(), 1..4), says).prop_map(
+        |(event, updated, asks, rules, says)| Story {
+            value: event.value,
+            updated: updated.into_iter().take(event.plugins.len()).collect(),
+            plugins: event.plugins,
+            asks: [event.asks, asks],
+            rules,
+            says,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn a_yes_counts_as_the_model_says(story in story()) {
+        prop_assert_eq!(story.told(), story.model());
+    }
+
+    #[test]
+    fn what_runs_is_what_the_chain_of_the_last_rules_agreed_to(story in story()) {
+        let told = story.told();
+        if let End::Runs(value, response) = told.end {
+            let last = told.askings.len() - 1;
+            let (asking, stands) = story.asking(last, told.askings[last].value);
+            let stands = stands.expect("what runs stands");
+            prop_assert_eq!((stands.value, stands.response), (value, response));
+            let (_, event) = story.event(last, asking.value);
+            let form = asking.run.last_form(&event);
+            for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
+                let about_it = asking.run.heard.iter().find(|heard| (heard.member, heard.form) == (member, form));
+                let said_no = |said: &Answer<u8, u8>| matches!(said, Answer::Reject(_) | Answer::Failed(OnFailure::Reject));
+                let is_author = matches!(&asking.run.decision,
+                    Decision::Stands { changed_by, .. } if changed_by.last() == Some(&member));
+                prop_assert!(is_author || about_it.is_some_and(|heard| heard.value == value && !said_no(&heard.said)));
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_runs_under_a_yes_to_another_value_response_or_question(story in story()) {
+        let told = story.told();
+        if let End::Runs(value, response) = told.end {
+            let last = told.askings.len() - 1;
+            let (_, stands) = story.asking(last, told.askings[last].value);
+            let stands = stands.expect("what runs stands");
+            for question in stands.questions {
+                let about_this = |shown: &&Shown| shown.value == value && shown.response == response;
+                let answered = told.shown.iter().filter(about_this).any(|shown| shown.questions.contains(&question));
+                prop_assert!(answered && !stands.changed, "{question:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reject_in_any_asking_rejects(story in story()) {
+        let told = story.told();
+        let rejects = told.askings.iter().any(|asking| matches!(asking.run.decision, Decision::Rejected(_)));
+        prop_assert!(!rejects || told.end == End::Rejected);
+    }
+
+    #[test]
+    fn a_person_is_asked_at_most_twice_and_a_no_ends_it(story in story()) {
+        let told = story.told();
+        prop_assert!(told.shown.len() <= MAX_QUESTION_ROUNDS);
+        let no = story.says.iter().take(told.shown.len()).position(|yes| !yes);
+        prop_assert_eq!(no.is_some(), told.end == End::Denied);
+        prop_assert!(no.is_none_or(|round| round + 1 == told.shown.len()));
+    }
+
+    /// So asking again may be skipped where no rule and no state has changed.
+    #[test]
+    fn under_the_same_rules_a_yes_settles_what_the_chain_agrees_to_again(story in story()) {
+        let story = Story { rules: story.rules[..1].to_vec(), says: vec![true; MAX_QUESTION_ROUNDS], ..story };
+        let told = story.told();
+        if let Some(first) = told.shown.first() {
+            let (_, again) = story.asking(1, first.value);
+            let agrees = again.is_some_and(|again| {
+                let known = |question: &Question| first.questions.contains(question);
+                !again.changed && again.response == first.response && again.questions.iter().all(known)
+            });
+            prop_assert!(!agrees || told.end == End::Runs(first.value, first.response));
+        }
+    }
+}
+
+/// A property says little about what no story shows.
+#[test]
+fn the_random_stories_come_to_every_end() {
+    use proptest::strategy::ValueTree as _;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut seen = std::collections::BTreeMap::<&str, u32>::new();
+    for _ in 0..20_000 {
+        let told = story().new_tree(&mut runner).expect("nothing is filtered").current().told();
+        let rounds = told.shown.len();
+        let mut see = |what, is: bool| *seen.entry(what).or_default() += u32::from(is);
+        see("runs unasked", rounds == 0 && matches!(told.end, End::Runs(..)));
+        see("runs after one yes", rounds == 1 && matches!(told.end, End::Runs(..)));
+        see("runs after two", rounds == 2 && matches!(told.end, End::Runs(..)));
+        see("rejected after a yes", rounds > 0 && told.end == End::Rejected);
+        see("denied in the second round", rounds == 2 && told.end == End::Denied);
+        see("too many rounds", told.end == End::TooManyRounds);
+        see("another value in the second round", rounds == 2 && told.shown[0].value != told.shown[1].value);
+        see("another response in the second round", rounds == 2 && told.shown[0].response != told.shown[1].response);
+    }
+    assert!(seen.values().all(|&times| times >= 20), "{seen:#?}");
+    assert_eq!(seen.len(), 8, "{seen:#?}");
+}

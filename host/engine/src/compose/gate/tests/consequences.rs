@@ -1,0 +1,93 @@
+//! What follows from the rules, over random events.
+
+use super::events::{Event, Plugin, event, place, plugin};
+use crate::compose::generated::cases;
+use crate::compose::{Answer, Decision, MAX_PASSES, OnFailure};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn what_stands_was_seen_in_exactly_that_form_by_every_enforcing_plugin(event in event()) {
+        let run = event.run();
+        if let Decision::Stands { value, changed_by, .. } = &run.decision {
+            let form = run.last_form(&event);
+            for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
+                let about_it = run.heard.iter().find(|heard| (heard.member, heard.form) == (member, form));
+                let agreed = about_it.is_some_and(|heard| heard.value == *value && match heard.said {
+                    Answer::Allow | Answer::Approve | Answer::Respond(_) | Answer::Escalate(_) => true,
+                    Answer::Unconcerned | Answer::Failed(OnFailure::Skip) => true,
+                    Answer::Change(same) => same == *value,
+                    Answer::Reject(_) | Answer::Failed(OnFailure::Reject) => false,
+                });
+                prop_assert!(agreed || changed_by.last() == Some(&member), "{member} in {run:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reject_about_any_value_it_was_asked_about_rejects(event in event()) {
+        let run = event.run();
+        let rejects = run.binding(&event).any(|heard| matches!(heard.said, Answer::Reject(_)));
+        prop_assert!(!rejects || matches!(run.decision, Decision::Rejected(_)));
+    }
+
+    #[test]
+    fn a_failure_that_is_not_skipped_rejects(event in event()) {
+        let run = event.run();
+        let fails = run.binding(&event).any(|heard| heard.said == Answer::Failed(OnFailure::Reject));
+        prop_assert!(!fails || matches!(run.decision, Decision::Rejected(_)));
+    }
+
+    #[test]
+    fn a_plugin_in_audit_mode_changes_nothing(event in event(), audited in plugin(), at in place()) {
+        let at = at.min(event.plugins.len());
+        prop_assert_eq!(event.with(audited.auditing(), at).run().without(at), event.run());
+    }
+
+    #[test]
+    fn a_plugin_that_always_fails_with_skip_changes_nothing(event in event(), at in place()) {
+        let at = at.min(event.plugins.len());
+        let failing = Plugin::always(&Answer::Failed(OnFailure::Skip));
+        prop_assert_eq!(event.with(failing, at).run().without(at), event.run());
+    }
+
+    #[test]
+    fn a_plugin_that_no_value_concerns_changes_nothing(event in event(), at in place()) {
+        let at = at.min(event.plugins.len());
+        prop_assert_eq!(event.with(Plugin::always(&Answer::Unconcerned), at).run().without(at), event.run());
+    }
+
+    #[test]
+    fn the_same_plugins_and_event_give_the_same_outcome(event in event()) {
+        prop_assert_eq!(event.run(), event.run());
+    }
+
+    #[test]
+    fn nobody_is_asked_more_often_than_once_a_pass_and_once_more(event in event()) {
+        let heard = event.run().heard;
+        for member in 0..event.plugins.len() {
+            let times = heard.iter().filter(|heard| heard.member == member).count();
+            prop_assert!(times <= MAX_PASSES as usize + 1);
+        }
+    }
+
+    #[test]
+    fn a_failure_never_erases_what_another_plugin_answered(event in event(), at in place(), pass in 1..=MAX_PASSES) {
+        // One that answers nothing but in one pass, where it fails: the others' answers come to the same or to a no.
+        let at = at.min(event.plugins.len());
+        let on_failure = |now| if now == pass { OnFailure::Reject } else { OnFailure::Skip };
+        let failing = Plugin::of(|_, now| Answer::Failed(on_failure(now)));
+        let (with, without) = (event.with(failing, at).run().without(at).decision, event.decide());
+        prop_assert!(with == without || matches!(with, Decision::Rejected(_)));
+    }
+}
+
+#[test]
+fn an_empty_chain_allows() {
+    let decision = Event::before([]).decide();
+    let stands =
+        Decision::Stands { value: 0, changed_by: vec![], response: None, questions: vec![], approved_by: None };
+    assert_eq!(decision, stands);
+}

@@ -1,0 +1,279 @@
+//! Random events: a value, a chain of plugins that answer at random, a configuration that asks at random.
+
+use crate::compose::generated::{ENFORCING, VALUES, layer, member, question, refusal};
+use crate::compose::{Answer, Asker, Decision, Gate, Layer, MAX_PASSES, Member, Objection, OnFailure};
+use crate::contract::Escalation;
+use proptest::prelude::*;
+
+pub(super) type Said = Answer<u8, u8>;
+
+/// A plugin: what it answers about each value, in each pass. A pristine instance answers as a function of what it is
+/// asked, so this is all that a plugin can be.
+#[derive(Clone, Debug)]
+pub(super) struct Plugin {
+    pub(super) member: Member,
+    says: Vec<Vec<Said>>,
+}
+
+/// A gate event before a chain, under a configuration that asks these questions about each value.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) plugins: Vec<Plugin>,
+    pub(super) asks: Vec<Vec<(Layer, Escalation)>>,
+    pub(super) value: u8,
+}
+
+/// One thing that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub(super) pass: u32,
+    pub(super) member: usize,
+    pub(super) value: u8,
+    /// How often the value had been changed by then: equal values may be different forms.
+    pub(super) form: usize,
+    pub(super) said: Said,
+}
+
+/// All that came of an event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) heard: Vec<Heard>,
+    pub(super) decision: Decision<u8, u8>,
+    /// The values that the configuration was consulted about.
+    pub(super) consulted: Vec<u8>,
+}
+
+impl Plugin {
+    /// An enforcing plugin that answers so.
+    pub(super) fn of(says: impl Fn(u8, u32) -> Said) -> Self {
+        let passes = 1..=MAX_PASSES + 1;
+        let says = passes.map(|pass| (0..VALUES).map(|value| says(value, pass)).collect()).collect();
+        Self { member: ENFORCING, says }
+    }
+
+    pub(super) fn always(said: &Said) -> Self {
+        Self::of(|_, _| said.clone())
+    }
+
+    pub(super) fn may_approve(self) -> Self {
+        self.of_layer(Layer::User)
+    }
+
+    /// With the grant, in the file of that layer.
+    pub(super) fn of_layer(mut self, layer: Layer) -> Self {
+        self.member.may_approve = Some(layer);
+        self
+    }
+
+    pub(super) fn auditing(mut self) -> Self {
+        self.member.enforcing = false;
+        self
+    }
+
+    pub(super) fn answer(&self, value: u8, pass: u32) -> Said {
+        self.says[pass as usize - 1][usize::from(value)].clone()
+    }
+}
+
+impl Event {
+    /// An event about the value 0, of which the configuration asks nothing.
+    pub(super) fn before(plugins: impl Into<Vec<Plugin>>) -> Self {
+        Self { plugins: plugins.into(), asks: vec![Vec::new(); VALUES.into()], value: 0 }
+    }
+
+    pub(super) fn run(&self) -> Run {
+        let mut gate = Gate::new(self.plugins.iter().map(|plugin| plugin.member).collect(), self.value);
+        let mut heard = Vec::new();
+        while let Some(ask) = gate.ask() {
+            assert!(heard.len() < self.plugins.len() * (MAX_PASSES as usize + 1), "the asking does not end");
+            let value = *gate.value();
+            let said = self.plugins[ask.member].answer(value, ask.round);
+            let form = gate.version() as usize;
+            heard.push(Heard { pass: ask.round, member: ask.member, value, form, said: said.clone() });
+            gate.answer(said);
+        }
+        let mut consulted = Vec::new();
+        let decision = gate.decide(|&value| {
+            consulted.push(value);
+            self.asks[usize::from(value)].clone()
+        });
+        Run { heard, decision, consulted }
+    }
+
+    pub(super) fn decide(&self) -> Decision<u8, u8> {
+        self.run().decision
+    }
+
+    pub(super) fn enforces(&self, member: usize) -> bool {
+        self.plugins[member].member.enforcing
+    }
+
+    /// The same event, with some answers in place of others: what a plugin says about a value.
+    pub(super) fn saying(&self, instead: impl Fn(Member, u8, &Said) -> Said) -> Self {
+        let mut event = self.clone();
+        for plugin in &mut event.plugins {
+            for says in &mut plugin.says {
+                for (value, said) in (0..).zip(says) {
+                    *said = instead(plugin.member, value, said);
+                }
+            }
+        }
+        event
+    }
+
+    /// The same event, with one more plugin at that place.
+    pub(super) fn with(&self, plugin: Plugin, at: usize) -> Self {
+        let mut event = self.clone();
+        event.plugins.insert(at, plugin);
+        event
+    }
+}
+
+impl Run {
+    /// What was said by plugins that enforce.
+    pub(super) fn binding<'a>(&'a self, event: &'a Event) -> impl DoubleEndedIterator<Item = &'a Heard> {
+        self.heard.iter().filter(|heard| event.enforces(heard.member))
+    }
+
+    /// How often the value was changed.
+    pub(super) fn last_form(&self, event: &Event) -> usize {
+        self.binding(event).filter(|heard| heard.changes()).count()
+    }
+
+    /// The run without the plugin at `index`, which others then counted past: how the chain would be without it.
+    pub(super) fn without(mut self, index: usize) -> Self {
+        let down = |member: usize| member - usize::from(member > index);
+        self.heard.retain(|heard| heard.member != index);
+        self.heard.iter_mut().for_each(|heard| heard.member = down(heard.member));
+        self.decision = match self.decision {
+            Decision::Stands { value, changed_by, response, questions, approved_by } => Decision::Stands {
+                value,
+                changed_by: changed_by.into_iter().map(down).collect(),
+                response: response.map(|(member, response)| (down(member), response)),
+                questions: questions
+                    .into_iter()
+                    .map(|(asker, question)| match asker {
+                        Asker::Member(member) => (Asker::Member(down(member)), question),
+                        Asker::Configuration => (asker, question),
+                    })
+                    .collect(),
+                approved_by: approved_by.map(down),
+            },
+            Decision::Rejected(objection) => Decision::Rejected(match objection {
+                Objection::Verdict { by, refusal } => Objection::Verdict { by: down(by), refusal },
+                Objection::Failure { by } => Objection::Failure { by: down(by) },
+                Objection::Disagreement { by } => Objection::Disagreement { by: by.into_iter().map(down).collect() },
+            }),
+        };
+        self
+    }
+}
+
+impl Heard {
+    /// Whether it changes the value, coming from a plugin that enforces.
+    pub(super) fn changes(&self) -> bool {
+        matches!(self.said, Answer::Change(to) if to != self.value)
+    }
+
+    /// Whether it is no objection to the value: `allow`, or what counts as that.
+    pub(super) fn allows(&self) -> bool {
+        match self.said {
+            Answer::Allow | Answer::Approve => true,
+            Answer::Change(to) => to == self.value,
+            _ => false,
+        }
+    }
+
+    /// Whether it is no answer, and nothing comes of that.
+    pub(super) fn is_silence(&self) -> bool {
+        matches!(self.said, Answer::Unconcerned | Answer::Failed(OnFailure::Skip))
+    }
+
+    /// Whether it ends the asking, coming from a plugin that enforces.
+    pub(super) fn is_no(&self) -> bool {
+        matches!(self.said, Answer::Reject(_) | Answer::Failed(OnFailure::Reject))
+    }
+}
+
+/// How often of 64 a plugin says each of the things that it can, in the order of [`said`].
+type Mood = [u8; 9];
+
+const CALM: Mood = [20, 12, 4, 3, 8, 6, 5, 3, 3];
+/// It changes the value more than it agrees.
+const RESTLESS: Mood = [8, 40, 8, 4, 2, 1, 1, 0, 0];
+/// It mostly gives no answer.
+const TIRED: Mood = [10, 18, 24, 8, 2, 1, 1, 0, 0];
+
+fn said(mood: Mood, code: u8) -> Said {
+    let number = code % VALUES;
+    let kinds = [
+        Answer::Allow,
+        Answer::Change(number),
+        Answer::Failed(OnFailure::Skip),
+        Answer::Unconcerned,
+        Answer::Approve,
+        Answer::Escalate(question(number)),
+        Answer::Respond(number),
+        Answer::Reject(refusal(number)),
+        Answer::Failed(OnFailure::Reject),
+    ];
+    let mut kind = code / VALUES;
+    for (times, said) in mood.into_iter().zip(kinds) {
+        match kind.checked_sub(times) {
+            Some(rest) => kind = rest,
+            None => return said,
+        }
+    }
+    unreachable!("the times add up to 64")
+}
+
+/// How a plugin behaves from pass to pass.
+#[derive(Clone, Copy, Debug)]
+enum Temper {
+    /// The same in each pass, as most do.
+    Steady,
+    /// Another in each pass.
+    Fickle,
+    /// Restless until the last passes, so that these are come to, and then tired.
+    Quarrelsome,
+}
+
+fn plugin_of(temper: Temper) -> impl Strategy<Value = Plugin> {
+    let passes = MAX_PASSES as usize + 1;
+    let given = if matches!(temper, Temper::Steady) { 1 } else { passes };
+    let codes = prop::collection::vec(any::<u8>(), given * usize::from(VALUES));
+    (member(), codes).prop_map(move |(member, codes)| {
+        let says = |(pass, codes): (usize, &[u8])| {
+            let mood = match (temper, pass) {
+                (Temper::Steady | Temper::Fickle, _) | (_, 4..) => CALM,
+                (Temper::Quarrelsome, ..3) => RESTLESS,
+                (Temper::Quarrelsome, 3) => TIRED,
+            };
+            codes.iter().map(|&code| said(mood, code)).collect::<Vec<_>>()
+        };
+        let says: Vec<_> = codes.chunks(VALUES.into()).enumerate().map(says).collect();
+        Plugin { member, says: says.iter().cycle().take(passes).cloned().collect() }
+    })
+}
+
+pub(super) fn plugin() -> impl Strategy<Value = Plugin> {
+    prop_oneof![plugin_of(Temper::Steady), plugin_of(Temper::Fickle)]
+}
+
+pub(super) fn event() -> impl Strategy<Value = Event> {
+    let plugins = prop_oneof![
+        prop::collection::vec(plugin(), 0..6).boxed(),
+        prop::collection::vec(plugin_of(Temper::Quarrelsome), 2..6).boxed(),
+    ];
+    // Of half of the values the configuration asks nothing, of the others one or two questions.
+    let asks = |(code, layers): (u8, [Layer; 2])| {
+        (code / 2..code).zip(layers).map(|(n, layer)| (layer, question(n))).collect()
+    };
+    let asks = prop::collection::vec((0..4_u8, [layer(), layer()]).prop_map(asks), VALUES as usize);
+    (plugins, asks, 0..VALUES).prop_map(|(plugins, asks, value)| Event { plugins, asks, value })
+}
+
+/// A place for one more plugin in a chain that [`event`] makes; too large a one stands for the end.
+pub(super) fn place() -> impl Strategy<Value = usize> {
+    0..6_usize
+}

@@ -1,0 +1,263 @@
+//! The rules for gates once more, slow and obvious. Nothing is remembered but what was said, in order; each rule is one
+//! question about that, answered by reading all of it again.
+
+use super::events::{Event, Heard, Plugin, Run, Said, event};
+use crate::compose::generated::{cases, question, refusal};
+use crate::compose::{Answer, Asker, Decision, Layer, Member, Objection, OnFailure};
+use crate::contract::Escalation;
+use proptest::prelude::*;
+
+struct Model<'a> {
+    event: &'a Event,
+    heard: Vec<Heard>,
+}
+
+impl Model<'_> {
+    fn run(event: &Event) -> Run {
+        let mut model = Model { event, heard: Vec::new() };
+        while let Some((pass, member)) = model.next() {
+            let (form, (_, value)) = model.current();
+            let said = event.plugins[member].answer(value, pass);
+            model.heard.push(Heard { pass, member, value, form, said });
+        }
+        let (decision, consulted) = model.decision();
+        Run { decision, consulted, heard: model.heard }
+    }
+
+    /// What counts: a plugin in audit mode is asked, and that is all.
+    fn said(&self) -> impl DoubleEndedIterator<Item = &Heard> {
+        self.heard.iter().filter(|heard| self.event.enforces(heard.member))
+    }
+
+    fn said_by(&self, member: usize) -> impl DoubleEndedIterator<Item = &Heard> {
+        self.said().filter(move |heard| heard.member == member)
+    }
+
+    /// Rule 4: the forms that the value has had, each with its author. The same value again is no new form.
+    fn forms(&self) -> Vec<(Option<usize>, u8)> {
+        let mut forms = vec![(None, self.event.value)];
+        for heard in self.said() {
+            match heard.said {
+                Answer::Change(to) if to != heard.value => forms.push((Some(heard.member), to)),
+                _ => {}
+            }
+        }
+        forms
+    }
+
+    /// The form that the value now has: its number, its author, and the value.
+    fn current(&self) -> (usize, (Option<usize>, u8)) {
+        self.forms().into_iter().enumerate().next_back().expect("the first form is always there")
+    }
+
+    /// Rule 5: it was asked about the value in exactly this form, or it wrote it.
+    fn has_seen(&self, member: usize) -> bool {
+        let (current, (author, _)) = self.current();
+        author == Some(member) || self.heard.iter().any(|heard| heard.member == member && heard.form == current)
+    }
+
+    /// It gave no answer the last time it was asked.
+    fn is_silent(&self, member: usize) -> bool {
+        let last = self.said_by(member).next_back().map(|heard| &heard.said);
+        matches!(last, Some(Answer::Unconcerned | Answer::Failed(OnFailure::Skip)))
+    }
+
+    /// Those that must have seen the value and have not.
+    fn missing(&self) -> Vec<usize> {
+        let members = 0..self.event.plugins.len();
+        members.filter(|&member| self.event.enforces(member) && !self.has_seen(member)).collect()
+    }
+
+    /// Rules 1 and 5: whom to ask next, in which pass.
+    fn next(&self) -> Option<(u32, usize)> {
+        if self.said().any(|heard| self.no(heard).is_some()) {
+            return None;
+        }
+        let (pass, place) = self.heard.last().map_or((1, 0), |last| (last.pass, last.member + 1));
+        let rest = (place..self.event.plugins.len()).map(|member| (pass, member));
+        let all = (0..self.event.plugins.len()).map(|member| (pass + 1, member));
+        rest.chain(all).find(|&(pass, member)| !self.has_seen(member) && self.may_ask(pass, member))
+    }
+
+    /// Four passes for everybody; then once more those that gave no answer last, if only such are missing.
+    fn may_ask(&self, pass: u32, member: usize) -> bool {
+        let begun = self.heard.last().is_some_and(|last| last.pass == 5);
+        pass <= 4
+            || pass == 5
+                && self.event.enforces(member)
+                && self.is_silent(member)
+                && (begun || self.missing().into_iter().all(|member| self.is_silent(member)))
+    }
+
+    /// Rule 2, and failures: what ends the asking.
+    fn no(&self, heard: &Heard) -> Option<Objection> {
+        let by = heard.member;
+        match &heard.said {
+            Answer::Reject(refusal) => Some(Objection::Verdict { by, refusal: refusal.clone() }),
+            Answer::Failed(OnFailure::Reject) => Some(Objection::Failure { by }),
+            _ => None,
+        }
+    }
+
+    /// Rule 3: the last question it asked, unless it said afterwards that it has none.
+    fn question(&self, member: usize) -> Option<Escalation> {
+        let last = self.said_by(member).rfind(|heard| heard.allows() || matches!(heard.said, Answer::Escalate(_)))?;
+        if let Answer::Escalate(question) = &last.said { Some(question.clone()) } else { None }
+    }
+
+    /// Rule 6: the first response to the value as it now is.
+    fn response(&self) -> Option<(usize, u8)> {
+        let (current, _) = self.current();
+        self.said().filter(|heard| heard.form == current).find_map(|heard| match heard.said {
+            Answer::Respond(response) => Some((heard.member, response)),
+            _ => None,
+        })
+    }
+
+    /// Rule 7: those in the chain that approved the value as it now is, and may.
+    fn approvers(&self) -> Vec<usize> {
+        let (current, _) = self.current();
+        (0..self.event.plugins.len())
+            .filter(|&member| self.event.plugins[member].member.may_approve.is_some())
+            .filter(|&member| self.said_by(member).any(|heard| heard.form == current && heard.said == Answer::Approve))
+            .collect()
+    }
+
+    fn is_of_project(&self, member: usize) -> bool {
+        self.event.plugins[member].member.may_approve == Some(Layer::Project)
+    }
+
+    /// Rule 7: the first of them, a project's last.
+    fn approved_by(&self) -> Option<usize> {
+        let (projects, others): (Vec<_>, Vec<_>) =
+            self.approvers().into_iter().partition(|&member| self.is_of_project(member));
+        others.into_iter().chain(projects).next()
+    }
+
+    /// Rule 7: a project's waives what projects ask, another one everything.
+    fn is_waived(&self, asking: Layer) -> bool {
+        self.approvers().into_iter().any(|member| asking == Layer::Project || !self.is_of_project(member))
+    }
+
+    fn decision(&self) -> (Decision<u8, u8>, Vec<u8>) {
+        if let Some(objection) = self.said().find_map(|heard| self.no(heard)) {
+            return (Decision::Rejected(objection), vec![]);
+        }
+        let missing = self.missing();
+        if !missing.is_empty() {
+            let by = missing.into_iter().filter(|&member| !self.is_silent(member)).collect();
+            return (Decision::Rejected(Objection::Disagreement { by }), vec![]);
+        }
+        let (_, (_, value)) = self.current();
+        let mut consulted = vec![];
+        let mut questions = vec![];
+        if self.response().is_none() {
+            consulted.push(value);
+            for (layer, ask) in &self.event.asks[usize::from(value)] {
+                if !self.is_waived(*layer) {
+                    questions.push((Asker::Configuration, ask.clone()));
+                }
+            }
+        }
+        for member in 0..self.event.plugins.len() {
+            questions.extend(self.question(member).map(|question| (Asker::Member(member), question)));
+        }
+        let decision = Decision::Stands {
+            value,
+            changed_by: self.forms().into_iter().filter_map(|(author, _)| author).collect(),
+            response: self.response(),
+            questions,
+            approved_by: self.approved_by(),
+        };
+        (decision, consulted)
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn a_gate_asks_and_decides_as_the_model_does(event in event()) {
+        prop_assert_eq!(event.run(), Model::run(&event));
+    }
+}
+
+#[test]
+fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_values() {
+    let all: [Said; 10] = [
+        Answer::Allow,
+        Answer::Approve,
+        Answer::Change(0),
+        Answer::Change(1),
+        Answer::Escalate(question(0)),
+        Answer::Reject(refusal(0)),
+        Answer::Respond(0),
+        Answer::Unconcerned,
+        Answer::Failed(OnFailure::Reject),
+        Answer::Failed(OnFailure::Skip),
+    ];
+    let members = [(true, None), (true, Some(Layer::User)), (true, Some(Layer::Project)), (false, Some(Layer::User))];
+    let mut plugins = Vec::new();
+    for (enforcing, may_approve) in members {
+        for zero in &all {
+            for one in &all {
+                let mut plugin = Plugin::of(|value, _| if value == 0 { zero.clone() } else { one.clone() });
+                plugin.member = Member { enforcing, may_approve };
+                plugins.push(plugin);
+            }
+        }
+    }
+    let mut event = Event::before([plugins[0].clone(), plugins[0].clone()]);
+    event.asks[1] = vec![(Layer::User, question(1)), (Layer::Project, question(2))];
+    for first in &plugins {
+        event.plugins[0] = first.clone();
+        for second in &plugins {
+            event.plugins[1] = second.clone();
+            assert_eq!(event.run(), Model::run(&event), "{event:?}");
+        }
+    }
+}
+
+/// A property says little about what no event shows: the random ones come to every end, in every pass.
+#[test]
+fn the_random_events_come_to_every_end() {
+    use proptest::strategy::ValueTree as _;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut seen = std::collections::BTreeMap::<&str, u32>::new();
+    for _ in 0..10_000 {
+        let event = event().new_tree(&mut runner).expect("nothing is filtered").current();
+        let Run { heard, decision, consulted } = event.run();
+        let mut see = |what, is: bool| *seen.entry(what).or_default() += u32::from(is);
+        see("a fourth pass", heard.iter().any(|heard| heard.pass == 4));
+        see("those asked once more after it", heard.iter().any(|heard| heard.pass == 5));
+        match decision {
+            Decision::Rejected(Objection::Verdict { .. }) => see("rejected", true),
+            Decision::Rejected(Objection::Failure { .. }) => see("failed", true),
+            Decision::Rejected(Objection::Disagreement { .. }) => see("disagreed", true),
+            Decision::Stands { changed_by, response, questions, approved_by, value } => {
+                let asks = |asker: fn(&Asker) -> bool| questions.iter().any(|(by, _)| asker(by));
+                see("allowed as it was", changed_by.is_empty() && questions.is_empty());
+                see("allowed after several changes", changed_by.len() > 1 && questions.is_empty());
+                see("responded", response.is_some());
+                see("asked by the configuration", asks(|by| matches!(by, Asker::Configuration)));
+                see("asked by a plugin", asks(|by| matches!(by, Asker::Member(_))));
+                see(
+                    "asked nothing by the configuration that was consulted",
+                    !consulted.is_empty() && questions.is_empty(),
+                );
+                let asked = !event.asks[usize::from(value)].is_empty();
+                see("approved, what the configuration asks about", approved_by.is_some() && asked);
+                see(
+                    "approved, and asked by the configuration all the same",
+                    approved_by.is_some() && asks(|by| matches!(by, Asker::Configuration)),
+                );
+                see(
+                    "approved, what a plugin asks about",
+                    approved_by.is_some() && asks(|by| matches!(by, Asker::Member(_))),
+                );
+            }
+        }
+    }
+    assert!(seen.values().all(|&times| times >= 20), "{seen:#?}");
+    assert_eq!(seen.len(), 14, "{seen:#?}");
+}

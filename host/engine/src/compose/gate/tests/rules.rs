@@ -1,0 +1,268 @@
+//! The numbered rules, each of them over random events.
+
+use super::events::{Heard, Said, event};
+use crate::compose::generated::cases;
+use crate::compose::{Answer, Asker, Decision, Layer, MAX_PASSES, Objection};
+use crate::contract::Escalation;
+use proptest::prelude::*;
+
+/// The questions of plugins among these.
+fn of_plugins(questions: &[(Asker, Escalation)]) -> Vec<(Asker, Escalation)> {
+    questions.iter().filter(|(asker, _)| *asker != Asker::Configuration).cloned().collect()
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    // Rule 1
+
+    #[test]
+    fn the_first_pass_asks_every_plugin_in_order_unless_one_says_no(event in event()) {
+        let heard = event.run().heard;
+        let asked: Vec<usize> = heard.iter().filter(|heard| heard.pass == 1).map(|heard| heard.member).collect();
+        prop_assert_eq!(&asked, &(0..asked.len()).collect::<Vec<_>>());
+        let no = heard.last().is_some_and(|last| last.is_no() && event.enforces(last.member));
+        prop_assert!(no || asked.len() == event.plugins.len());
+    }
+
+    #[test]
+    fn each_plugin_is_asked_about_the_value_as_it_then_is(event in event()) {
+        let (mut value, mut form) = (event.value, 0);
+        for heard in event.run().heard {
+            prop_assert_eq!((heard.value, heard.form), (value, form));
+            if let Answer::Change(to) = heard.said && to != value && event.enforces(heard.member) {
+                (value, form) = (to, form + 1);
+            }
+        }
+    }
+
+    // Rule 2
+
+    #[test]
+    fn a_reject_ends_the_asking_and_is_the_outcome(event in event()) {
+        let run = event.run();
+        let rejects = run.binding(&event).find_map(|heard| match &heard.said {
+            Answer::Reject(refusal) => Some((heard, Objection::Verdict { by: heard.member, refusal: refusal.clone() })),
+            _ => None,
+        });
+        if let Some((heard, objection)) = rejects {
+            prop_assert_eq!(Some(heard), run.heard.last());
+            prop_assert_eq!(run.decision, Decision::Rejected(objection));
+        }
+    }
+
+    // Rule 3
+
+    #[test]
+    fn an_escalation_is_held_until_the_same_plugins_allow_about_a_newer_form(event in event()) {
+        let run = event.run();
+        let Decision::Stands { questions, .. } = &run.decision else { return Ok(()) };
+        for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
+            let said: Vec<&Heard> = run.heard.iter().filter(|heard| heard.member == member).collect();
+            let escalated = said.iter().rposition(|heard| matches!(heard.said, Answer::Escalate(_)));
+            let asked = questions.iter().find(|(asker, _)| *asker == Asker::Member(member)).map(|(_, asked)| asked);
+            match escalated.map(|at| (&said[at].said, &said[at..])) {
+                Some((Answer::Escalate(last), after)) if !after.iter().any(|heard| heard.allows()) => {
+                    prop_assert_eq!(asked, Some(last));
+                }
+                _ => prop_assert_eq!(asked, None),
+            }
+        }
+    }
+
+    // Rule 4
+
+    #[test]
+    fn a_change_to_the_same_value_is_an_allow(event in event()) {
+        let same = |value, said: &Said| *said == Answer::Change(value);
+        let allowing = event.saying(|_, value, said| if same(value, said) { Answer::Allow } else { said.clone() });
+        let (mut run, allowing) = (event.run(), allowing.run());
+        for heard in &mut run.heard {
+            if same(heard.value, &heard.said) {
+                heard.said = Answer::Allow;
+            }
+        }
+        prop_assert_eq!(run, allowing);
+    }
+
+    #[test]
+    fn what_stands_is_the_last_change_and_the_authors_of_all_are_named_in_order(event in event()) {
+        let run = event.run();
+        if let Decision::Stands { value, changed_by, .. } = &run.decision {
+            let changes: Vec<&Heard> = run.binding(&event).filter(|heard| heard.changes()).collect();
+            prop_assert_eq!(changed_by, &changes.iter().map(|heard| heard.member).collect::<Vec<_>>());
+            let last = changes.last().map_or(Answer::Change(event.value), |last| last.said.clone());
+            prop_assert_eq!(last, Answer::Change(*value));
+        }
+    }
+
+    // Rule 5
+
+    #[test]
+    fn later_passes_ask_in_order(event in event()) {
+        let heard = event.run().heard;
+        for (one, next) in heard.iter().zip(&heard[1.min(heard.len())..]) {
+            prop_assert!((one.pass, one.member) < (next.pass, next.member));
+            prop_assert!(next.pass - one.pass <= 1);
+        }
+    }
+
+    #[test]
+    fn nobody_is_asked_twice_about_one_form_or_about_the_own_change(event in event()) {
+        let run = event.run();
+        for (at, heard) in run.heard.iter().enumerate() {
+            let before = &run.heard[..at];
+            prop_assert!(!before.iter().any(|earlier| (earlier.member, earlier.form) == (heard.member, heard.form)));
+            let author = before.iter().rfind(|earlier| earlier.changes() && event.enforces(earlier.member));
+            prop_assert!(author.is_none_or(|author| author.member != heard.member));
+        }
+    }
+
+    #[test]
+    fn nobody_is_asked_in_a_fifth_pass_but_an_enforcing_plugin_that_gave_no_answer_last_time(event in event()) {
+        let heard = event.run().heard;
+        for (at, last) in heard.iter().enumerate().filter(|(_, heard)| heard.pass > MAX_PASSES) {
+            prop_assert_eq!(last.pass, MAX_PASSES + 1);
+            prop_assert!(event.enforces(last.member));
+            let before = heard[..at].iter().rfind(|earlier| earlier.member == last.member);
+            prop_assert!(before.is_some_and(Heard::is_silence));
+        }
+    }
+
+    #[test]
+    fn only_after_the_fourth_pass_those_are_named_that_have_answered_and_not_about_the_last_form(event in event()) {
+        let run = event.run();
+        if let Decision::Rejected(Objection::Disagreement { by }) = &run.decision {
+            let form = run.last_form(&event);
+            prop_assert!(run.heard.last().is_some_and(|last| last.pass >= MAX_PASSES));
+            prop_assert!(!by.is_empty());
+            for member in 0..event.plugins.len() {
+                let last = run.binding(&event).rfind(|heard| heard.member == member);
+                let answered_another = last.is_some_and(|heard| {
+                    heard.form + usize::from(heard.changes()) != form && !heard.is_silence()
+                });
+                prop_assert_eq!(by.contains(&member), answered_another);
+            }
+        }
+    }
+
+    #[test]
+    fn who_changes_a_value_after_the_fourth_pass_finds_no_agreement(event in event()) {
+        let run = event.run();
+        let late = run.binding(&event).any(|heard| heard.pass > MAX_PASSES && heard.changes());
+        prop_assert!(!late || matches!(run.decision, Decision::Rejected(_)));
+    }
+
+    // Rule 6
+
+    #[test]
+    fn the_first_response_since_the_last_change_stands(event in event()) {
+        let run = event.run();
+        if let Decision::Stands { response, .. } = &run.decision {
+            let form = run.last_form(&event);
+            let first = run.binding(&event).find_map(|heard| match heard.said {
+                Answer::Respond(response) if heard.form == form => Some((heard.member, response)),
+                _ => None,
+            });
+            prop_assert_eq!(response, &first);
+        }
+    }
+
+    // Rule 7
+
+    #[test]
+    fn approve_without_the_grant_is_an_allow(event in event()) {
+        let allowing = event.saying(|member, _, said| match said {
+            Answer::Approve if member.may_approve.is_none() => Answer::Allow,
+            _ => said.clone(),
+        });
+        prop_assert_eq!(event.decide(), allowing.decide());
+    }
+
+    #[test]
+    fn the_configuration_asks_about_what_would_run_unless_a_plugin_that_may_approved_exactly_that(event in event()) {
+        let run = event.run();
+        let form = run.last_form(&event);
+        let approving = run.binding(&event).filter(|heard| heard.said == Answer::Approve && heard.form == form);
+        let approving: Vec<Layer> =
+            approving.filter_map(|heard| event.plugins[heard.member].member.may_approve).collect();
+        match run.decision {
+            Decision::Stands { value, response, questions, approved_by, .. } => {
+                prop_assert_eq!(approved_by.is_some(), !approving.is_empty());
+                let of_configuration = questions.iter().filter(|(by, _)| *by == Asker::Configuration);
+                let asked: Vec<Escalation> = of_configuration.map(|(_, asked)| asked.clone()).collect();
+                if response.is_some() {
+                    prop_assert_eq!((run.consulted, asked), (vec![], vec![]));
+                } else {
+                    let asks = event.asks[usize::from(value)].iter();
+                    let left = asks.filter(|(asking, _)| !approving.iter().any(|layer| layer.may_waive(*asking)));
+                    let left: Vec<Escalation> = left.map(|(_, asked)| asked.clone()).collect();
+                    prop_assert_eq!((run.consulted, asked), (vec![value], left));
+                }
+            }
+            Decision::Rejected(_) => prop_assert!(run.consulted.is_empty()),
+        }
+    }
+
+    #[test]
+    fn an_approve_of_a_projects_plugin_never_waives_what_the_user_is_asked_by_rules_of_their_own(event in event()) {
+        let mut event = event;
+        for plugin in &mut event.plugins {
+            plugin.member.may_approve = plugin.member.may_approve.map(|_| Layer::Project);
+        }
+        event.asks.iter_mut().flatten().for_each(|(layer, _)| *layer = Layer::User);
+        let allowing = event.saying(|_, _, said| if *said == Answer::Approve { Answer::Allow } else { said.clone() });
+        match (event.decide(), allowing.decide()) {
+            (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
+                prop_assert_eq!(questions, without);
+            }
+            (decision, without) => prop_assert_eq!(decision, without),
+        }
+    }
+
+    #[test]
+    fn an_approve_never_waives_another_plugins_escalation(event in event()) {
+        let allowing = event.saying(|_, _, said| if *said == Answer::Approve { Answer::Allow } else { said.clone() });
+        match (event.decide(), allowing.decide()) {
+            (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
+                prop_assert_eq!(of_plugins(&questions), of_plugins(&without));
+            }
+            (decision, without) => prop_assert_eq!(decision, without),
+        }
+    }
+
+    // Rule 8
+
+    #[test]
+    fn what_stands_carries_the_configurations_questions_and_then_the_plugins_in_order(event in event()) {
+        if let Decision::Stands { questions, .. } = event.decide() {
+            let place = |asker: &Asker| match asker {
+                Asker::Configuration => 0,
+                Asker::Member(member) => member + 1,
+            };
+            let places: Vec<usize> = questions.iter().map(|(asker, _)| place(asker)).collect();
+            prop_assert!(places.is_sorted());
+        }
+    }
+
+    // Rule 9
+
+    #[test]
+    fn a_persons_yes_applies_what_would_have_stood_without_the_questions(event in event()) {
+        let asks = |said: &Said| matches!(said, Answer::Escalate(_));
+        let mut unasked = event.saying(|_, _, said| if asks(said) { Answer::Allow } else { said.clone() });
+        unasked.asks.iter_mut().for_each(Vec::clear);
+        match (event.decide(), unasked.decide()) {
+            (
+                Decision::Stands { value, changed_by, response, approved_by, .. },
+                Decision::Stands {
+                    value: then, changed_by: authors, response: instead, questions, approved_by: approver
+                },
+            ) => {
+                prop_assert_eq!((value, changed_by, response, approved_by), (then, authors, instead, approver));
+                prop_assert_eq!(questions, vec![]);
+            }
+            (decision, unasked) => prop_assert_eq!(decision, unasked),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Composition: what the host makes of many plugins' answers to one event.
+//!
+//! Pure functions of their input: no wasm, no clock, no I/O. The three ways of composing are [`Gate`] (one value,
+//! asked about in passes until nobody has seen it in another form), [`Transform`] (one value, handed on) and
+//! [`merge`] (tasks, concatenated). [`Consent`] says what a person's yes to the questions of a gate counts for.
+//! `docs/composition.md` states the rules in prose.
+
+mod consent;
+mod gate;
+#[cfg(test)]
+mod generated;
+mod merge;
+mod transform;
+
+pub use consent::{Consent, MAX_QUESTION_ROUNDS, Step};
+pub use gate::{Ask, Asker, Decision, Gate, MAX_PASSES};
+pub use merge::{MAX_TASKS, merge};
+pub use transform::{Passage, Transform};
+
+pub use crate::config::{Layer, OnFailure};
+use crate::contract::{Escalation, Refusal};
+
+/// How a plugin stands in a chain; its place in the chain is its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// `false` in audit mode: it is asked and recorded, and changes nothing.
+    pub enforcing: bool,
+    /// In whose file its entry is, where it holds the grant `approve`: [`Layer::may_waive`] says which questions of the
+    /// configuration that waives.
+    pub may_approve: Option<Layer>,
+}
+
+/// What one plugin answered to a gate event, checked: a change fits the schema and the limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer<V, R> {
+    /// No objection.
+    Allow,
+    /// No objection, and the configuration's questions are waived, as far as the member may.
+    Approve,
+    /// This value instead.
+    Change(V),
+    /// A person must decide.
+    Escalate(Escalation),
+    /// No.
+    Reject(Refusal),
+    /// Instead of doing it, this is its result.
+    Respond(R),
+    /// It was not asked: its entry narrows it to calls that this value is none of. Holds nothing up and withdraws
+    /// nothing.
+    Unconcerned,
+    /// No answer: the plugin failed, and its `on-failure` decides.
+    Failed(OnFailure),
+}
+
+/// Why an event was rejected; members are named by their index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objection {
+    /// A plugin said no.
+    Verdict {
+        /// Who.
+        by: usize,
+        /// What it said.
+        refusal: Refusal,
+    },
+    /// A plugin failed, and its `on-failure` is `reject`.
+    Failure {
+        /// Who.
+        by: usize,
+    },
+    /// After [`MAX_PASSES`] these had still not agreed to the value.
+    Disagreement {
+        /// Who, in chain order; never empty. Not one that gave no answer last time, where others disagree.
+        by: Vec<usize>,
+    },
+}

@@ -1,0 +1,297 @@
+//! The configuration that counts: one file, or the user's and the approved ones of a project, added up.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::{
+    AskRule, Entry, Error, Layer, Problem, Problems, Settings, Source,
+    decode::decode,
+    file::{self, Parsed, Placed},
+    paths::{canonical, lexical},
+    settings::{Forbidden, WrittenSettings},
+    tree::{Node, Place, Table, join},
+};
+
+/// What may load, and under which settings. Every part of it has been checked.
+///
+/// [`open`](Self::open) reads the one file that the user named, [`discover`](Self::discover) finds the user's own and a
+/// project's; [`parse`](Self::parse) does no I/O.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    entries: Vec<Entry>,
+    asks: Vec<AskRule>,
+    settings: Settings,
+    sections: Table,
+    files: Vec<PathBuf>,
+}
+
+impl Config {
+    /// A configuration under which nothing loads.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Checks one file's text. Nothing is read from disk, so two paths are the same file only where their text says so.
+    ///
+    /// `sections` are the top-level tables that the caller reads for itself, with [`section`](Self::section); another one
+    /// is an unknown key.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with all that is wrong.
+    pub fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Self, Error> {
+        let parsed = file::parse(text, source, sections);
+        Self::add_up(vec![parsed], lexical)
+    }
+
+    /// A configuration made by a program rather than read from a file.
+    ///
+    /// # Errors
+    /// [`Error::Entry`] where an entry breaks a rule that a written one must keep, or where two have the same name or
+    /// file; [`Error::Settings`] where a setting is out of the range of a written one.
+    pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, Error> {
+        settings.check_made().map_err(|why| Error::Settings { why })?;
+        for (index, entry) in entries.iter().enumerate() {
+            let refused = |why: String| Error::Entry { name: entry.name.clone(), why };
+            file::check_made(entry).map_err(refused)?;
+            let mut earlier = entries[..index].iter();
+            if earlier.clone().any(|other| other.name == entry.name) {
+                return Err(refused("another entry has this name".to_owned()));
+            }
+            if let Some(other) = earlier.find(|other| canonical(&other.path) == canonical(&entry.path)) {
+                return Err(refused(format!("the entry `{}` is of the same file", other.name)));
+            }
+        }
+        Ok(Self { entries, settings, ..Self::default() })
+    }
+
+    /// Adds rules that a program made; those that are there stay.
+    ///
+    /// # Errors
+    /// [`Error::Ask`] where a rule breaks one that a written one must keep.
+    ///
+    /// ```
+    /// # use hookhost::config::{AskRule, Config, Error};
+    /// let rule = AskRule { tools: Some(vec!["deploy_*".parse()?]), ..AskRule::default() };
+    /// assert_eq!(Config::empty().with_asks(vec![rule])?.asks().len(), 1);
+    ///
+    /// let about_nothing = AskRule { tools: Some(vec![]), ..AskRule::default() };
+    /// assert!(matches!(Config::empty().with_asks(vec![about_nothing]), Err(Error::Ask { .. })));
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_asks(mut self, rules: Vec<AskRule>) -> Result<Self, Error> {
+        for rule in rules {
+            if let Some((_, why)) = rule.broken().next() {
+                return Err(Error::Ask { why: why.to_owned() });
+            }
+            self.asks.push(rule);
+        }
+        Ok(self)
+    }
+
+    /// All entries, also those that are not enabled, the user's before a project's, each file's in its own order.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entries that load.
+    pub fn enabled(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.enabled)
+    }
+
+    /// The rules about which calls a person is asked, the user's before a project's, each file's in its own order.
+    #[must_use]
+    pub fn asks(&self) -> &[AskRule] {
+        &self.asks
+    }
+
+    /// The entry of that name.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The entry of that file, whichever way the path is spelt, symbolic links included.
+    #[must_use]
+    pub fn entry_at(&self, wasm: &Path) -> Option<&Entry> {
+        let wasm = canonical(&std::path::absolute(wasm).unwrap_or_else(|_| wasm.to_owned()));
+        self.entries.iter().find(|entry| canonical(&entry.path) == wasm)
+    }
+
+    /// Enables an entry, as `--plugin` does; `false` where there is none of that name. Nothing can be disabled this way.
+    pub fn enable(&mut self, name: &str) -> bool {
+        let found = self.entries.iter_mut().find(|entry| entry.name == name);
+        found.is_some_and(|entry| {
+            entry.enabled = true;
+            true
+        })
+    }
+
+    /// Has at most so many calls of plugins under way at once, whatever the settings allow: what is made for each of them
+    /// costs a process that asks about one event more than the event does.
+    pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
+        self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);
+    }
+
+    /// The engine's settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The files that count, the user's before a project's.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// The caller's own section, read into the caller's own type; `None` where no file has it. A key that the type does
+    /// not have is an error, as in the engine's own sections. What the user's file and a project's say is added up; a key
+    /// that both give was refused when the files were read.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with what is wrong in the section.
+    ///
+    /// ```
+    /// # use hookhost::config::{Config, Error, Layer, Source};
+    /// #[derive(serde::Deserialize)]
+    /// struct Agent {
+    ///     model: String,
+    /// }
+    ///
+    /// let source = Source::new("hookhost.toml", Layer::Chosen);
+    /// let config = Config::parse("[agent]\nmodel = 'small'", &source, &["agent"])?;
+    /// assert_eq!(config.section::<Agent>("agent")?.unwrap().model, "small");
+    /// # Ok::<_, Error>(())
+    /// ```
+    pub fn section<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
+        let Some(node) = self.sections.get(name) else { return Ok(None) };
+        let mut problems = Vec::new();
+        let value = decode(name, node, &mut problems);
+        Ok(Problems::none_or(problems, value)?)
+    }
+
+    /// Adds the files up, in order; `same` gives paths of one file one spelling.
+    pub(super) fn add_up(
+        files: Vec<Result<Parsed, Vec<Problem>>>,
+        same: impl Fn(&Path) -> PathBuf,
+    ) -> Result<Self, Error> {
+        let mut sum = Sum::default();
+        for file in files {
+            match file {
+                Ok(parsed) => sum.add(parsed, &same),
+                Err(problems) => sum.problems.extend(problems),
+            }
+        }
+        let config = Self {
+            entries: sum.entries.into_iter().map(|placed| placed.entry).collect(),
+            asks: sum.asks,
+            settings: sum.settings,
+            sections: sum.sections,
+            files: sum.files,
+        };
+        Ok(Problems::none_or(sum.problems, config)?)
+    }
+}
+
+/// Lists of the sections that others read to which each file adds.
+const ADDED_UP: &[&str] = &["agent.hidden-variables"];
+
+/// Keys of these sections that only the user's own file may have: they loosen what protects the user.
+const USERS_ALONE: &[&str] = &["agent.passed-variables"];
+
+/// The files added so far.
+#[derive(Default)]
+struct Sum {
+    entries: Vec<Placed>,
+    asks: Vec<AskRule>,
+    settings: Settings,
+    /// The `[settings]` of the files so far, to be named where they are contradicted.
+    settings_at: Vec<Node>,
+    sections: Table,
+    files: Vec<PathBuf>,
+    problems: Vec<Problem>,
+}
+
+impl Sum {
+    fn add(&mut self, parsed: Parsed, same: &impl Fn(&Path) -> PathBuf) {
+        for placed in parsed.entries {
+            self.add_entry(placed, same);
+        }
+        self.asks.extend(parsed.asks);
+        if let Some(node) = parsed.settings {
+            self.add_settings(node, parsed.layer);
+        }
+        let problems = &mut self.problems;
+        if parsed.layer == Layer::Project {
+            for (path, node) in USERS_ALONE.iter().filter_map(|path| Some((*path, parsed.sections.at(path)?))) {
+                let message = format!("a project's file cannot set `{path}`: set it in your own file, or take it out");
+                problems.push(Problem::new(&node.place, message).about(path));
+            }
+        }
+        self.sections.add("", parsed.sections, ADDED_UP, &mut |path, theirs, mine| {
+            let message = format!("`{path}` is already set at {}: keep one of them", place(&theirs.place));
+            problems.push(Problem::new(&mine.place, message).about(path));
+        });
+        self.files.push(parsed.file);
+    }
+
+    fn add_entry(&mut self, placed: Placed, same: &impl Fn(&Path) -> PathBuf) {
+        let Placed { entry, .. } = &placed;
+        let mut refuse = |key: &str, at: &Place, message: String| {
+            self.problems.push(Problem::new(at, message).about(&join("plugin", key)));
+        };
+        if let Some(other) = self.entries.iter().find(|other| other.entry.name == entry.name) {
+            let first = place(&other.name_at);
+            let message =
+                format!("the name `{}` is taken: the entry at {first} has it, and none overrides another", entry.name);
+            refuse("name", &placed.name_at, message);
+        } else if let Some(other) = self.entries.iter().find(|other| same(&other.entry.path) == same(&entry.path)) {
+            let first = place(&other.path_at);
+            let message = format!("`{}`, at {first}, is an entry of the same file: keep one of them", other.entry.name);
+            refuse("path", &placed.path_at, message);
+        }
+        self.entries.push(placed);
+    }
+
+    fn add_settings(&mut self, node: Node, layer: Layer) {
+        let Some(written) = decode::<WrittenSettings>("settings", &node, &mut self.problems) else { return };
+        if layer == Layer::Project {
+            for forbidden in self.settings.tighten(&written) {
+                let problem = self.forbidden(forbidden, &node);
+                self.problems.push(problem);
+            }
+        } else {
+            self.settings.set(written);
+        }
+        self.settings_at.push(node);
+    }
+
+    /// The problem that a project's `[settings]`, which is `node`, says what it may not.
+    fn forbidden(&self, forbidden: Forbidden, node: &Node) -> Problem {
+        match forbidden {
+            Forbidden::Looser(key) => {
+                let mut earlier = self.settings_at.iter().rev().map(|settings| (settings, settings.nearest_to(&[key])));
+                let against = match earlier.find(|(settings, value)| !std::ptr::eq(*settings, *value)) {
+                    Some((_, value)) => format!("at {}", place(&value.place)),
+                    None => "by default".to_owned(),
+                };
+                let message = format!("a project's file cannot loosen a setting, and `{key}` is tighter {against}");
+                Problem::new(&node.nearest_to(&[key]).place, message).about(&join("settings", key))
+            }
+            Forbidden::UsersAlone(key) => {
+                let path = join("settings", key);
+                let message = format!("a project's file cannot set `{path}`, which decides what your own log holds");
+                Problem::new(&node.nearest_to(&[key]).place, message).about(&path)
+            }
+        }
+    }
+}
+
+/// `file:line` of a place.
+fn place(place: &Place) -> String {
+    format!("{}:{}", place.file.path.display(), place.line())
+}

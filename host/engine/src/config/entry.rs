@@ -1,0 +1,164 @@
+//! One plugin of the allowlist, checked.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ActionKind, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing};
+use crate::contract::EventKind;
+
+/// One plugin that may load, and all that the operator says about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. It is what people
+    /// see, and the second key of the chain's order.
+    pub name: String,
+    /// `path`: the `.wasm` file. Absolute where the entry comes from a file: a relative one is relative to that file's
+    /// folder, and `~/` stands for the user's home.
+    pub path: PathBuf,
+    /// `sha256`, required: the only content of `path` that may load.
+    pub digest: Digest,
+    /// `priority`: lower is asked first; any 32-bit number, default 100.
+    pub priority: i32,
+    /// `enabled`: whether it loads without being named on the command line; default `true`.
+    pub enabled: bool,
+    /// `events`: of those that the component exports, the ones it hears; default all. An empty list is an error.
+    pub events: Option<BTreeSet<EventKind>>,
+    /// `actions`: it hears only of tool calls that do one of these; default all. An empty list is an error.
+    pub actions: Option<BTreeSet<ActionKind>>,
+    /// `tools`: it hears only of calls of tools that fit one of these; default all. Narrows `actions` further. An empty
+    /// list is an error.
+    pub tools: Option<Vec<ToolPattern>>,
+    /// `mode`: whether its verdicts count; default [`Mode::Enforce`].
+    pub mode: Mode,
+    /// `on-failure`: what stands in for a verdict that it failed to give. `None`: reject on gates and transforms, skip on
+    /// observers.
+    pub on_failure: Option<OnFailure>,
+    /// `[plugin.limits]`: what one call may use up.
+    pub limits: Limits,
+    /// `[plugin.grants]`: the capabilities it gets; default none.
+    pub grants: Grants,
+    /// `[plugin.config]`: handed to `setup.configure` as JSON. Dates and times become strings; a number that JSON does
+    /// not have (`nan`, `inf`) is an error.
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// Where it is written; `None` where a program made it.
+    pub origin: Option<Origin>,
+}
+
+impl Entry {
+    /// An entry with every default.
+    #[must_use]
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, digest: Digest) -> Self {
+        Self {
+            name: name.into(),
+            path: path.into(),
+            digest,
+            priority: Self::DEFAULT_PRIORITY,
+            enabled: true,
+            events: None,
+            actions: None,
+            tools: None,
+            mode: Mode::default(),
+            on_failure: None,
+            limits: Limits::default(),
+            grants: Grants::default(),
+            config: serde_json::Map::new(),
+            origin: None,
+        }
+    }
+
+    /// The priority of an entry that gives none.
+    pub const DEFAULT_PRIORITY: i32 = 100;
+
+    /// Whether two entries differ in nothing but where in the files of one layer they are written.
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        let layer = |entry: &Self| Layer::of(entry.origin.as_ref());
+        layer(self) == layer(other) && Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
+    }
+
+    /// The tool calls that it hears of.
+    pub(crate) fn narrowing(&self) -> Narrowing<'_> {
+        Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }
+    }
+}
+
+/// Where an entry is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The file.
+    pub file: PathBuf,
+    /// The line of its `[[plugin]]`, from 1.
+    pub line: usize,
+    /// Whose file that is.
+    pub layer: Layer,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.line)
+    }
+}
+
+/// Whose file an entry or a setting is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// The user's own, for all projects.
+    User,
+    /// A project's, which the user has approved.
+    Project,
+    /// Named by the user, with `--config`; it counts alone.
+    Chosen,
+}
+
+impl Layer {
+    /// Whether an `approve` of a plugin whose entry is in this layer's file waives what an `[[ask]]` of `asking` asks: a
+    /// project's waives what projects ask, and nothing that the user wrote. What the file that `--config` names
+    /// says, and what a program made, is the user's.
+    ///
+    /// ```
+    /// use hookhost::config::Layer;
+    ///
+    /// assert!(Layer::User.may_waive(Layer::Project));
+    /// assert!(!Layer::Project.may_waive(Layer::User));
+    /// ```
+    #[must_use]
+    pub fn may_waive(self, asking: Self) -> bool {
+        self != Self::Project || asking == Self::Project
+    }
+
+    /// The layer of what is written there; of what a program made, [`Chosen`](Self::Chosen).
+    pub(crate) fn of(origin: Option<&Origin>) -> Self {
+        origin.map_or(Self::Chosen, |origin| origin.layer)
+    }
+}
+
+/// Whether a plugin's verdicts count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// They count.
+    #[default]
+    Enforce,
+    /// They are recorded and change nothing.
+    Audit,
+}
+
+/// What stands in for the verdict of a plugin that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// "No": the call does not run, the value is withheld.
+    Reject,
+    /// Nothing: as if the plugin were not in the chain.
+    Skip,
+}
+
+/// The folder that relative paths of this file are relative to.
+pub(super) fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
+}

@@ -1,0 +1,67 @@
+//! What may load: `hookhost.toml`, from text to checked types, its layers, the trust in a project's file, and edits.
+//!
+//! Promises: nothing of a file counts unless all of it is right, an unknown key is an error with its place, a project's
+//! file is not even parsed before the user has approved exactly that text, what was approved counts until a change is approved or
+//! the approval is revoked, and nothing is granted by default.
+//!
+//! ```
+//! use hookhost::config::{Config, Layer, Source};
+//!
+//! let text = r#"
+//! [[plugin]]
+//! name = "shell-guard"
+//! path = "plugins/shell_guard.wasm"
+//! sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+//! [plugin.limits]
+//! fule = 1_000_000
+//! "#;
+//! let source = Source::new("/etc/hookhost.toml", Layer::Chosen);
+//! let error = Config::parse(text, &source, &[]).unwrap_err();
+//! assert!(error.to_string().starts_with(
+//!     "/etc/hookhost.toml:7:1: unknown key `fule` in `plugin.limits`: did you mean `fuel`?"
+//! ));
+//! ```
+
+mod ask;
+mod config;
+mod decode;
+mod digest;
+mod discover;
+mod edit;
+mod entry;
+mod error;
+mod file;
+mod grants;
+mod limits;
+mod names;
+mod narrowing;
+mod paths;
+mod pattern;
+mod problem;
+mod quantity;
+mod server;
+mod settings;
+mod tree;
+mod trust;
+mod written;
+
+#[cfg(test)]
+mod tests;
+
+pub use ask::AskRule;
+pub use config::Config;
+pub use digest::{Digest, InvalidDigest};
+pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, Places, ProjectFile, UnapprovedChange};
+pub use edit::{Change, Written, allow};
+pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
+pub use error::Error;
+pub use file::Source;
+pub use grants::{Grants, ModelGrant, StateGrant};
+pub use limits::Limits;
+pub use narrowing::ActionKind;
+pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
+pub use problem::{Problem, Problems};
+pub use settings::{AuditSettings, Settings};
+pub use trust::{Approved, TrustStore};
+
+pub(crate) use server::{Server, ServerHost};

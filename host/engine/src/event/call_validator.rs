@@ -1,0 +1,95 @@
+//! What a changed value must still fit: the tool's schema, the tool's shape, the configured models.
+
+use crate::config::{AskRule, Layer};
+use crate::contract::action::ActionMap;
+use crate::contract::{Action, Escalation, ModelRef, ToolCall, ToolSpec};
+use crate::schema::{Schema, SchemaError};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// What the changes of one session are checked against.
+#[derive(Clone, Copy)]
+pub(crate) struct CallValidator<'a> {
+    pub(crate) actions: &'a ActionMap,
+    pub(crate) schemas: &'a Schemas,
+    pub(crate) models: &'a [ModelRef],
+    pub(crate) cwd: &'a str,
+    pub(crate) asks: &'a [AskRule],
+    /// The call that the session made last.
+    pub(crate) made: &'a Mutex<Option<ToolCall>>,
+}
+
+/// The input schemas of a session's tools, compiled.
+pub(crate) struct Schemas(HashMap<String, Schema>);
+
+impl Schemas {
+    /// # Errors
+    /// The first tool whose schema cannot be used, and why: its arguments could not be checked.
+    pub(crate) fn compile(tools: &[ToolSpec]) -> Result<Self, (String, SchemaError)> {
+        let compiled = tools.iter().map(|tool| {
+            let schema = Schema::compile(&tool.input_schema).map_err(|error| (tool.name.clone(), error))?;
+            Ok((tool.name.clone(), schema))
+        });
+        compiled.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl CallValidator<'_> {
+    /// The call with its arguments in one spelling (white space and repeated keys could show a person, a plugin and a tool
+    /// different things) and its action worked out.
+    pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
+        if self.made.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&call) {
+            return call;
+        }
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments));
+        self.actions.call(call.id, call.name, &arguments, call.origin, self.cwd)
+    }
+
+    /// The call with other arguments.
+    ///
+    /// # Errors
+    /// If they are not a JSON object, or miss the tool's schema.
+    pub(crate) fn modified(&self, call: &ToolCall, arguments: &str) -> Result<ToolCall, String> {
+        let new: Value = serde_json::from_str(arguments)
+            .map_err(|error| format!("answered `modify` with arguments that are not JSON: {error}"))?;
+        self.with_arguments(call, &new)
+    }
+
+    /// The call with another action.
+    ///
+    /// # Errors
+    /// If the action cannot be written back into the tool's arguments, or these then miss the tool's schema.
+    pub(crate) fn rewritten(&self, call: &ToolCall, action: &Action) -> Result<ToolCall, String> {
+        let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let written = self.actions.write_back(&call.name, &arguments, &call.origin, self.cwd, action);
+        self.with_arguments(call, &written.map_err(|error| format!("answered `rewrite`: {error}"))?)
+    }
+
+    fn with_arguments(&self, call: &ToolCall, arguments: &Value) -> Result<ToolCall, String> {
+        if !arguments.is_object() {
+            return Err("answered `modify` with arguments that are not a JSON object".into());
+        }
+        // Compared as JSON: another spelling of the same value is no change.
+        if serde_json::from_str::<Value>(&call.arguments).is_ok_and(|old| old == *arguments) {
+            return Ok(call.clone());
+        }
+        if let Some(schema) = self.schemas.0.get(&call.name)
+            && let Some(problem) = schema.masked_problem(arguments)
+        {
+            return Err(format!("changed the arguments to some that `{}` does not take: {problem}", call.name));
+        }
+        Ok(self.actions.call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
+    }
+
+    /// What the configuration asks about a call, and in which layer.
+    pub(crate) fn asks(&self, call: &ToolCall) -> Vec<(Layer, Escalation)> {
+        let matching = self.asks.iter().filter(|rule| rule.matches(call));
+        matching.map(|rule| (rule.layer(), rule.question_about(call))).collect()
+    }
+
+    /// Whether a request may be moved there.
+    pub(crate) fn knows_model(&self, provider: &str, model: &str) -> bool {
+        self.models.iter().any(|known| known.provider == provider && known.model == model)
+    }
+}

@@ -1,0 +1,251 @@
+//! The host: the rules that count, and what an embedder brings.
+
+pub use crate::active_config::Changes;
+
+use crate::active_config::{ActiveConfig, NotActive};
+use crate::approval::Approver;
+use crate::audit::{Loggable as _, RulesChanged};
+use crate::config::Config;
+use crate::contract::EventKind;
+use crate::contract::action::ActionMap;
+use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
+use crate::sandbox::SandboxError;
+use crate::sandbox::capability::Model;
+use crate::sandbox::http::{Network, Resolver};
+use crate::session::{Services, Session, SessionError, SessionSpec, Telling};
+use crate::store::{Store, StoreError};
+use arc_swap::ArcSwap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
+#[derive(Clone)]
+pub struct Host {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    services: Arc<Services>,
+    /// Held while a new configuration is loaded: they take turns.
+    reloading: tokio::sync::Mutex<()>,
+    cache: Option<Cache>,
+}
+
+/// What a host is built from.
+pub struct HostBuilder {
+    config: Config,
+    cache: Option<PathBuf>,
+    actions: ActionMap,
+    approver: Option<Arc<dyn Approver>>,
+    model: Option<Arc<dyn Model>>,
+    network: Network,
+    store: Option<PathBuf>,
+}
+
+/// Why there is no host.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A plugin of the allowlist cannot be loaded. All of its enabled entries load, or none.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The machine gives no room for the sandbox.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// Audit log and state cannot be kept where they should.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<NotActive> for Error {
+    fn from(error: NotActive) -> Self {
+        match error {
+            NotActive::Load(error) => Self::Load(error),
+            NotActive::Sandbox(error) => Self::Sandbox(error),
+        }
+    }
+}
+
+impl Host {
+    /// A host of what `config` allows.
+    #[must_use]
+    pub fn builder(config: Config) -> HostBuilder {
+        HostBuilder {
+            config,
+            cache: None,
+            actions: ActionMap::default(),
+            approver: None,
+            model: None,
+            network: Network::default(),
+            store: None,
+        }
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// If the schema of one of its tools is not a JSON Schema, or its identifier is none or that of an open session.
+    pub fn open_session(&self, spec: SessionSpec) -> Result<Session, SessionError> {
+        Session::open(Arc::clone(&self.shared.services), spec)
+    }
+
+    /// The loaded plugins, in chain order.
+    #[must_use]
+    pub fn plugins(&self) -> Vec<Plugin> {
+        self.shared.services.config().plugins().to_vec()
+    }
+
+    /// The plugins that hear an event, in the order in which they are asked: by priority, then by name.
+    #[must_use]
+    pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
+        self.shared.services.config().chain(event).to_vec()
+    }
+
+    /// The tools that plugins bring, in chain order. A plugin in audit mode brings none.
+    #[must_use]
+    pub fn tools(&self) -> Vec<PluginTool> {
+        self.shared.services.config().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
+    }
+
+    /// Whether any plugin hears an event.
+    #[must_use]
+    pub fn subscribed(&self, event: EventKind) -> bool {
+        self.shared.services.config().subscribed(event)
+    }
+
+    /// Takes up another configuration, while sessions run: its plugins are loaded and checked aside, then take the place of
+    /// the old ones between two events. An event under way is settled, recorded and told to observers by the plugins that
+    /// it began with; none is lost, asked about twice, or settled by some of both. What the new configuration leaves as it
+    /// was is not compiled again. The log says what was taken up.
+    ///
+    /// A plugin that is new hears of a session from its next event on: it gets no `session-start`. Failures in a row count
+    /// anew for a plugin that has changed; model calls do not.
+    ///
+    /// # Errors
+    /// As [`HostBuilder::build`]; then all stays as it was.
+    pub async fn reload(&self, config: &Config) -> Result<Changes, Error> {
+        let Shared { services, reloading, cache } = &*self.shared;
+        let _turn = reloading.lock().await;
+        let before = services.config();
+        let config = ActiveConfig::load(config, cache.as_ref(), Some(&before)).await?;
+        let changes = config.changes_since(&before);
+        if changes.is_empty() {
+            return Ok(changes);
+        }
+        let record = RulesChanged { time: crate::session::now(), plugins: config.loaded() };
+        if services.store.keeps_log() {
+            services.store.push(record.body(&config.settings().audit))?;
+        }
+        services.config.store(Arc::new(config));
+        Ok(changes)
+    }
+
+    /// Waits until observers have heard of everything and all of it is recorded, for `deadline` at most. Whatever ends a
+    /// process that has opened sessions calls it last. Events that observers have not heard of by then are given up; how
+    /// many they were is recorded, and returned.
+    ///
+    /// # Errors
+    /// If the last records could not be written.
+    pub async fn drain(&self, deadline: Duration) -> Result<u64, StoreError> {
+        let given_up = self.shared.services.telling.drain(deadline).await;
+        self.shared.services.store.flush().await?;
+        Ok(given_up)
+    }
+
+    /// What the user is to be told of sessions that are closed, each sentence once: what their own
+    /// [`take_notices`](crate::Session::take_notices) was not asked for, and what observers did afterwards. At most 256 wait
+    /// here. A process that ends takes them behind [`Self::drain`].
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<String> {
+        self.shared.services.take_notices()
+    }
+}
+
+impl HostBuilder {
+    /// What the embedder's tools do, in place of [`ActionMap::default`].
+    #[must_use]
+    pub fn actions(mut self, actions: ActionMap) -> Self {
+        self.actions = actions;
+        self
+    }
+
+    /// Keeps compiled code in this folder, which must be the user's alone (it is made so where it is missing); without one,
+    /// every start compiles. A folder or file that others can reach is not used, and the log says so.
+    #[must_use]
+    pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cache = Some(folder.into());
+        self
+    }
+
+    /// Keeps the audit log and the state of plugins in this database, which is made where there is none; several processes
+    /// may share it. Without one, nothing is recorded, and state lives as long as the host.
+    #[must_use]
+    pub fn store(mut self, file: impl Into<PathBuf>) -> Self {
+        self.store = Some(file.into());
+        self
+    }
+
+    /// Who answers escalations; without one, each is rejected.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
+        self
+    }
+
+    /// The models behind the capability `model`; without one, each side call is denied.
+    #[must_use]
+    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// Who turns the names of servers into addresses, for the grant `http`; without one, the operating system does.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.network = Network::new(resolver);
+        self
+    }
+
+    /// Loads every enabled entry, or none.
+    ///
+    /// # Errors
+    /// If a plugin cannot be loaded, the store cannot be used, or there is no room for the sandbox.
+    pub async fn build(self) -> Result<Host, Error> {
+        let cache = self.cache.as_deref().and_then(|folder| {
+            let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
+            Cache::open(folder).map_err(failed).ok()
+        });
+        let config = ActiveConfig::load(&self.config, cache.as_ref(), None).await?;
+        let store = match &self.store {
+            Some(file) => Store::open(file, crate::session::now())?,
+            None => Store::in_memory(),
+        };
+        let Self { actions, approver, model, network, .. } = self;
+        let services = Services {
+            config: ArcSwap::from_pointee(config),
+            actions,
+            approver,
+            model,
+            network: Arc::new(network),
+            store,
+            telling: Telling::default(),
+            open: Mutex::default(),
+            notices: Mutex::default(),
+        };
+        let shared = Shared { services: Arc::new(services), reloading: tokio::sync::Mutex::default(), cache };
+        Ok(Host { shared: Arc::new(shared) })
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host").field("plugins", &self.plugins()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostBuilder").finish_non_exhaustive()
+    }
+}

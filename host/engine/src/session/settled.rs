@@ -1,0 +1,29 @@
+//! What an embedder gets back of an event.
+
+use crate::audit::{Answer, Record};
+use crate::contract::OutcomeKind;
+use serde::Serialize;
+
+/// An outcome, and the record of how it came about.
+#[derive(Clone, Debug, Serialize)]
+#[must_use]
+pub struct Settled<O> {
+    /// What the agent is to do.
+    pub outcome: O,
+    /// Who was asked, and what each said; where the plugins were asked again after a yes, the last time.
+    pub record: Record,
+    /// What a person answered, where that record is of an escalated event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+    /// Where the plugins were asked again after a yes: the records before, each with its yes, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<(Record, Answer)>,
+}
+
+impl<O> Settled<O> {
+    /// What came of the event in the end: where it was escalated, after the answer.
+    #[must_use]
+    pub fn kind(&self) -> OutcomeKind {
+        self.answer.as_ref().map_or(self.record.outcome, |answer| answer.outcome)
+    }
+}

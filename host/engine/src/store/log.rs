@@ -1,0 +1,414 @@
+//! Reading a log back: from the database, or exported as JSON Lines.
+
+use super::{StoreError, database};
+use crate::audit::{self, BEFORE_THE_FIRST, Entry, Line, LineError, Report, Stored, other_version};
+use crate::config::Digest;
+use rusqlite::Connection;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Lines that are read from a database at a time. Each may be large.
+const PAGE: u32 = 32;
+
+/// The longest line that is read from a file, in bytes: far more than the limits of events let a record be.
+const LONGEST: u64 = 1 << 30;
+
+/// An audit log, to be read. Other programs may write to it meanwhile.
+pub struct Log {
+    path: PathBuf,
+    source: Source,
+    foreign: Vec<String>,
+}
+
+enum Source {
+    Database(Connection),
+    /// An export.
+    File,
+}
+
+/// Why a log, or a line of it, cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The database cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file cannot be read.
+    #[error("{} cannot be read: {problem}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        problem: String,
+    },
+    /// A line is none of a log.
+    #[error("{}: line {number} is {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        number: u64,
+        /// What is wrong with it.
+        problem: LineError,
+    },
+    /// A record is not the one that was written, is missing, or stands elsewhere.
+    #[error("{} is not as it was written from record {from} on", path.display())]
+    NotAsWritten {
+        /// The file.
+        path: PathBuf,
+        /// The number of the first record that nothing vouches for.
+        from: u64,
+    },
+    /// The log is of another version.
+    #[error("{} has format {found}, and this hookhost knows format {known}: use the version that wrote it", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format of this version.
+        known: u32,
+    },
+}
+
+impl Log {
+    /// Opens a database or an export; which one it is, its content says.
+    ///
+    /// # Errors
+    /// If there is none, or it is not a log that this version can read.
+    pub fn open(path: &Path) -> Result<Self, LogError> {
+        // SQLite looks first: were the file opened and closed beside it, every lock that this process has on it would end.
+        let (source, foreign) = match database::read(path) {
+            Ok(opened) => (Source::Database(opened.connection), opened.foreign),
+            Err(StoreError::Foreign(_)) => (Source::File, Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let log = Self { path: path.to_owned(), source, foreign };
+        if let Source::File = log.source {
+            let first = log.stored(0)?.next().transpose()?;
+            // One that is cut off in its midst says at least what it was to be.
+            if !first.is_some_and(|line| Line::parse(&line.text).is_ok() || line.text.starts_with(r#"{"seq":"#)) {
+                return Err(StoreError::Foreign(path.to_owned()).into());
+            }
+        }
+        Ok(log)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is an export, and not the database itself.
+    #[must_use]
+    pub fn is_export(&self) -> bool {
+        matches!(self.source, Source::File)
+    }
+
+    /// What the database holds, or lacks, beside the records, that hookhost did not make so, each as the end of "it holds …":
+    /// a trigger, a view, an index, a table. By it records could have been kept out. The host that finds one refuses the database.
+    #[must_use]
+    pub fn foreign(&self) -> &[String] {
+        &self.foreign
+    }
+
+    /// Its lines, in order.
+    ///
+    /// # Errors
+    /// If the file cannot be read. Each line may be an error of its own, and the lines after it can be read all the same; a
+    /// log of another version ends with the error that says so.
+    pub fn lines(&self) -> Result<Lines<'_>, LogError> {
+        self.lines_after(0)
+    }
+
+    /// Its lines of a number above `seq`, in order.
+    ///
+    /// # Errors
+    /// As [`Log::lines`].
+    pub fn lines_after(&self, seq: u64) -> Result<Lines<'_>, LogError> {
+        Ok(Lines { log: self, stored: self.stored(seq)?, after: seq, ended: false })
+    }
+
+    /// Its lines, in order, each once the line after it has vouched for it by its hash.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or the database [holds something foreign](Self::foreign). A line that is not as it was written is the
+    /// last one, and an error. [`Self::verify`] says more about what is wrong.
+    pub fn verified_lines(&self) -> Result<VerifiedLines<'_>, LogError> {
+        if let Some(what) = self.foreign.first() {
+            return Err(StoreError::Altered { path: self.path.clone(), what: what.clone() }.into());
+        }
+        Ok(VerifiedLines { log: self, stored: self.stored(0)?.peekable(), held: None, ended: false })
+    }
+
+    /// Reads all of it and checks every line; `head` is the hash of a record that must be there.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of another version.
+    pub fn verify(&self, head: Option<Digest>) -> Result<Report, LogError> {
+        audit::verify(&self.foreign, self.stored(0)?, head)?.map_err(|found| LogError::Version {
+            path: self.path.clone(),
+            found,
+            known: audit::VERSION,
+        })
+    }
+
+    /// The number of its last line; 0 where it has none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn last(&self) -> Result<u64, LogError> {
+        match &self.source {
+            Source::Database(connection) => {
+                let last =
+                    connection.query_row("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get::<_, i64>(0));
+                Ok(last.map_err(|error| StoreError::of(&error, &self.path))?.cast_unsigned())
+            }
+            Source::File => Ok(self.lines()?.filter_map(Result::ok).map(|line| line.seq()).max().unwrap_or(0)),
+        }
+    }
+
+    fn stored(&self, after: u64) -> Result<StoredLines<'_>, LogError> {
+        Ok(match &self.source {
+            Source::Database(connection) => StoredLines::Database {
+                connection,
+                path: &self.path,
+                number: after,
+                page: Vec::new().into_iter(),
+                // From the beginning on, whatever it is numbered.
+                next: if after == 0 { i64::MIN } else { after.cast_signed().saturating_add(1) },
+                ended: false,
+            },
+            Source::File => {
+                let file = File::open(&self.path).map_err(|error| io(&error, &self.path))?;
+                StoredLines::File { path: &self.path, lines: BufReader::new(file), number: 0, ended: false }
+            }
+        })
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The lines of a [`Log`].
+pub struct Lines<'a> {
+    log: &'a Log,
+    stored: StoredLines<'a>,
+    after: u64,
+    ended: bool,
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Result<Line, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.ended {
+                return None;
+            }
+            let stored = match self.stored.next()? {
+                Ok(stored) => stored,
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            };
+            let line = Line::parse(&stored.text).map_err(|problem| LogError::Line {
+                path: self.log.path.clone(),
+                number: stored.number,
+                problem,
+            });
+            if let Ok(line) = &line {
+                if line.seq() <= self.after {
+                    continue;
+                }
+                if let Some(found) = other_version(line) {
+                    self.ended = true;
+                    let (path, known) = (self.log.path.clone(), audit::VERSION);
+                    return Some(Err(LogError::Version { path, found, known }));
+                }
+            }
+            return Some(line);
+        }
+    }
+}
+
+impl std::fmt::Debug for Lines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+/// The lines of a [`Log`], as far as they are as they were written.
+pub struct VerifiedLines<'a> {
+    log: &'a Log,
+    stored: std::iter::Peekable<StoredLines<'a>>,
+    /// The line that the next one is to vouch for.
+    held: Option<Line>,
+    ended: bool,
+}
+
+impl VerifiedLines<'_> {
+    /// The next line, if it follows the one that is held.
+    fn read(&mut self, stored: &Stored) -> Result<Option<Line>, LogError> {
+        let altered = |from| LogError::NotAsWritten { path: self.log.path.clone(), from };
+        let (last, before) = match &self.held {
+            Some(held) => (held.seq(), held.hash()),
+            None => (0, BEFORE_THE_FIRST),
+        };
+        let line = match Line::parse(&stored.text) {
+            Ok(line) => line,
+            // Whoever wrote it was cut off.
+            Err(_) if !stored.whole && self.stored.peek().is_none() => return Ok(None),
+            Err(_) => return Err(altered(last + 1)),
+        };
+        if let Some(found) = other_version(&line) {
+            return Err(LogError::Version { path: self.log.path.clone(), found, known: audit::VERSION });
+        }
+        if Some(line.seq()) != last.checked_add(1) || (last == 0 && !matches!(line.entry(), Ok(Entry::Log(_)))) {
+            return Err(altered(last + 1));
+        }
+        if line.previous() != before {
+            // Which of the two it is only the line after could tell.
+            return Err(altered(last.max(1)));
+        }
+        let row = (i64::try_from(line.seq()).unwrap_or(i64::MAX), line.hash());
+        if stored.row.is_some_and(|stored| stored != row) {
+            return Err(altered(line.seq()));
+        }
+        Ok(Some(line))
+    }
+}
+
+impl Iterator for VerifiedLines<'_> {
+    type Item = Result<Line, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            let Some(stored) = self.stored.next() else {
+                self.ended = true;
+                let empty = || LogError::NotAsWritten { path: self.log.path.clone(), from: 1 };
+                return Some(self.held.take().ok_or_else(empty));
+            };
+            match stored.and_then(|stored| self.read(&stored)) {
+                Ok(Some(line)) => {
+                    if let Some(vouched_for) = self.held.replace(line) {
+                        return Some(Ok(vouched_for));
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl std::fmt::Debug for VerifiedLines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VerifiedLines").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+/// What is stored, line by line.
+enum StoredLines<'a> {
+    Database {
+        connection: &'a Connection,
+        path: &'a Path,
+        number: u64,
+        page: std::vec::IntoIter<(i64, [u8; 32], String)>,
+        next: i64,
+        ended: bool,
+    },
+    File {
+        path: &'a Path,
+        lines: BufReader<File>,
+        number: u64,
+        ended: bool,
+    },
+}
+
+impl Iterator for StoredLines<'_> {
+    type Item = Result<Stored, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Database { connection, path, number, page, next, ended } => {
+                if *ended {
+                    return None;
+                }
+                if page.len() == 0 {
+                    match read_page(connection, *next) {
+                        Ok(read) => *page = read.into_iter(),
+                        Err(error) => {
+                            *ended = true;
+                            return Some(Err(StoreError::of(&error, path).into()));
+                        }
+                    }
+                }
+                let Some((seq, hash, text)) = page.next() else {
+                    *ended = true;
+                    return None;
+                };
+                match seq.checked_add(1) {
+                    Some(after) => *next = after,
+                    None => *ended = true,
+                }
+                *number += 1;
+                Some(Ok(Stored { number: *number, text, row: Some((seq, Digest::from_bytes(hash))), whole: true }))
+            }
+            Self::File { path, lines, number, ended } => {
+                if *ended {
+                    return None;
+                }
+                let mut bytes = Vec::new();
+                let read = lines.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+                match read {
+                    Ok(0) => None,
+                    Ok(_) => {
+                        *number += 1;
+                        let whole = bytes.pop_if(|last| *last == b'\n').is_some();
+                        let text = String::from_utf8_lossy(&bytes).into_owned();
+                        Some(Ok(Stored { number: *number, text, row: None, whole }))
+                    }
+                    Err(error) => {
+                        *ended = true;
+                        Some(Err(io(&error, path)))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn read_page(connection: &Connection, from: i64) -> rusqlite::Result<Vec<(i64, [u8; 32], String)>> {
+    let mut page =
+        connection.prepare_cached("SELECT seq, hash, line FROM audit WHERE seq >= ?1 ORDER BY seq LIMIT ?2")?;
+    let rows = page.query_map((from, PAGE), |row| {
+        // Whatever somebody has put there is to be shown, not stumbled over.
+        let hash = row.get::<_, Vec<u8>>(1).ok().and_then(|hash| hash.try_into().ok()).unwrap_or_default();
+        let line = match row.get_ref(2)? {
+            rusqlite::types::ValueRef::Text(text) | rusqlite::types::ValueRef::Blob(text) => {
+                String::from_utf8_lossy(text).into_owned()
+            }
+            _ => String::new(),
+        };
+        Ok((row.get(0)?, hash, line))
+    })?;
+    rows.collect()
+}
+
+fn io(error: &std::io::Error, path: &Path) -> LogError {
+    LogError::Io { path: path.to_owned(), problem: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests;
