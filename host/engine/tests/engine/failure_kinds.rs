@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Every kind, spelt as records spell it. They are read from where they are declared: for one that is added, no way to it is
 /// known below, and each test that goes through all of them says so.
 pub(crate) fn kinds() -> Vec<String> {
-    let source = include_str!("../../src/sandbox/failure.rs");
+    let source = include_str!("../../../contract/src/failure.rs");
     let (_, declared) = source.split_once("pub enum FailureKind {").expect("the kinds");
     let (declared, _) = declared.split_once('}').expect("the end of the kinds");
     let names = declared.lines().map(str::trim).filter(|line| !line.starts_with("//"));
