@@ -69,6 +69,9 @@ pub struct SessionOpened {
     /// The session that started this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The session at the root of the tree that it is in; absent where it is the root itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// The tools whose arguments are known.
     pub tools: Vec<ToolSpec>,
     /// The models that a plugin may move a request to.
@@ -221,13 +224,13 @@ pub struct Inputs {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateUse {
-    /// What the scopes `session` and `plugin` held: bytes of keys and values, and 64 for each key. Absent where the call wrote
+    /// What the scopes `session`, `tree` and `plugin` held: bytes of keys and values, and 64 for each key. Absent where the call wrote
     /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used: Option<[usize; 2]>,
+    pub used: Option<[usize; 3]>,
     /// How many keys that were; beyond 10 000, how many more is not said. Absent as `used` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keys: Option<[usize; 2]>,
+    pub keys: Option<[usize; 3]>,
     /// What was at each key that it read or wrote.
     pub read: Vec<StateRead>,
 }

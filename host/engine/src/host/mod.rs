@@ -19,9 +19,9 @@ use crate::session::Telling;
 use crate::session::{Session, SessionError, SessionSpec};
 use crate::store::{Store, StoreError};
 use arc_swap::ArcSwap;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Most notices of closed sessions that wait to be taken.
@@ -45,8 +45,8 @@ struct Shared {
     network: Arc<Network>,
     store: Store,
     telling: Telling,
-    /// Identifiers of the open sessions.
-    open: Mutex<HashSet<String>>,
+    /// The open sessions by identifier, each with the root of its tree.
+    open: Mutex<HashMap<String, String>>,
     /// What the user is to be told of sessions that are closed.
     notices: Mutex<Vec<String>>,
 }
@@ -206,13 +206,27 @@ impl Host {
         self.shared.rules.load_full()
     }
 
+    fn open(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes a session identifier; false where an open session has it.
-    pub(crate) fn claim(&self, id: &str) -> bool {
-        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned())
+    pub(crate) fn claim(&self, id: &str, root: &str) -> bool {
+        let mut open = self.open();
+        let is_free = !open.contains_key(id);
+        if is_free {
+            open.insert(id.to_owned(), root.to_owned());
+        }
+        is_free
+    }
+
+    /// The root of the tree that a session is in, as far as this host knows: where it is not open here, itself.
+    pub(crate) fn root_of(&self, id: &str) -> String {
+        self.open().get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
     pub(crate) fn release(&self, id: &str) {
-        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.open().remove(id);
     }
 }
 

@@ -29,6 +29,7 @@ use crate::host::{Host, RuleSet};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
 use crate::sandbox::{Failure, FailureKind};
+use crate::state::Lineage;
 use dispatch::Beginning;
 use rules::Schemas;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,9 @@ pub struct SessionSpec {
     pub interactive: bool,
     /// The session that started this one.
     pub parent: Option<String>,
+    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. Absent: the root
+    /// of the parent where that is open in this host, else the parent, else this session itself.
+    pub root: Option<String>,
     /// The tools whose arguments are known, for checking what plugins change.
     pub tools: Vec<ToolSpec>,
     /// The models that a plugin may move a request to.
@@ -109,6 +113,7 @@ impl SessionSpec {
             depth: 0,
             interactive: false,
             parent: None,
+            root: None,
             tools: Vec::new(),
             models: Vec::new(),
         }
@@ -168,6 +173,8 @@ pub(crate) struct Shared {
     pub(crate) spec: SessionSpec,
     pub(crate) schemas: Schemas,
     id: String,
+    /// The session at the root of its tree; its own identifier where that is itself.
+    root: String,
     /// Held while an event is settled; fair, so events keep their order.
     order: tokio::sync::Mutex<()>,
     turn: AtomicU32,
@@ -201,8 +208,12 @@ impl Session {
     pub(crate) fn open(host: Host, spec: SessionSpec) -> Result<Self, SessionError> {
         let schemas = Schemas::compile(&spec)?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
-            return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
+        let root = spec.root.clone().or_else(|| spec.parent.as_deref().map(|parent| host.root_of(parent)));
+        let root = root.unwrap_or_else(|| id.clone());
+        for id in [&id, &root] {
+            if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
+                return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
+            }
         }
         for (what, path) in [("workspace", &spec.workspace), ("working directory", &spec.cwd)] {
             let leads_up = path.components().any(|part| part == std::path::Component::ParentDir);
@@ -211,7 +222,7 @@ impl Session {
                 return Err(SessionError::NotAbsolute { what, path });
             }
         }
-        if !host.claim(&id) {
+        if !host.claim(&id, &root) {
             return Err(SessionError::Open(id));
         }
         // A session may be opened again, also by several processes at once: then its identifier alone tells no events apart.
@@ -232,6 +243,7 @@ impl Session {
             spec,
             schemas,
             id,
+            root,
             order: tokio::sync::Mutex::new(()),
             turn: AtomicU32::new(0),
             events_of,
@@ -425,7 +437,7 @@ impl Drop for Session {
 impl Drop for Shared {
     /// Observers may still have been at work when the agent had closed the session.
     fn drop(&mut self) {
-        self.host.store().forget(&self.id);
+        self.host.store().forget(self.lineage());
     }
 }
 
@@ -469,6 +481,11 @@ impl Shared {
         } else if life.notices.len() < MOST_NOTICES {
             life.notices.push(text);
         }
+    }
+
+    /// Whose state its events use.
+    fn lineage(&self) -> Lineage<'_> {
+        Lineage { session: &self.id, root: &self.root }
     }
 
     /// Who asks, for a person.

@@ -175,7 +175,7 @@ impl<'a> Call<'a> {
         let session = self.session;
         let time = self.record.time;
         let state = plugin.entry().grants.state.as_ref().map(|grant| {
-            let snapshot = session.host.store().snapshot(&plugin.shared.name, &self.info.id, time);
+            let snapshot = session.host.store().snapshot(&plugin.shared.name, session.lineage(), time);
             View::new(snapshot, grant.quota.get(), time)
         });
         let parent_session = session.spec.parent.clone();

@@ -2,7 +2,7 @@
 
 use super::{Store, StoreError, Unit};
 use crate::audit::{Flaw, Log, verify};
-use crate::state::{KEY_COST, MAX_KEYS, Scope, StateError, View};
+use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,13 +10,18 @@ fn plugin(name: &str) -> Arc<str> {
     name.into()
 }
 
+/// A session of the tree of `r`.
+fn of(session: &str) -> Lineage<'_> {
+    Lineage { session, root: "r" }
+}
+
 fn view(store: &Store, name: &str, session: &str, now: u64) -> View {
-    View::new(store.snapshot(&plugin(name), session, now), 2000, now)
+    View::new(store.snapshot(&plugin(name), of(session), now), 2000, now)
 }
 
 fn unit(name: &str, session: &str, time: u64, records: &[&str], view: View) -> Unit {
     let records = records.iter().map(|&record| record.to_owned()).collect();
-    Unit { records, writes: vec![(plugin(name), view.into_parts().0)], session: session.into(), time }
+    Unit { records, writes: vec![(plugin(name), view.into_parts().0)], session: session.into(), root: "r".into(), time }
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -123,7 +128,7 @@ fn a_value_that_never_expires_outlives_every_clock() {
         let mut setting = view(store, "p", "s", 1);
         setting.set(Scope::Session, "k", b"v".to_vec(), Some(u64::MAX)).unwrap();
         commit(store, &unit("p", "s", 1, &[], setting));
-        store.forget("s");
+        store.forget(of("s"));
         assert_eq!(view(store, "p", "s", 1 << 60).get(Scope::Session, "k").unwrap(), Some(b"v".to_vec()));
     }
 }
@@ -132,7 +137,7 @@ fn a_value_that_never_expires_outlives_every_clock() {
 fn a_write_over_the_quota_is_refused_and_changes_nothing() {
     for store in &stores().1 {
         let quota = KEY_COST + 10;
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
+        let mut view = View::new(store.snapshot(&plugin("p"), of("s"), 0), quota, 0);
         view.set(Scope::Session, "key", b"value".to_vec(), None).unwrap();
         assert_eq!(view.set(Scope::Session, "more", b"value".to_vec(), None), Err(StateError::QuotaExceeded));
         assert_eq!(view.get(Scope::Session, "more").unwrap(), None);
@@ -141,7 +146,7 @@ fn a_write_over_the_quota_is_refused_and_changes_nothing() {
         // The other scope has a quota of its own.
         view.set(Scope::Plugin, "key", b"value".to_vec(), None).unwrap();
         write(store, view);
-        let mut full = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
+        let mut full = View::new(store.snapshot(&plugin("p"), of("s"), 0), quota, 0);
         assert_eq!(full.set(Scope::Session, "other", vec![], None), Err(StateError::QuotaExceeded));
         full.delete(Scope::Session, "key").unwrap();
         full.set(Scope::Session, "other", vec![], None).unwrap();
@@ -152,10 +157,10 @@ fn a_write_over_the_quota_is_refused_and_changes_nothing() {
 fn what_has_expired_makes_room_again() {
     for store in &stores().1 {
         let quota = KEY_COST + 10;
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
+        let mut view = View::new(store.snapshot(&plugin("p"), of("s"), 0), quota, 0);
         view.set(Scope::Plugin, "key", b"value".to_vec(), Some(1)).unwrap();
         write(store, view);
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 1_000), quota, 1_000);
+        let mut view = View::new(store.snapshot(&plugin("p"), of("s"), 1_000), quota, 1_000);
         view.set(Scope::Plugin, "new", b"value".to_vec(), None).unwrap();
     }
 }
@@ -653,7 +658,7 @@ fn fill(path: &Path, keys: usize) {
 
 #[test]
 fn a_scope_has_so_many_keys_at_most_and_one_that_has_more_can_be_read_and_emptied() {
-    let large = |store: &Store| View::new(store.snapshot(&plugin("p"), "s", 0), 1 << 30, 0);
+    let large = |store: &Store| View::new(store.snapshot(&plugin("p"), of("s"), 0), 1 << 30, 0);
     for keys in [MAX_KEYS - 1, MAX_KEYS, MAX_KEYS + 1, MAX_KEYS + 5] {
         let (_folder, path) = file();
         drop(Store::open(&path, 0).unwrap());
@@ -744,7 +749,7 @@ fn how_full_a_scope_is_stays_right_whoever_writes_to_it() {
         }
         commit(store, &unit("p", "s", now, &[], event));
         let fresh = Store::open(&path, 0).unwrap();
-        let usage = |store: &Store| store.snapshot(&plugin("p"), "s", now).usage().unwrap();
+        let usage = |store: &Store| store.snapshot(&plugin("p"), of("s"), now).usage().unwrap();
         assert_eq!([usage(&one), usage(&two)], [usage(&fresh); 2], "round {round}");
     }
 }

@@ -29,8 +29,8 @@ fn full() -> Record {
         micros: 1,
         inputs: Inputs {
             state: Some(StateUse {
-                used: Some([0, 0]),
-                keys: Some([0, 0]),
+                used: Some([0, 0, 0]),
+                keys: Some([0, 0, 0]),
                 read: vec![
                     StateRead { scope: Scope::Session, key: "k".into(), value: Some(text().into()), size: None },
                     StateRead {

@@ -109,7 +109,7 @@ impl Dispatch<'_> {
     }
 
     fn state_now(&self, plugin: &Plugin) -> Arc<dyn Source> {
-        self.session.host.store().snapshot(&plugin.shared.name, &self.info.id, now())
+        self.session.host.store().snapshot(&plugin.shared.name, self.session.lineage(), now())
     }
 }
 

@@ -75,7 +75,7 @@ impl Dispatch<'_> {
         let recall = self.recall.as_ref();
         let state = plugin.entry().grants.state.as_ref().map(|grant| {
             let snapshot = self.ledger[member].snapshot.get_or_insert_with(|| {
-                let snapshot = session.host.store().snapshot(&plugin.shared.name, &self.info.id, self.facts.time);
+                let snapshot = session.host.store().snapshot(&plugin.shared.name, session.lineage(), self.facts.time);
                 match recall {
                     Some(recall) => recall.state(plugin.name(), snapshot),
                     None => snapshot,
