@@ -100,14 +100,37 @@ fn increments_of_concurrent_sessions_add_up() {
 }
 
 #[test]
-fn a_set_is_the_last_writers() {
+fn state_of_a_tree_is_that_of_each_of_its_sessions_and_of_no_other_tree() {
     for store in &stores().1 {
+        let read = |session, root| {
+            let mut view = View::new(store.snapshot(&plugin("p"), Lineage { session, root }, 0), 2000, 0);
+            view.get(Scope::Tree, "n").unwrap()
+        };
+        // Of the root and of two below it, each from the same snapshot.
+        let mut views: Vec<_> = ["r", "a", "b"].map(|session| view(store, "p", session, 0)).into();
+        for view in &mut views {
+            assert_eq!(view.increment(Scope::Tree, "n", 2).unwrap(), 2);
+        }
+        for view in views {
+            write(store, view);
+        }
+        assert_eq!((read("r", "r"), read("b", "r")), (Some(b"6".to_vec()), Some(b"6".to_vec())));
+        assert_eq!((read("r", "other"), read("other", "other")), (None, None));
+        for scope in [Scope::Session, Scope::Plugin] {
+            assert_eq!(view(store, "p", "r", 0).get(scope, "n").unwrap(), None);
+        }
+    }
+}
+
+#[test]
+fn a_set_is_the_last_writers() {
+    for (store, scope) in stores().1.iter().flat_map(|store| [(store, Scope::Tree), (store, Scope::Plugin)]) {
         let (mut first, mut second) = (view(store, "p", "a", 0), view(store, "p", "b", 0));
-        first.set(Scope::Plugin, "k", b"first".to_vec(), None).unwrap();
-        second.set(Scope::Plugin, "k", b"second".to_vec(), None).unwrap();
+        first.set(scope, "k", b"first".to_vec(), None).unwrap();
+        second.set(scope, "k", b"second".to_vec(), None).unwrap();
         write(store, second);
         write(store, first);
-        assert_eq!(get(store, Scope::Plugin, "k"), Some(b"first".to_vec()));
+        assert_eq!(get(store, scope, "k"), Some(b"first".to_vec()));
     }
 }
 
@@ -143,7 +166,8 @@ fn a_write_over_the_quota_is_refused_and_changes_nothing() {
         assert_eq!(view.get(Scope::Session, "more").unwrap(), None);
         assert_eq!(view.set(Scope::Session, "key", vec![0; 8], None), Err(StateError::QuotaExceeded));
         assert_eq!(view.get(Scope::Session, "key").unwrap(), Some(b"value".to_vec()));
-        // The other scope has a quota of its own.
+        // Each other scope has a quota of its own.
+        view.set(Scope::Tree, "key", b"value".to_vec(), None).unwrap();
         view.set(Scope::Plugin, "key", b"value".to_vec(), None).unwrap();
         write(store, view);
         let mut full = View::new(store.snapshot(&plugin("p"), of("s"), 0), quota, 0);
@@ -239,17 +263,18 @@ fn state_outlives_the_process_and_every_process_sees_it() {
 }
 
 #[test]
-fn state_of_sessions_is_forgotten_after_30_days_and_that_of_plugins_never() {
+fn state_of_sessions_and_of_trees_is_forgotten_after_30_days_and_that_of_plugins_never() {
     let (_folder, path) = file();
     let store = Store::open(&path, 0).unwrap();
     let mut setting = view(&store, "p", "s", 0);
-    setting.set(Scope::Session, "k", b"v".to_vec(), None).unwrap();
-    setting.set(Scope::Plugin, "k", b"v".to_vec(), None).unwrap();
+    for scope in Scope::ALL {
+        setting.set(scope, "k", b"v".to_vec(), None).unwrap();
+    }
     write(&store, setting);
     let days = |days: u64| days * 24 * 60 * 60 * 1000;
     assert_eq!(get(&Store::open(&path, days(30)).unwrap(), Scope::Session, "k"), Some(b"v".to_vec()));
     let later = Store::open(&path, days(31)).unwrap();
-    assert_eq!(get(&later, Scope::Session, "k"), None);
+    assert_eq!((get(&later, Scope::Session, "k"), get(&later, Scope::Tree, "k")), (None, None));
     assert_eq!(get(&later, Scope::Plugin, "k"), Some(b"v".to_vec()));
 }
 

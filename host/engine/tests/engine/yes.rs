@@ -102,7 +102,7 @@ fn story(log: &Path) -> Vec<(&'static str, OutcomeKind)> {
 }
 
 fn at(plugin: &str, key: &str, value: &str) -> State {
-    State::from([((plugin.to_owned(), String::new(), key.to_owned()), value.to_owned())])
+    State::from([((plugin.to_owned(), "plugin ".to_owned(), key.to_owned()), value.to_owned())])
 }
 
 #[tokio::test]

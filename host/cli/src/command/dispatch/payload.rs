@@ -32,6 +32,7 @@ struct SessionKeys {
     turn: u32,
     depth: u32,
     parent: Option<String>,
+    root: Option<String>,
 }
 
 impl Payload {
@@ -90,7 +91,7 @@ impl Payload {
 
     /// The session, and how many model calls it has made. `here` is where it happens unless the payload says otherwise.
     pub(super) fn session(&self, here: &Path, person: bool) -> Result<(SessionSpec, u32), Stop> {
-        let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent } = &self.session;
+        let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent, root } = &self.session;
         let absolute = |path: &Option<PathBuf>, default: &Path| match path {
             Some(path) if !path.is_absolute() => {
                 Err(wrong(self.event, &format!("`session`: {} is not an absolute path", path.display())))
@@ -105,6 +106,7 @@ impl Payload {
         spec.interactive = interactive.unwrap_or(person);
         spec.depth = *depth;
         spec.parent.clone_from(parent);
+        spec.root.clone_from(root);
         Ok((spec, *turn))
     }
 
