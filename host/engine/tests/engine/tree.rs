@@ -26,7 +26,7 @@ fn open(host: &Host, id: &str, parent: Option<&str>, root: Option<&str>) -> Sess
 
 async fn count(session: &Session) -> String {
     match session.prompt_submit("x".into()).await.outcome {
-        TransformOutcome::Kept { value } => value,
+        TransformOutcome::Passed { value } => value,
         TransformOutcome::Withheld(rejection) => panic!("{rejection}"),
     }
 }
