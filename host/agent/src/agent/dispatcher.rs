@@ -4,7 +4,8 @@
 
 use super::desk::{Became, Desk, Told};
 use super::state::Ended;
-use super::{AgentEvent, MAX_REPEATED_REFUSALS, Status};
+use super::limits::Limits;
+use super::AgentEvent;
 use crate::message::ToolUse;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
 use futures_util::FutureExt as _;
@@ -12,14 +13,11 @@ use futures_util::future::{BoxFuture, Fuse, FusedFuture as _};
 use hookhost::contract::{Action, ToolCall, ToolOrigin, ToolResult};
 use hookhost::session::{GateOutcome, Rejection, Session};
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
-
-/// How often each call was refused in a task, by tool and arguments.
-pub(super) type Refusals = Arc<Mutex<HashMap<(String, String), u32>>>;
 
 /// What the calls of an answer are settled and run with.
 #[derive(Clone)]
@@ -32,7 +30,7 @@ pub(super) struct Dispatcher {
     pub(super) offered: Arc<[String]>,
     /// Whether nothing starts before all calls are asked about, since somebody hears `before-tools`.
     pub(super) together: bool,
-    pub(super) refusals: Refusals,
+    pub(super) limits: Arc<Limits>,
 }
 
 /// A call by its place in the answer.
@@ -186,18 +184,11 @@ impl Dispatcher {
             arguments: call.arguments.clone(),
             refusal: (&rejection).into(),
         });
-        if rejection.refusal.stop {
+        if rejection.ends.is_some() {
             return Became::Refused(rejection.clone(), Some(Box::new(Ended::rejected(rejection))));
         }
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = refusals.entry((call.name.clone(), call.arguments.to_string())).or_default();
-        *times += 1;
-        let ended = (*times >= MAX_REPEATED_REFUSALS).then(|| {
-            let reason = format!("the model repeated a refused call of {} {times} times: {rejection}", call.name);
-            let rejection = Some(rejection.clone());
-            Box::new(Ended { status: Status::Rejected, reason: Some(reason), rejection, stop: true })
-        });
-        Became::Refused(rejection, ended)
+        let ended = self.limits.count_refusal(call, &rejection);
+        Became::Refused(rejection, ended.map(Box::new))
     }
 
     /// Starts what may run by now.

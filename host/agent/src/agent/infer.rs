@@ -157,8 +157,8 @@ impl Run<'_> {
             Gated::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
                 let shown = if self.holds_text() { String::new() } else { self.show(&text).await };
-                if let Some(rejection) = self.desk.take_stop() {
-                    return State::Ended(Ended::rejected(rejection));
+                if let Some(ended) = self.desk.take_stop() {
+                    return State::Ended(ended);
                 }
                 let (thoughts, calls, stop_reason) = (Thoughts::default(), Calls::default(), "plugin".into());
                 State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used: None, cut: None })
@@ -287,7 +287,7 @@ impl Run<'_> {
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
             // An answer without calls needs no further model call: it is not lost, unless all is to stop.
-            && (!answer.calls.uses.is_empty() || ended.stop)
+            && (!answer.calls.uses.is_empty() || ended.stop.is_some())
         {
             return self.stop(answer.calls, ended).await;
         }

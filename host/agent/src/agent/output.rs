@@ -59,7 +59,7 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::FinalizeContent, &rejection);
-                (withheld(&rejection), rejection.refusal.stop.then_some(rejection))
+                (withheld(&rejection), rejection.ends.is_some().then(|| Ended::rejected(rejection)))
             }
         };
         // Thinking may hold what a plugin has taken out of the text.
@@ -70,7 +70,7 @@ impl Run<'_> {
         self.text = if as_streamed { answer.shown } else { self.show(&text).await };
         self.report(&AgentEvent::Answer { text: self.text.clone() });
         let stop = stop.or_else(|| self.desk.take_stop());
-        Ok(State::Ended(stop.map_or_else(Ended::success, Ended::rejected)))
+        Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
     }
 
     /// Shows the text beside tool calls that waited for the end of its answer, as plugins leave it; how the task ends, where
@@ -89,11 +89,11 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::FinalizeContent, &rejection);
-                (withheld(&rejection), rejection.refusal.stop.then_some(rejection))
+                (withheld(&rejection), rejection.ends.is_some().then(|| Ended::rejected(rejection)))
             }
         };
         self.show(&shown).await;
-        stop.map(Ended::rejected)
+        stop
     }
 
     /// Text that was held back is not told: it may have been changed to hide it.

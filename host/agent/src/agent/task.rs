@@ -119,6 +119,9 @@ impl Run<'_> {
     /// Begins a task and submits its prompt. What plugins withhold never reaches the model, nor the transcript.
     pub(super) async fn submit(&mut self, Queued { task, plan, .. }: Queued) -> Step {
         self.task = TaskSoFar { plan, ..TaskSoFar::default() };
+        if self.agent.config.depth == 0 {
+            self.limits.begin_task();
+        }
         self.report_queue();
         let Some(settled) = self.unless_cancelled(self.session.task_start(task.clone())).await else {
             return Ok(State::Ended(self.interrupted()));
@@ -162,6 +165,7 @@ impl Run<'_> {
 
     /// Ends a task. Every call has a result then, plugins have heard how it went, and what they add is queued.
     pub(super) async fn ended(&mut self, ended: Ended) -> Step {
+        self.limits.halt(&ended);
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");
         let text = match ended.status {
             Status::Cancelled | Status::MaxTime => format!("aborted: {reason}"),
@@ -193,8 +197,8 @@ impl Run<'_> {
         if let Some(plan) = closed {
             self.plan_ended(plan).await;
         }
-        self.stopped |= ended.stop;
-        if ended.stop {
+        self.stopped |= ended.stop.is_some();
+        if ended.stop.is_some() {
             let closed = self.desk.queue().clear();
             for plan in closed {
                 self.plan_ended(plan).await;

@@ -8,6 +8,7 @@ use crate::output::{
     self, entry,
     style::{DIM, NAME},
 };
+use hookhost::allowlist::Stop;
 use hookhost::event::{EventKind, Shape};
 use hookhost::{Config, Host, Plugin};
 use serde_json::{Value, json};
@@ -90,6 +91,9 @@ fn link(plugin: &Plugin, event: EventKind) -> String {
     let mut words = vec![format!("priority {}", entry.priority), entry::mode(entry.mode).to_owned()];
     if matches!(event.shape(), Shape::Gate | Shape::Transform) {
         words.push(format!("on failure {}", entry::on_failure(plugin.on_failure(event))));
+        if entry.stop != Stop::default() {
+            words.push(format!("stop ends the {}", entry::stop(entry.stop)));
+        }
     }
     let narrowing = entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref());
     if !narrowing.is_empty() && is_about_calls(event) {
@@ -149,6 +153,7 @@ fn link_json(plugin: &Plugin, event: EventKind) -> Value {
         "priority": entry.priority,
         "mode": entry.mode,
         "on-failure": plugin.on_failure(event),
+        "stop": entry.stop,
         "actions": entry.actions,
         "tools": entry.tools,
         "limits": entry::limits_json(&entry.limits),

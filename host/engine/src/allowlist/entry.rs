@@ -38,6 +38,8 @@ pub struct Entry {
     /// `on-failure`: what stands in for a verdict that it failed to give. `None`: reject on gates and transforms, skip on
     /// observers.
     pub on_failure: Option<OnFailure>,
+    /// `stop`: what a refusal of its with `stop` ends; default [`Stop::Run`].
+    pub stop: Stop,
     /// `[plugin.limits]`: what one call may use up.
     pub limits: Limits,
     /// `[plugin.grants]`: the capabilities it gets; default none.
@@ -64,6 +66,7 @@ impl Entry {
             tools: None,
             mode: Mode::default(),
             on_failure: None,
+            stop: Stop::default(),
             limits: Limits::default(),
             grants: Grants::default(),
             config: serde_json::Map::new(),
@@ -156,6 +159,18 @@ pub enum OnFailure {
     Reject,
     /// Nothing: as if the plugin were not in the chain.
     Skip,
+}
+
+/// What a refusal with `stop` ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// The whole run: the session of the user and all sub-agents below it, whichever of them it was said in.
+    #[default]
+    Run,
+    /// The session that it was said in, and the sub-agents below that. To the one that started it, it is a sub-agent that
+    /// failed.
+    Session,
 }
 
 /// The folder that relative paths of this file are relative to.

@@ -53,7 +53,7 @@ pub use config::Config;
 pub use digest::{Digest, InvalidDigest};
 pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, Places, ProjectFile, UnapprovedChange};
 pub use edit::{Change, Written, allow};
-pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
+pub use entry::{Entry, Layer, Mode, OnFailure, Origin, Stop};
 pub use error::Error;
 pub use file::Source;
 pub use grants::{Grants, ModelGrant, StateGrant};

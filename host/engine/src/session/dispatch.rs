@@ -373,7 +373,10 @@ impl<'a> Dispatch<'a> {
 
     fn rejection(&mut self, objection: Objection) -> Rejection {
         let rejection = match objection {
-            Objection::Verdict { by, refusal } => Rejection::verdict(self.chain[by].name(), refusal),
+            Objection::Verdict { by, refusal } => {
+                let plugin = &self.chain[by];
+                Rejection::verdict(plugin.name(), refusal, plugin.entry().stop)
+            }
             Objection::Failure { by } => {
                 let name = self.chain[by].name();
                 let failure = self.record.calls.iter().rev().find(|call| call.plugin == name);

@@ -1,5 +1,6 @@
 //! What an embedder gets back: outcomes that carry what may run, and nothing else.
 
+use crate::allowlist::Stop;
 use crate::audit::{Answer, Record};
 use crate::contract::Refusal;
 use crate::sandbox::FailureKind;
@@ -82,6 +83,8 @@ pub struct Rejection {
     pub cause: Cause,
     /// What the agent is to learn from it; the reason is cut at [`Refusal::MAX_REASON`].
     pub refusal: Refusal,
+    /// What it ends, where the plugin said `stop`: as the `stop` of its entry says.
+    pub ends: Option<Stop>,
 }
 
 /// What came of an event, in one word.
@@ -172,16 +175,17 @@ pub enum Cause {
 }
 
 impl Rejection {
-    pub(super) fn verdict(by: &str, mut refusal: Refusal) -> Self {
+    pub(super) fn verdict(by: &str, mut refusal: Refusal, stop: Stop) -> Self {
         cut(&mut refusal.reason);
-        Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal }
+        let ends = refusal.stop.then_some(stop);
+        Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal, ends }
     }
 
     pub(super) fn host(by: Vec<String>, cause: Cause, mut reason: String) -> Self {
         cut(&mut reason);
         // The next time the machine may have room for it.
         let retryable = cause == Cause::Failed(FailureKind::Overloaded);
-        Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false } }
+        Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false }, ends: None }
     }
 
     /// The word for its cause, the same in messages, records and JSON.

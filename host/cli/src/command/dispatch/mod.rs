@@ -128,6 +128,7 @@ fn rejection(outcome: &Value) -> Option<Rejection> {
         by: serde_json::from_value(part("by")).ok()?,
         cause: serde_json::from_value(part("cause")).ok()?,
         refusal: serde_json::from_value(part("refusal")).ok()?,
+        ends: serde_json::from_value(part("ends")).ok()?,
     })
 }
 

@@ -9,7 +9,7 @@ use crate::output::{
     style::{DIM, ERROR, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::allowlist::Entry;
+use hookhost::allowlist::{Entry, Stop};
 use hookhost::event::EventKind;
 use hookhost::plugin::Inspection;
 use serde_json::json;
@@ -100,10 +100,9 @@ impl Given<'_> {
             row("denied", "requests: it imports wasi:http, and `http` grants it no server");
         }
         let on_failure = entry.on_failure.map(|what| format!(", on failure {}", entry::on_failure(what)));
-        row(
-            "mode",
-            &format!("{}, priority {}{}", entry::mode(entry.mode), entry.priority, on_failure.unwrap_or_default()),
-        );
+        let stop = (entry.stop != Stop::default()).then(|| format!(", stop ends the {}", entry::stop(entry.stop)));
+        let mode = format!("{}, priority {}", entry::mode(entry.mode), entry.priority);
+        row("mode", &(mode + &on_failure.unwrap_or_default() + &stop.unwrap_or_default()));
         row("hears", &self.hears().map(EventKind::name).collect::<Vec<_>>().join(", "));
         row("only", &entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref()));
         row(
@@ -133,6 +132,7 @@ impl Given<'_> {
             "priority": entry.priority,
             "mode": entry.mode,
             "on-failure": entry.on_failure,
+            "stop": entry.stop,
             "events": self.hears().collect::<Vec<_>>(),
             "actions": entry.actions,
             "tools": entry.tools,
