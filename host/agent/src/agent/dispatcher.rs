@@ -2,10 +2,10 @@
 //! complete, in call order and one at a time, and starts as soon as it is allowed, beside the others. A call that writes
 //! files runs alone: it waits for those before it, and those behind it wait for it.
 
-use super::desk::{Became, Desk, Told};
-use super::state::Ended;
-use super::limits::Limits;
 use super::AgentEvent;
+use super::desk::{Became, Desk, Told};
+use super::limits::Limits;
+use super::state::Ended;
 use crate::message::ToolUse;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
 use futures_util::FutureExt as _;

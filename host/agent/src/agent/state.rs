@@ -356,7 +356,11 @@ impl<'a> Run<'a> {
                 let reason = format!("the run has used all of its {most:?}");
                 Ended { status: Status::MaxTime, stop: Some(Stop::Session), ..Ended::error(reason) }
             }
-            _ => Ended { status: Status::Cancelled, stop: Some(Stop::Session), ..Ended::error("the run was cancelled".into()) },
+            _ => Ended {
+                status: Status::Cancelled,
+                stop: Some(Stop::Session),
+                ..Ended::error("the run was cancelled".into())
+            },
         }
     }
 

@@ -68,7 +68,8 @@ impl Counts {
 pub(super) fn find(connection: &Connection, owner: &Owner) -> rusqlite::Result<Option<(i64, i64)>> {
     let mut find =
         connection.prepare_cached("SELECT id, version FROM space WHERE plugin = ?1 AND scope = ?2 AND session = ?3")?;
-    find.query_row((&*owner.plugin, owner.scope.name(), &owner.session), |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    find.query_row((&*owner.plugin, owner.scope.name(), &owner.session), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
 }
 
 /// What is at a key, also where it has expired.

@@ -8,7 +8,7 @@ use super::{entry, parse};
 use crate::{
     allowlist::{
         ActionKind, Config, Digest, Entry, Grants, Layer, Limits, Mode, ModelGrant, OnFailure, Source, StateGrant,
-        written::WrittenEntry,
+        Stop, written::WrittenEntry,
     },
     event::EventKind,
 };

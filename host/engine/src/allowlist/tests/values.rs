@@ -20,7 +20,10 @@ fn an_entry_of_the_required_keys_has_the_documented_defaults_and_no_grant() {
     let origin = Origin { file: "/etc/hookhost.toml".into(), line: 2, layer: Layer::Chosen };
     let expected = Entry { origin: Some(origin), ..Entry::new("a", "/etc/a.wasm", SHA256.parse().unwrap()) };
     assert_eq!(found, expected);
-    assert_eq!((found.priority, found.enabled, found.mode, found.on_failure, found.stop), (100, true, Mode::Enforce, None, Stop::Run));
+    assert_eq!(
+        (found.priority, found.enabled, found.mode, found.on_failure, found.stop),
+        (100, true, Mode::Enforce, None, Stop::Run)
+    );
     assert_eq!(found.grants, Grants::default());
     let limits = &found.limits;
     assert_eq!((limits.fuel.get(), limits.capability_calls.get()), (100_000_000, 10_000));

@@ -50,7 +50,10 @@ impl Both {
 
 #[test]
 fn what_was_counted_once_is_kept_right_without_counting_again() {
-    let all = |version, bytes| [(Scope::Session, "s"), (Scope::Tree, "root-s"), (Scope::Plugin, "")].map(|(scope, of)| (scope, of.to_owned(), version, bytes));
+    let all = |version, bytes| {
+        [(Scope::Session, "s"), (Scope::Tree, "root-s"), (Scope::Plugin, "")]
+            .map(|(scope, of)| (scope, of.to_owned(), version, bytes))
+    };
     let both = Both::new();
     both.write("s", "1");
     assert_eq!(both.known(), [], "nothing was there yet to be counted");
