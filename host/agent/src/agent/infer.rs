@@ -7,7 +7,7 @@ use super::{AgentEvent, Status};
 use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use crate::provider::{DeltaStream, Provider, ProviderError, Request};
 use crate::session_store::Generation;
-use hookhost::contract::{Inference, Response, Turn, Usage};
+use hookhost::contract::{Inference, Response, Totals, Turn, Usage};
 use hookhost::event::EventKind;
 use hookhost::session::{GateOutcome, ModelRef};
 use serde_json::{Value, json};
@@ -176,6 +176,7 @@ impl Run<'_> {
             prompt: last_prompt(&mut request.messages).cloned().unwrap_or_default(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
             input_tokens: request.estimated_tokens(),
+            used: self.totals(),
         };
         let Some(settled) = self.unless_cancelled(self.session.before_inference(asked.clone())).await else {
             return Gated::Ended(self.interrupted());
@@ -342,6 +343,18 @@ impl Run<'_> {
         self.subagent_turns = self.subagent_turns.saturating_add(turns);
         self.usage.add(used);
         self.task.usage.add(used);
+    }
+
+    /// What the session and its run have used so far, as plugins are told.
+    fn totals(&self) -> Totals {
+        let run = self.limits.tree_usage();
+        Totals {
+            session_input_tokens: self.usage.input_tokens,
+            session_output_tokens: self.usage.output_tokens,
+            run_input_tokens: run.input_tokens,
+            run_output_tokens: run.output_tokens,
+            run_requests: self.limits.requests(),
+        }
     }
 
     /// A call's usage and the session's, as plugins are told.

@@ -23,6 +23,7 @@ impl Run<'_> {
             self.unless_cancelled(self.session.session_start()).await
         };
         if let Err(ended) = self.resolve().await {
+            self.limits.halt(&ended);
             self.standing.get_or_insert(ended);
             return Ok(State::Finish);
         }

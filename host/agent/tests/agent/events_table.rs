@@ -676,7 +676,7 @@ async fn failing_below(stop: Stop, holds: fn(&Ran) -> bool) -> Vec<String> {
         let host = Host::builder(config).build().await.unwrap();
         for row in rows {
             let delegates = calls([("agent", json!({ "prompt": "do it" }))]);
-            let answers = [delegates].into_iter().chain((row.model)());
+            let answers = [delegates].into_iter().chain((row.model)()).chain([says("Done.")]);
             let mut harness = Harness::with_host(host.clone(), answers);
             harness.config.session = Some(row.session());
             (row.prepare)(&mut harness);

@@ -154,6 +154,20 @@ async fn a_sub_agent_is_judged_by_what_the_whole_run_has_used() {
 }
 
 #[tokio::test]
+async fn before_each_request_plugins_are_told_what_session_and_run_have_used_so_far() {
+    // The sub-agent's second request, behind one of its own and one of the user's session.
+    let used = "\"session-input-tokens\":100,\"session-output-tokens\":10,\"run-input-tokens\":200,\"run-output-tokens\":20,\
+                \"run-requests\":2";
+    let guard = json!({ "before-inference": {
+        "when": { "contains": used }, "verdict": "reject", "reason": "the run has used enough", "stop": true,
+    } });
+    let looks = calls([("bash", json!({ "command": "true" }))]);
+    let harness = Harness::with_host(host(guard).await, [calls([agent("look")]), looks, says("never")]);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 2));
+}
+
+#[tokio::test]
 async fn a_run_that_nothing_else_bounds_says_so_at_its_first_sub_agent() {
     let answers = || [calls([agent("one"), agent("two")]), says("One."), says("Two."), says("Done.")];
     let mut harness = Harness::bare(answers()).await;
@@ -221,12 +235,12 @@ async fn a_stop_about_a_plugins_tool_in_a_sub_agent_ends_the_run() {
     let tool = json!({ "name": "run", "description": "runs", "input-schema": { "type": "object" } });
     let mut kit = plugin("kit", json!({ "tools": [tool], "call-tool": { "value": "ran" } }));
     kit.events = None;
-    let refuses = json!({ "when": { "contains": "kit__run" }, "verdict": "reject", "reason": "no", "stop": true });
+    let refuses = json!({ "when": { "contains": "13" }, "verdict": "reject", "reason": "no", "stop": true });
     let guard = plugin("guard", json!({ "before-tool-call": refuses }));
     let config = Config::from_entries(vec![kit, guard], Settings::default()).unwrap();
     let host = Host::builder(config).build().await.unwrap();
     let tools = Toolbox::builtin().unwrap().with_plugins(&host).unwrap();
-    let answers = [calls([agent("run it")]), calls([("kit__run", json!({}))]), says("never")];
+    let answers = [calls([agent("run it")]), calls([("kit__run", json!({ "n": 13 }))]), says("never")];
     let mut harness = Harness::with_host(host, answers);
     harness.tools = tools;
     let outcome = harness.run().await;

@@ -97,6 +97,32 @@ pub struct Inference {
     /// Estimated size of the request, in tokens.
     #[component(name = "input-tokens")]
     pub input_tokens: u64,
+    /// What was used before it; in JSON nothing where it is left out.
+    #[serde(default)]
+    pub used: Totals,
+}
+
+/// What was used so far: by the session, and by the whole run: by the session that the user talks to and by all sub-agents
+/// below it.
+#[derive(ComponentType, Lift, Lower, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[component(record)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Totals {
+    /// Tokens read in the session.
+    #[component(name = "session-input-tokens")]
+    pub session_input_tokens: u64,
+    /// Tokens written in the session.
+    #[component(name = "session-output-tokens")]
+    pub session_output_tokens: u64,
+    /// Tokens read in the run.
+    #[component(name = "run-input-tokens")]
+    pub run_input_tokens: u64,
+    /// Tokens written in the run.
+    #[component(name = "run-output-tokens")]
+    pub run_output_tokens: u64,
+    /// Requests to models that were sent in the run, repeated tries included.
+    #[component(name = "run-requests")]
+    pub run_requests: u32,
 }
 
 /// Changes to an [`Inference`]; what is absent stays as it is.

@@ -18,7 +18,8 @@ fn usage() -> Value {
 }
 
 fn inference() -> Value {
-    json!({"provider": "p", "model": "m", "system-prompt": "s", "prompt": "hello", "tools": ["a", "b"], "input-tokens": 9})
+    json!({"provider": "p", "model": "m", "system-prompt": "s", "prompt": "hello", "tools": ["a", "b"], "input-tokens": 9,
+           "used": {"session-input-tokens": 1, "session-output-tokens": 2, "run-input-tokens": 3, "run-output-tokens": 4, "run-requests": 5}})
 }
 
 fn plan() -> Value {

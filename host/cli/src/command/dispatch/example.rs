@@ -18,7 +18,7 @@ pub(super) fn payload(event: EventKind) -> &'static str {
             r#"{"resolution": {"chosen": {"provider": "anthropic", "model": "m"}, "candidates": [{"provider": "anthropic", "model": "m"}]}}"#
         }
         EventKind::BeforeInference => {
-            r#"{"request": {"provider": "anthropic", "model": "m", "system-prompt": "", "prompt": "Tidy up", "tools": ["bash"], "input-tokens": 1000}}"#
+            r#"{"request": {"provider": "anthropic", "model": "m", "system-prompt": "", "prompt": "Tidy up", "tools": ["bash"], "input-tokens": 1000, "used": {"session-input-tokens": 900, "session-output-tokens": 40, "run-input-tokens": 2700, "run-output-tokens": 120, "run-requests": 3}}}"#
         }
         EventKind::RequestSend => {
             r#"{"request": {"provider": "openai", "model": "m", "body": {"model": "m", "messages": [{"role": "user", "content": "Tidy up"}]}}}"#

@@ -64,7 +64,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
         "mode = 'dry-run'",
         "5:8 plugin.mode [] `plugin.mode`: unknown word \"dry-run\": the words here are `enforce`, `audit`",
     ),
-    ("stop = 'runs'", "5:8 plugin.stop [] `plugin.stop`: unknown word \"runs\": did you mean `run`?"),
+    ("stop = 'runs'", "5:8 plugin.stop [run] `plugin.stop`: unknown word \"runs\": did you mean `run`?"),
     (
         "on-failure = 'allow'",
         "5:14 plugin.on-failure [] `plugin.on-failure`: unknown word \"allow\": the words here are `reject`, `skip`",
