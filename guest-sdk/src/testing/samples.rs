@@ -1,6 +1,8 @@
 //! Events to test with: plausible values, of which a test changes what it is about.
 
-use crate::types::{Action, Completion, Inference, Session, ShellCommand, ShellDialect, ToolCall, ToolOrigin, Totals, Usage};
+use crate::types::{
+    Action, Completion, Inference, Session, ShellCommand, ShellDialect, ToolCall, ToolOrigin, Totals, Usage,
+};
 use serde_json::{Value, json};
 
 /// A session of the agent `hookhost`, in `/work/project`, with nobody there to be asked.

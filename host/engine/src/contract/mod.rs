@@ -57,7 +57,8 @@ pub struct Refusal {
     pub code: Option<String>,
     /// Whether another attempt, differently made, may succeed.
     pub retryable: bool,
-    /// `true` ends the agent loop; `false` lets the model go on with the refusal as its result.
+    /// `true` ends the whole run, sub-agents included, unless the operator narrows that to the session; `false` lets the
+    /// model go on with the refusal as its result.
     pub stop: bool,
 }
 
