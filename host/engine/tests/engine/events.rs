@@ -1,9 +1,11 @@
 //! Every verdict of every event, given by a real component, has its effect.
 
 use crate::support::{plugin, session};
+use hookhost::allowlist::Stop;
 use hookhost::chain::MAX_TASKS;
+use hookhost::contract::Turn;
 use hookhost::event::EventKind;
-use hookhost::session::DispatchOptions;
+use hookhost::session::{DispatchOptions, GateOutcome};
 use serde_json::{Value, json};
 
 fn call(command: &str) -> Value {
@@ -104,7 +106,8 @@ async fn outcome(event: EventKind, behaviour: &Value) -> Value {
 
 fn rejected(word: &str) -> Value {
     json!({"kind": word, "by": ["p"], "cause": "verdict",
-           "refusal": {"reason": "no", "code": "c", "retryable": true, "stop": true}})
+           "refusal": {"reason": "no", "code": "c", "retryable": true, "stop": true},
+           "ends": "run"})
 }
 
 const REJECT: &str = r#"{"verdict": "reject", "reason": "no", "code": "c", "retryable": true, "stop": true}"#;
@@ -153,6 +156,22 @@ async fn a_gate_rejects_with_the_whole_refusal() {
         CustomEvent,
     ] {
         assert_eq!(outcome(event, &reject()).await, rejected("rejected"), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_stop_ends_is_what_the_entry_says_and_without_a_stop_it_is_nothing() {
+    for (stop, says, expected) in [
+        (Stop::Run, true, Some(Stop::Run)),
+        (Stop::Session, true, Some(Stop::Session)),
+        (Stop::Session, false, None),
+    ] {
+        let mut entry = plugin("p", json!({"turn-start": {"verdict": "reject", "reason": "no", "stop": says}}));
+        entry.stop = stop;
+        let session = session(vec![entry]).await;
+        let settled = session.turn_start(Turn { number: 1, number_in_task: 1 }).await;
+        let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("not refused") };
+        assert_eq!((rejection.refusal.stop, rejection.ends), (says, expected));
     }
 }
 
