@@ -4,8 +4,7 @@ use crate::guest::{Contract, FEW, Script};
 use crate::lab::{self, Lab};
 use hookhost::GateOutcome;
 use hookhost::config::{Entry, OnFailure};
-use hookhost::contract::EventKind;
-use hookhost::contract::ToolOrigin;
+use hookhost::contract::{EventKind, ToolOrigin};
 
 /// A plugin that does what the bytes say. The first says which contract it has, and whether its failures count.
 pub fn hostile(bytes: &[u8]) {

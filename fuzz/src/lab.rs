@@ -3,8 +3,7 @@
 use crate::guest::{EVENTS, Script};
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
-use hookhost::contract::EventKind;
-use hookhost::contract::ToolSpec;
+use hookhost::contract::{EventKind, ToolSpec};
 use hookhost::session::{DispatchOptions, SessionSpec};
 use hookhost::{Host, Session};
 use serde_json::{Value, json};

@@ -280,7 +280,7 @@ fn verify_finds_what_was_changed_in_the_database_itself() {
 #[test]
 fn a_log_of_a_later_version_is_not_read() {
     let user = user_with_a_log();
-    exported(&user, |lines| lines[0] = lines[0].replace("\"version\":1", "\"version\":9"));
+    exported(&user, |lines| lines[0] = lines[0].replace("\"version\":2", "\"version\":9"));
     for command in ["show", "verify"] {
         let ended = audit(&user, &[command, "--log", "log.jsonl"]);
         ended.expect(NOT_LOADED, &["log.jsonl has format 9, and this hookhost knows format 1: use the version that"]);

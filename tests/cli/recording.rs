@@ -172,7 +172,7 @@ fn a_log_that_is_damaged_foreign_or_of_a_later_version_stops_everything_and_is_l
     for command in [&["audit", "show"][..], &["audit", "verify"], &["replay"]] {
         user.run(command).expect(NOT_LOADED, &["has format 99"]);
     }
-    Connection::open(user.log_file()).unwrap().pragma_update(None, "user_version", 1).unwrap();
+    Connection::open(user.log_file()).unwrap().pragma_update(None, "user_version", 2).unwrap();
     user.run(DISPATCH).expect(0, &[]);
     assert_eq!(verified(&user)["verified"], true);
 }

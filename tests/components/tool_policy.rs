@@ -1,6 +1,7 @@
 //! The component `tool-policy` in a host: several entries of it in one chain, what they keep from call to call, and a tool that
 //! says of itself what only they may say.
 
+use futures_util::future::join_all;
 use hookhost::config::{Config, Digest, Entry, Settings, StateGrant};
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Host, Session, SessionSpec, TransformOutcome};
@@ -84,19 +85,58 @@ async fn calls_are_refused_and_asked_about_by_their_names_and_arguments() {
 }
 
 /// The stretch is an hour, so that no clock decides here.
+fn hourly(scope: Option<&str>) -> Vec<Entry> {
+    let mut rate = json!({ "calls": 3, "seconds": 3600 });
+    if let Some(scope) = scope {
+        rate["scope"] = scope.into();
+    }
+    vec![entry("policy", &json!([{ "id": "slowly", "tool": "web_*", "rate": rate }]))]
+}
+
+/// A sub-agent of the session.
+fn below(host: &Host, parent: &Session) -> Session {
+    let spec = SessionSpec::new("test", Path::new("/work/project"));
+    let spec = SessionSpec { depth: 1, parent: Some(parent.id().to_owned()), ..spec };
+    host.open_session(spec).expect("a session")
+}
+
 #[tokio::test]
-async fn a_rate_is_of_a_session_and_is_kept_from_call_to_call() {
-    let rules = json!([{ "id": "slowly", "tool": "web_*", "rate": { "calls": 3, "seconds": 3600 } }]);
-    let host = host(vec![entry("policy", &rules)]).await;
+async fn a_rate_is_of_a_run_and_is_kept_from_call_to_call() {
+    let host = host(hourly(None)).await;
     let (one, other) = (opened(&host), opened(&host));
-    for tool in ["web_get", "web_put", "web_get"] {
-        assert_eq!(asked(&one, tool, &json!({})).await, "allow");
+    let (first, second) = (below(&host, &one), below(&host, &one));
+    for (session, tool) in [(&one, "web_get"), (&first, "web_put"), (&second, "web_get")] {
+        assert_eq!(asked(session, tool, &json!({})).await, "allow");
     }
-    for _ in 0..2 {
-        assert_eq!(asked(&one, "web_get", &json!({})).await, "slowly");
+    for session in [&one, &first, &second] {
+        assert_eq!(asked(session, "web_get", &json!({})).await, "slowly");
+        assert_eq!(asked(session, "read", &json!({})).await, "allow");
     }
-    assert_eq!(asked(&one, "read", &json!({})).await, "allow");
     assert_eq!(asked(&other, "web_get", &json!({})).await, "allow");
+}
+
+#[tokio::test]
+async fn calls_that_sessions_of_a_run_make_at_the_same_time_all_count() {
+    let host = host(hourly(None)).await;
+    let root = opened(&host);
+    let children: Vec<_> = (0..3).map(|_| below(&host, &root)).collect();
+    let none = json!({});
+    let answers = join_all(children.iter().map(|child| asked(child, "web_get", &none))).await;
+    assert_eq!(answers, ["allow"; 3]);
+    assert_eq!(asked(&root, "web_get", &json!({})).await, "slowly");
+}
+
+#[tokio::test]
+async fn a_rate_can_be_of_a_session_or_of_all() {
+    for (scope, of_another_run, of_a_child) in [("session", "allow", "allow"), ("plugin", "slowly", "slowly")] {
+        let host = host(hourly(Some(scope))).await;
+        let (one, other) = (opened(&host), opened(&host));
+        for expected in ["allow", "allow", "allow", "slowly"] {
+            assert_eq!(asked(&one, "web_get", &json!({})).await, expected, "{scope}");
+        }
+        assert_eq!(asked(&other, "web_get", &json!({})).await, of_another_run, "{scope}");
+        assert_eq!(asked(&below(&host, &one), "web_get", &json!({})).await, of_a_child, "{scope}");
+    }
 }
 
 #[tokio::test]

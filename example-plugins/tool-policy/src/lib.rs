@@ -23,7 +23,7 @@
 //! [[plugin.config.rule]]
 //! id = "slowly"
 //! tool = "web_*"
-//! rate = { calls = 30, seconds = 60 }    # per session; beyond, the call is refused and may be tried again later
+//! rate = { calls = 30, seconds = 60 }    # per run; beyond, the call is refused and may be tried again later
 //!
 //! [[plugin.config.rule]]
 //! id = "short"
@@ -45,7 +45,10 @@
 //! # What is counted
 //!
 //! A `rate` holds in any stretch of that many seconds, wherever it begins, and counts the calls that no rule here
-//! refused: one that a person was asked about counts, whatever the answer.
+//! refused: one that a person was asked about counts, whatever the answer. It counts for the whole run: for the session of the
+//! user and all sub-agents below it. With `scope = "session"` it counts for each session by itself, with `scope = "plugin"` for all
+//! sessions together. Sessions that are asked at the same moment do not see each other's call yet: each may make the last one,
+//! and all of them count from then on.
 
 mod condition;
 mod cut;
@@ -131,9 +134,9 @@ impl Plugin for ToolPolicy {
         let mut counted = Vec::new();
         for (rule, rate) in fitting().filter_map(|rule| Some((rule, rule.rate?))) {
             match rule.count(rate) {
-                Ok(Ok(calls)) => counted.push((rule, calls)),
+                Ok(Ok(calls)) => counted.push((rule, rate.scope, calls)),
                 Ok(Err(seconds)) => {
-                    let Rate { calls, seconds: window } = rate;
+                    let Rate { calls, seconds: window, .. } = rate;
                     let reason = format!(
                         "`{}` may be called {calls} times in {window} s; try again in {seconds} s",
                         rule.tool.as_str()
@@ -144,8 +147,9 @@ impl Plugin for ToolPolicy {
                 Err(error) => return rule.cannot_be_counted(&error),
             }
         }
-        for (rule, calls) in counted {
-            if let Err(error) = state::set_json(Scope::Session, &rule.key(), &calls) {
+        for (rule, scope, calls) in counted {
+            let one_more = state::increment(scope, &rule.number(), 1);
+            if let Err(error) = one_more.and_then(|_| state::set_json(scope, &rule.key(), &calls)) {
                 return rule.cannot_be_counted(&error);
             }
         }
@@ -205,8 +209,14 @@ impl Rule {
 
     /// The calls with this one; the seconds to wait where it is one too many.
     fn count(&self, rate: Rate) -> Result<Result<Calls, u64>, state::Error> {
-        let mut calls: Calls = state::get_json(Scope::Session, &self.key())?.unwrap_or_default();
-        Ok(match calls.count(rate, event::time()) {
+        let (scope, now) = (rate.scope, event::time());
+        let mut calls: Calls = state::get_json(scope, &self.key())?.unwrap_or_default();
+        let all: u64 = state::get_json(scope, &self.number())?.unwrap_or_default();
+        if calls.catch_up(all, rate, now) {
+            // Also where the call is refused: else they would have just been made each time.
+            state::set_json(scope, &self.key(), &calls)?;
+        }
+        Ok(match calls.count(all, rate, now) {
             None => Ok(calls),
             Some(seconds) => Err(seconds),
         })
@@ -215,6 +225,11 @@ impl Rule {
     /// Where the calls are kept.
     fn key(&self) -> String {
         format!("calls:{}", self.id)
+    }
+
+    /// Where it is kept how many there were in all: decimal, as `increment` writes it.
+    fn number(&self) -> String {
+        format!("number:{}", self.id)
     }
 
     fn cannot_be_counted(&self, error: &state::Error) -> ToolCallVerdict {

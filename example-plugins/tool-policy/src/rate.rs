@@ -1,5 +1,6 @@
 //! So many calls in any stretch of so many seconds.
 
+use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
 
 /// The parts of a stretch within which calls count as one moment, the latest: so few numbers are kept however many calls
@@ -12,39 +13,93 @@ const PARTS: u64 = 64;
 pub(crate) struct Rate {
     pub(crate) calls: u32,
     pub(crate) seconds: u64,
+    /// Whose calls count together.
+    #[serde(default = "tree")]
+    pub(crate) scope: Scope,
 }
 
-/// The calls of the latest stretch: when, in milliseconds, and how many. The oldest come first.
+fn tree() -> Scope {
+    Scope::Tree
+}
+
+/// When how many calls had been made in all. Sessions that are asked at the same time each write it, and the last one's holds:
+/// what the others wrote is lost. How many there are in all is kept beside it, as a number of which no count is lost.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Calls(Vec<(u64, u32)>);
+pub(crate) struct Calls {
+    /// How many had been made before the latest stretch began.
+    past: u64,
+    /// Within it: a time in milliseconds, and how many had been made by then. The oldest come first.
+    marks: Vec<(u64, u64)>,
+}
 
 impl Calls {
-    /// Counts a call at `now`; the seconds to wait where it is one too many, and is not counted.
-    pub(crate) fn count(&mut self, rate: Rate, now: u64) -> Option<u64> {
-        let stretch = rate.seconds.saturating_mul(1000);
+    /// Takes up calls of other sessions that are counted in `all` and were not written here, as if they had just been made;
+    /// whether there were any.
+    pub(crate) fn catch_up(&mut self, all: u64, rate: Rate, now: u64) -> bool {
+        let is_behind = self.marks.last().map_or(self.past, |(_, by_then)| *by_then) < all;
+        if is_behind {
+            self.mark(all, rate, now);
+        }
+        is_behind
+    }
+
+    /// Counts a call at `now` beside the `all` that were made before; the seconds to wait where it is one too many, and is
+    /// not counted.
+    pub(crate) fn count(&mut self, all: u64, rate: Rate, now: u64) -> Option<u64> {
+        let (stretch, most) = (rate.stretch(), u64::from(rate.calls));
         // Where the clock was put back, what is still to come has just happened.
-        self.0.iter_mut().for_each(|(time, _)| *time = now.min(*time));
-        self.0.retain(|(time, _)| now - time < stretch);
-        let all: u64 = self.0.iter().map(|(_, calls)| u64::from(*calls)).sum();
-        if let Some((oldest, _)) = self.0.first().filter(|_| all >= u64::from(rate.calls)) {
-            return Some((stretch - (now - oldest)).div_ceil(1000));
+        self.marks.iter_mut().for_each(|(time, _)| *time = now.min(*time));
+        let over = self.marks.iter().take_while(|(time, _)| now - time >= stretch).count();
+        self.past = self.marks.drain(..over).next_back().map_or(self.past, |(_, by_then)| by_then);
+        let left = |past: u64| all.saturating_sub(past);
+        if left(self.past) >= most {
+            let ends = self.marks.iter().find(|(_, by_then)| left(*by_then) < most).map_or(now, |(time, _)| *time);
+            return Some((stretch - (now - ends)).div_ceil(1000));
         }
-        let part = |time: u64| time / (stretch / PARTS).max(1);
-        match self.0.last_mut() {
-            Some((time, calls)) if part(*time) == part(now) => (*time, *calls) = (now, *calls + 1),
-            _ => self.0.push((now, 1)),
-        }
+        self.mark(all.saturating_add(1), rate, now);
         None
+    }
+
+    fn mark(&mut self, by_then: u64, rate: Rate, now: u64) {
+        let part = |time: u64| time / (rate.stretch() / PARTS).max(1);
+        match self.marks.last_mut() {
+            Some(last) if part(last.0) == part(now) => *last = (now, by_then),
+            _ => self.marks.push((now, by_then)),
+        }
+    }
+}
+
+impl Rate {
+    /// In milliseconds.
+    fn stretch(self) -> u64 {
+        self.seconds.saturating_mul(1000)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Calls, PARTS, Rate};
+    use super::{Calls, PARTS, Rate, Scope};
+
+    fn rate(calls: u32, seconds: u64) -> Rate {
+        Rate { calls, seconds, scope: Scope::Tree }
+    }
+
+    /// The calls of one session: what is written is there the next time.
+    #[derive(Default)]
+    struct Alone(u64, Calls);
+
+    impl Alone {
+        fn count(&mut self, rate: Rate, now: u64) -> Option<u64> {
+            assert!(!self.1.catch_up(self.0, rate, now), "nobody else counts");
+            let wait = self.1.count(self.0, rate, now);
+            self.0 += u64::from(wait.is_none());
+            wait
+        }
+    }
 
     /// The times at which one call in each `every` milliseconds is let through.
     fn let_through(rate: Rate, every: u64, tries: u64) -> Vec<u64> {
-        let mut calls = Calls::default();
+        let mut calls = Alone::default();
         let times = (0..tries).map(|at| 1_000_000 + at * every);
         times.filter(|now| calls.count(rate, *now).is_none()).collect()
     }
@@ -53,7 +108,7 @@ mod tests {
     fn no_stretch_holds_more_than_it_may_wherever_it_begins() {
         for (calls, seconds, every) in [(1, 1, 7), (3, 60, 999), (30, 60, 250), (500, 10, 3), (5, 1, 1000), (2, 1, 500)]
         {
-            let times = let_through(Rate { calls, seconds }, every, 8000);
+            let times = let_through(rate(calls, seconds), every, 8000);
             assert!(times.len() > calls as usize, "nothing is let through again");
             for (at, begin) in times.iter().enumerate() {
                 let within = times[at..].iter().take_while(|time| **time < begin + seconds * 1000).count();
@@ -64,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_call_waits_for_little_more_than_it_must() {
-        let rate = Rate { calls: 4, seconds: 64 };
-        let mut calls = Calls::default();
+        let rate = rate(4, 64);
+        let mut calls = Alone::default();
         let times = [0, 100, 200, 900];
         assert!(times.iter().all(|time| calls.count(rate, *time).is_none()));
         assert_eq!(calls.count(rate, 1000), Some(64));
@@ -74,20 +129,39 @@ mod tests {
 
     #[test]
     fn however_many_calls_there_may_be_little_is_kept() {
-        let mut calls = Calls::default();
+        let mut calls = Alone::default();
         for now in 0..100_000 {
-            calls.count(Rate { calls: u32::MAX, seconds: 10 }, now);
+            calls.count(rate(u32::MAX, 10), now);
         }
         // Those at both ends are begun.
-        assert!(calls.0.len() as u64 <= PARTS + 2, "{}", calls.0.len());
+        assert!(calls.1.marks.len() as u64 <= PARTS + 2, "{}", calls.1.marks.len());
     }
 
     #[test]
     fn a_clock_that_is_put_back_locks_nobody_out() {
-        let rate = Rate { calls: 1, seconds: 10 };
-        let mut calls = Calls::default();
+        let rate = rate(1, 10);
+        let mut calls = Alone::default();
         assert_eq!(calls.count(rate, 1_000_000_000), None);
         assert_eq!(calls.count(rate, 1000), Some(10));
         assert_eq!(calls.count(rate, 11_000), None);
+    }
+
+    #[test]
+    fn calls_that_others_made_at_the_same_time_count_as_soon_as_they_are_seen_and_for_one_stretch() {
+        let rate = rate(3, 10);
+        let mut calls = Calls::default();
+        assert_eq!(calls.count(0, rate, 1000), None);
+        // Another session's call at the same moment: the number has it, what it wrote is lost.
+        assert!(calls.catch_up(2, rate, 1500));
+        assert_eq!(calls.count(2, rate, 1500), None);
+        assert!(!calls.catch_up(3, rate, 2000));
+        assert_eq!(calls.count(3, rate, 2000), Some(9), "until the first is over");
+        assert_eq!(calls.count(3, rate, 11_500), None);
+        // More than it may be, as several were asked at once: as many as it takes have to be over.
+        assert!(calls.catch_up(8, rate, 12_000));
+        assert_eq!(calls.count(8, rate, 12_000), Some(10));
+        assert!(!calls.catch_up(8, rate, 21_999));
+        assert_eq!(calls.count(8, rate, 21_999), Some(1));
+        assert_eq!(calls.count(8, rate, 22_000), None);
     }
 }

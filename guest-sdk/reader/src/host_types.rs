@@ -6,7 +6,16 @@ use std::fmt::Write as _;
 use wit_parser::{Docs, Function, Interface, Resolve, Type, TypeDefKind, TypeId};
 
 /// Fields that JSON may leave out: the contract gained them when payloads without them were already written.
-const OPTIONAL_IN_JSON: [(&str, &str); 2] = [("usage", "run-input-tokens"), ("usage", "run-output-tokens")];
+const OPTIONAL_IN_JSON: [(&str, &str); 8] = [
+    ("inference", "used"),
+    ("totals", "session-input-tokens"),
+    ("totals", "session-output-tokens"),
+    ("totals", "run-input-tokens"),
+    ("totals", "run-output-tokens"),
+    ("totals", "run-requests"),
+    ("usage", "run-input-tokens"),
+    ("usage", "run-output-tokens"),
+];
 
 const HEAD: &str = "\
 //! Generated from `wit/` by `cargo xtask contract`: change the WIT, not this file.

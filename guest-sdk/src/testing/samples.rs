@@ -1,6 +1,8 @@
 //! Events to test with: plausible values, of which a test changes what it is about.
 
-use crate::types::{Action, Completion, Inference, Session, ShellCommand, ShellDialect, ToolCall, ToolOrigin, Usage};
+use crate::types::{
+    Action, Completion, Inference, Session, ShellCommand, ShellDialect, ToolCall, ToolOrigin, Totals, Usage,
+};
 use serde_json::{Value, json};
 
 /// A session of the agent `hookhost`, in `/work/project`, with nobody there to be asked.
@@ -70,6 +72,13 @@ pub fn inference(prompt: &str, input_tokens: u64) -> Inference {
         prompt: prompt.into(),
         tools: vec!["bash".into(), "read_file".into()],
         input_tokens,
+        used: Totals {
+            session_input_tokens: 100,
+            session_output_tokens: 10,
+            run_input_tokens: 300,
+            run_output_tokens: 30,
+            run_requests: 3,
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! The user's audit log, which is in one database with the state of plugins, and what to do where it cannot be used.
 
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{self, style::WARNING};
 use anyhow::anyhow;
 use hookhost::files::{self, FileError, Guard};
@@ -17,18 +17,18 @@ const FILE_NAME: &str = "hookhost.db";
 const FOR_OBSERVERS: Duration = Duration::from_secs(2);
 
 /// The user's own log.
-pub(crate) fn path() -> Result<PathBuf, Stop> {
+pub(crate) fn path() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join(FILE_NAME))
 }
 
 /// The user's own log, in a folder that only they can read.
-pub(crate) fn prepared() -> Result<PathBuf, Stop> {
+pub(crate) fn prepared() -> Result<PathBuf, CliError> {
     let path = path()?;
     if let Some(folder) = path.parent()
         && let Err(error) = files::make_own_folder(folder)
     {
         let shown = output::quoted(&folder.to_string_lossy());
-        return Err(Stop::not_loaded(anyhow!(
+        return Err(CliError::not_loaded(anyhow!(
             "the folder {shown} for the audit log cannot be made: {error}; make it, or name another one in the \
              environment variable HOOKHOST_STATE_DIR"
         )));
@@ -37,17 +37,17 @@ pub(crate) fn prepared() -> Result<PathBuf, Stop> {
 }
 
 /// Opens a log to read it: this one, or the user's own.
-pub(crate) fn open(named: Option<&Path>) -> Result<Log, Stop> {
+pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
     // What others can have written is read only where it is named.
     if named.is_none()
         && let Err(FileError::Refused(refused)) = files::look(&path()?, Guard::OnlyMineToWrite)
     {
-        return Err(Stop::not_loaded(refused));
+        return Err(CliError::not_loaded(refused));
     }
     let path = named.map_or_else(path, |path| Ok(path.to_owned()))?;
     Log::open(&path).map_err(|error| match error {
         LogError::Store(error @ StoreError::Missing(_)) if named.is_none() => {
-            Stop::not_loaded(anyhow!("{error}: the first `hookhost run` or `hookhost dispatch` begins it"))
+            CliError::not_loaded(anyhow!("{error}: the first `hookhost run` or `hookhost dispatch` begins it"))
         }
         error => unreadable(error),
     })
@@ -62,17 +62,21 @@ pub(crate) fn warn_of_foreign(log: &Log) {
 }
 
 /// A log cannot be read.
-pub(crate) fn unreadable(error: LogError) -> Stop {
+pub(crate) fn unreadable(error: LogError) -> CliError {
     match error {
-        LogError::NotAsWritten { .. } | LogError::Store(StoreError::Altered { .. }) => Stop::new(Exit::Differs, error),
+        LogError::NotAsWritten { .. } | LogError::Store(StoreError::Altered { .. }) => {
+            CliError::new(Exit::Differs, error)
+        }
         LogError::Store(error) => unusable(&error),
-        LogError::Io { .. } => Stop::not_loaded(anyhow!("{error}; check that it is a file and that you may read it")),
-        other => Stop::not_loaded(other),
+        LogError::Io { .. } => {
+            CliError::not_loaded(anyhow!("{error}; check that it is a file and that you may read it"))
+        }
+        other => CliError::not_loaded(other),
     }
 }
 
 /// The database cannot be used.
-pub(crate) fn unusable(error: &StoreError) -> Stop {
+pub(crate) fn unusable(error: &StoreError) -> CliError {
     // The others say themselves what to do.
     let next = match error {
         StoreError::Full(_) => "; make room on it, and try again",
@@ -82,12 +86,12 @@ pub(crate) fn unusable(error: &StoreError) -> Stop {
         }
         _ => "",
     };
-    Stop::not_loaded(anyhow!("{error}{next}"))
+    CliError::not_loaded(anyhow!("{error}{next}"))
 }
 
 /// The end of a command that has recorded something: what observers have not heard of in time is given up and counted, in
 /// the log and here. Where records are lost, a command that would have ended well has failed.
-pub(crate) async fn finish(host: &Host, ended: Result<Exit, Stop>) -> Result<Exit, Stop> {
+pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let drained = drain(host).await;
     for notice in host.take_notices() {
         output::note(&output::notice(&notice));
@@ -101,7 +105,7 @@ pub(crate) async fn drain(host: &Host) -> Result<u64, StoreError> {
 }
 
 /// The same end, where that has been waited for.
-pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, Stop>) -> Result<Exit, Stop> {
+pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let warn = |text: &str| output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", output::one_line(text)));
     match drained {
         Ok(0) => {}

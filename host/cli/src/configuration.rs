@@ -3,7 +3,7 @@
 //! A project's file that does not count is announced, with the command that approves it, and so is one that is not what was
 //! approved and counts.
 
-use crate::exit::Stop;
+use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use etcetera::BaseStrategy as _;
 use hookhost::config::{Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, Places, UnapprovedChange};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const SECTIONS: &[&str] = &["agent", "mcp"];
 
 /// The folders of the user's own files.
-pub(crate) fn places() -> Result<Places, Stop> {
+pub(crate) fn places() -> Result<Places, CliError> {
     Places::of_user().map_err(not_loaded)
 }
 
@@ -29,12 +29,12 @@ pub(crate) fn cache() -> Option<PathBuf> {
 }
 
 /// The working directory.
-pub(crate) fn cwd() -> Result<PathBuf, Stop> {
+pub(crate) fn cwd() -> Result<PathBuf, CliError> {
     std::env::current_dir().map_err(|error| anyhow::anyhow!("the working directory cannot be found: {error}").into())
 }
 
 /// The configuration that counts in `folder`. What is inert there is announced, and what is not as it was approved.
-pub(crate) fn read(chosen: Option<&Path>, folder: &Path) -> Result<Config, Stop> {
+pub(crate) fn read(chosen: Option<&Path>, folder: &Path) -> Result<Config, CliError> {
     let found = find(chosen, folder)?;
     found.changes.iter().for_each(|change| note(&changed(change)));
     found.inert.iter().for_each(|file| note(&inert(file)));
@@ -42,7 +42,7 @@ pub(crate) fn read(chosen: Option<&Path>, folder: &Path) -> Result<Config, Stop>
 }
 
 /// The configuration that counts in `folder`, and what is inert there.
-pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, Stop> {
+pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, CliError> {
     let places = places()?;
     let found = match chosen {
         Some(file) => {
@@ -59,24 +59,24 @@ pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, S
 }
 
 /// The section `[agent]`.
-pub(crate) fn agent(config: &Config) -> Result<AgentSection, Stop> {
+pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
     Ok(config.section("agent").map_err(not_loaded)?.unwrap_or_default())
 }
 
 /// The file of keys that `hookhost auth` keeps.
-pub(crate) fn keys_file() -> Result<PathBuf, Stop> {
+pub(crate) fn keys_file() -> Result<PathBuf, CliError> {
     Ok(places()?.config.join("keys.toml"))
 }
 
 /// The keys in it.
-pub(crate) fn keys() -> Result<Keys, Stop> {
-    Keys::read(&keys_file()?).map_err(Stop::not_loaded)
+pub(crate) fn keys() -> Result<Keys, CliError> {
+    Keys::read(&keys_file()?).map_err(CliError::not_loaded)
 }
 
 /// The section `[mcp]`.
-pub(crate) fn mcp(config: &Config) -> Result<McpSection, Stop> {
+pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
     let section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
-    section.check().map_err(Stop::not_loaded)?;
+    section.check().map_err(CliError::not_loaded)?;
     Ok(section)
 }
 
@@ -108,8 +108,8 @@ pub(crate) fn changed(change: &UnapprovedChange) -> String {
 }
 
 /// A configuration that cannot be used: nothing is loaded.
-pub(crate) fn not_loaded(error: Error) -> Stop {
-    Stop::not_loaded(error)
+pub(crate) fn not_loaded(error: Error) -> CliError {
+    CliError::not_loaded(error)
 }
 
 /// The command that allows a file as it now is, in the file that its entry is written in.

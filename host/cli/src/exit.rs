@@ -48,13 +48,13 @@ impl From<Exit> for ExitCode {
 
 /// A command that could not do what it was asked to.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct CliError {
     pub(crate) exit: Exit,
     error: anyhow::Error,
     advice: Vec<String>,
 }
 
-impl Stop {
+impl CliError {
     pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self { exit, error: error.into(), advice: Vec::new() }
     }
@@ -93,7 +93,7 @@ impl Stop {
 }
 
 /// What nobody foresaw is a failure of the system.
-impl From<anyhow::Error> for Stop {
+impl From<anyhow::Error> for CliError {
     fn from(error: anyhow::Error) -> Self {
         Self::new(Exit::Failed, error)
     }

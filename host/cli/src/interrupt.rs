@@ -1,7 +1,7 @@
 //! Ctrl-C. The first one cancels what runs, which then ends in order; a second one ends the process at once. A request to
 //! terminate, and a terminal that goes away, count as the first.
 
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{self, screen};
 use anyhow::anyhow;
 use hookhost::Host;
@@ -32,7 +32,7 @@ fn take(host: &Mutex<Option<Host>>) -> Option<Host> {
 
 /// Cancels `cancel` on the first signal; on a second one the process ends, with what `host` has recorded written. To be
 /// called within the runtime.
-pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, Stop> {
+pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, CliError> {
     let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;

@@ -3,7 +3,7 @@
 use crate::args::ConfigArgs;
 use crate::audit_log;
 use crate::configuration::{self, allow_command};
-use crate::exit::Stop;
+use crate::exit::CliError;
 use crate::output::{self, quoted};
 use anyhow::anyhow;
 use hookhost::approval::Approver;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The configuration that counts in `folder`, with what `--plugin` adds enabled.
-pub(crate) fn config(args: &ConfigArgs, folder: &Path) -> Result<Config, Stop> {
+pub(crate) fn config(args: &ConfigArgs, folder: &Path) -> Result<Config, CliError> {
     with_plugins(args, configuration::read(args.config.as_deref(), folder)?)
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn config_again(
     args: &ConfigArgs,
     folder: &Path,
     loaded: &Config,
-) -> Result<(Config, Option<String>), Stop> {
+) -> Result<(Config, Option<String>), CliError> {
     let found = configuration::find(args.config.as_deref(), folder)?;
     let config = with_plugins(args, found.config)?;
     let Some(lost) = loaded.files().iter().find(|file| !config.files().contains(file)) else {
@@ -36,15 +36,14 @@ pub(crate) fn config_again(
         return Ok((config, (!changes.is_empty()).then(|| changes.join("\n"))));
     };
     let stop = match found.inert.iter().find(|inert| inert.path == *lost) {
-        Some(inert) => {
-            Stop::not_loaded(anyhow!("{inert}")).advise(format!("hookhost trust {}", quoted(&lost.to_string_lossy())))
-        }
-        None => Stop::not_loaded(anyhow!("{} is no longer there", lost.display())),
+        Some(inert) => CliError::not_loaded(anyhow!("{inert}"))
+            .advise(format!("hookhost trust {}", quoted(&lost.to_string_lossy()))),
+        None => CliError::not_loaded(anyhow!("{} is no longer there", lost.display())),
     };
     Err(stop)
 }
 
-fn with_plugins(args: &ConfigArgs, mut config: Config) -> Result<Config, Stop> {
+fn with_plugins(args: &ConfigArgs, mut config: Config) -> Result<Config, CliError> {
     for wasm in &args.plugins {
         let name = config.entry_at(wasm).map(|entry| entry.name.clone());
         let Some(name) = name else { return Err(not_on_the_allowlist(wasm, &config, args)) };
@@ -54,21 +53,21 @@ fn with_plugins(args: &ConfigArgs, mut config: Config) -> Result<Config, Stop> {
 }
 
 /// Has a host take up another configuration.
-pub(crate) async fn reload(host: &Host, config: &Config) -> Result<Changes, Stop> {
+pub(crate) async fn reload(host: &Host, config: &Config) -> Result<Changes, CliError> {
     host.reload(config).await.map_err(|error| stop(error, config))
 }
 
-fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> Stop {
+fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> CliError {
     let shown = wasm.display();
     if !wasm.exists() {
-        return Stop::not_loaded(anyhow!("the plugin {shown} does not exist"));
+        return CliError::not_loaded(anyhow!("the plugin {shown} does not exist"));
     }
     let files: Vec<_> = config.files().iter().map(|file| file.display().to_string()).collect();
     let allowlist = match files.as_slice() {
         [] => "there is no hookhost.toml that counts here".to_owned(),
         files => format!("it has no entry in {}", files.join(" or ")),
     };
-    Stop::not_loaded(anyhow!("{shown} is not on the allowlist: {allowlist}")).advise(allow_command(
+    CliError::not_loaded(anyhow!("{shown} is not on the allowlist: {allowlist}")).advise(allow_command(
         wasm,
         None,
         args.config.as_deref(),
@@ -76,14 +75,14 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> Stop
 }
 
 /// Loads every enabled plugin, or none. Nothing is recorded, and nobody is asked.
-pub(crate) async fn host(config: Config) -> Result<Host, Stop> {
+pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
     let builder = builder(config.clone());
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
 /// The same for an agent's events: they are recorded in the user's log, the state of plugins is kept there, and plugins
 /// may ask the models of `[agent.plugin-models]`. Whoever has one ends with [`audit_log::finish`].
-pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, Stop> {
+pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, CliError> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);
     builder = builder.model(Arc::new(plugin_models(&config)?));
     if let Some(approver) = approver {
@@ -93,7 +92,7 @@ pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Appr
 }
 
 /// The models that plugins may ask. A grant of one may come while the host runs.
-pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, Stop> {
+pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
     let section = configuration::agent(config)?;
     // Whoever names none needs no keys, whatever is wrong with their file.
     let keys = if section.plugin_models.is_empty() { Keys::default() } else { configuration::keys()? };
@@ -101,11 +100,11 @@ pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, Stop> {
 }
 
 /// Loads one plugin as its entry says, whether or not it is enabled.
-pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, Stop> {
+pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, CliError> {
     let entry = Entry { enabled: true, ..entry.clone() };
     let config = Config::from_entries(vec![entry.clone()], Settings::default()).map_err(configuration::not_loaded)?;
     match builder(config.clone()).build().await {
-        Ok(host) => host.plugins().pop().ok_or_else(|| Stop::not_loaded(anyhow!("{} was not loaded", entry.name))),
+        Ok(host) => host.plugins().pop().ok_or_else(|| CliError::not_loaded(anyhow!("{} was not loaded", entry.name))),
         Err(error @ Error::Load(LoadError::Refused { .. })) if entry.origin.is_none() => {
             Err(stop(error, &config).advise(output::this_command_and("--set KEY=VALUE")))
         }
@@ -121,15 +120,15 @@ fn builder(config: Config) -> HostBuilder {
     }
 }
 
-fn stop(error: Error, config: &Config) -> Stop {
+fn stop(error: Error, config: &Config) -> CliError {
     match error {
         Error::Load(error) => not_loaded(&error, config),
         Error::Store(error) => audit_log::unusable(&error),
-        other => Stop::from(anyhow::Error::new(other)),
+        other => CliError::from(anyhow::Error::new(other)),
     }
 }
 
-fn not_loaded(error: &LoadError, config: &Config) -> Stop {
+fn not_loaded(error: &LoadError, config: &Config) -> CliError {
     let entry = name_of(error).and_then(|name| config.entry(name));
     let written = entry.and_then(|entry| entry.origin.as_ref()).map(ToString::to_string);
     let command = match error.advice() {
@@ -152,7 +151,7 @@ fn not_loaded(error: &LoadError, config: &Config) -> Stop {
         }
         _ => error.to_string(),
     };
-    let stop = Stop::not_loaded(anyhow!(message));
+    let stop = CliError::not_loaded(anyhow!(message));
     match command {
         Some(command) => stop.advise(command),
         None => stop,

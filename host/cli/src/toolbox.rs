@@ -1,7 +1,7 @@
 //! The tools of a run: what is built in, what the plugins bring, and what the MCP servers offer.
 
 use crate::configuration;
-use crate::exit::Stop;
+use crate::exit::CliError;
 use hookhost::{Config, Host};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::tool::{Toolbox, adopt_orphans};
@@ -14,7 +14,7 @@ pub(crate) async fn toolbox(
     config: &Config,
     section: &AgentSection,
     workspace: &Path,
-) -> Result<(Toolbox, Vec<String>), Stop> {
+) -> Result<(Toolbox, Vec<String>), CliError> {
     // Before the first program is started: what leaves its group is found again at the end.
     let mut notices = Vec::new();
     if let Err(error) = adopt_orphans() {
@@ -36,7 +36,7 @@ pub(crate) async fn toolbox(
 }
 
 /// The environment variables that nothing that the agent starts inherits.
-pub(crate) fn hidden_variables(config: &Config, section: &AgentSection) -> Result<Vec<String>, Stop> {
+pub(crate) fn hidden_variables(config: &Config, section: &AgentSection) -> Result<Vec<String>, CliError> {
     let mut variables = section.hidden_variables(names_of_environment());
     variables.extend(configuration::mcp(config)?.key_variables());
     Ok(variables)

@@ -43,7 +43,8 @@ pub struct Refusal {
     pub code: Option<String>,
     /// Whether another attempt, differently made, may succeed.
     pub retryable: bool,
-    /// true ends the agent loop; false lets the model go on with the refusal as its result.
+    /// true ends the whole run, sub-agents included, unless the operator narrows that to the session; false lets the model
+    /// go on with the refusal as its result.
     pub stop: bool,
 }
 
@@ -259,9 +260,37 @@ pub enum ToolResultVerdict {
     Reject(Refusal),
 }
 
+/// What was used so far: by the session, and by the whole run: by the session that the user talks to and by all sub-agents
+/// below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Totals {
+    /// Tokens read in the session.
+    #[cfg_attr(feature = "wasmtime", component(name = "session-input-tokens"))]
+    #[serde(default)]
+    pub session_input_tokens: u64,
+    /// Tokens written in the session.
+    #[cfg_attr(feature = "wasmtime", component(name = "session-output-tokens"))]
+    #[serde(default)]
+    pub session_output_tokens: u64,
+    /// Tokens read in the run.
+    #[cfg_attr(feature = "wasmtime", component(name = "run-input-tokens"))]
+    #[serde(default)]
+    pub run_input_tokens: u64,
+    /// Tokens written in the run.
+    #[cfg_attr(feature = "wasmtime", component(name = "run-output-tokens"))]
+    #[serde(default)]
+    pub run_output_tokens: u64,
+    /// Requests to models that were sent in the run, repeated tries included.
+    #[cfg_attr(feature = "wasmtime", component(name = "run-requests"))]
+    #[serde(default)]
+    pub run_requests: u32,
+}
+
 /// --- inference
 /// A request to a model that is about to be sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Inference {
@@ -279,6 +308,9 @@ pub struct Inference {
     /// Estimated size of the request, in tokens.
     #[cfg_attr(feature = "wasmtime", component(name = "input-tokens"))]
     pub input_tokens: u64,
+    /// What was used before it; in JSON nothing where it is left out.
+    #[serde(default)]
+    pub used: Totals,
 }
 
 /// Changes to an `inference`. Absent fields stay as they are. They touch this request only; `tools` can only become

@@ -43,5 +43,5 @@ pub use event::Shape;
 pub use failure::{Failure, FailureKind};
 pub use generated::*;
 pub use json::canonical;
-pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, TransformOutcome};
+pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, Stop, TransformOutcome};
 pub use payload::{AuditEntry, Nothing, ToolOutcome};

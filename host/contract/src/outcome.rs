@@ -45,6 +45,18 @@ pub enum TransformOutcome<V> {
     Withheld(Rejection),
 }
 
+/// What a refusal with `stop` ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// The whole run: the session of the user and all sub-agents below it, whichever of them it was said in.
+    #[default]
+    Run,
+    /// The session that it was said in, and the sub-agents below that. To the one that started it, it is a sub-agent that
+    /// failed.
+    Session,
+}
+
 /// "No", by whom and why. As text, it is one sentence for the model and the user that names the plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -56,6 +68,8 @@ pub struct Rejection {
     pub cause: Cause,
     /// What the agent is to learn from it; the reason is cut at [`Refusal::MAX_REASON`].
     pub refusal: Refusal,
+    /// What it ends, where the plugin said `stop`: as the `stop` of its entry says.
+    pub ends: Option<Stop>,
 }
 
 /// What came of an event, in one word.
@@ -146,11 +160,12 @@ pub enum Cause {
 }
 
 impl Rejection {
-    /// A plugin said no. A reason beyond [`Refusal::MAX_REASON`] is cut.
+    /// A plugin said no; where it said `stop`, that ends what its entry says. A reason beyond [`Refusal::MAX_REASON`] is cut.
     #[must_use]
-    pub fn verdict(by: &str, mut refusal: Refusal) -> Self {
+    pub fn verdict(by: &str, mut refusal: Refusal, stop: Stop) -> Self {
         cut(&mut refusal.reason);
-        Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal }
+        let ends = refusal.stop.then_some(stop);
+        Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal, ends }
     }
 
     /// The host says no. A reason beyond [`Refusal::MAX_REASON`] is cut.
@@ -159,7 +174,7 @@ impl Rejection {
         cut(&mut reason);
         // The next time the machine may have room for it.
         let retryable = cause == Cause::Failed(FailureKind::Overloaded);
-        Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false } }
+        Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false }, ends: None }
     }
 
     /// The word for its cause, the same in messages, records and JSON.

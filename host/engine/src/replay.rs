@@ -166,6 +166,7 @@ fn spec(opened: &SessionOpened) -> SessionSpec {
         depth: opened.depth,
         interactive: opened.interactive,
         parent: opened.parent.clone(),
+        root: opened.root.clone(),
         tools: opened.tools.clone(),
         models: opened.models.clone(),
     }

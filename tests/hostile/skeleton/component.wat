@@ -43,7 +43,7 @@
     (export "reminder" (type $reminder (eq $reminder-record)))
     (export "remind" (func (param "reminder" $reminder)))))
   (import "hookhost:hooks/state@0.1.0" (instance $state
-    (type $scope-enum (enum "session" "plugin"))
+    (type $scope-enum (enum "session" "tree" "plugin"))
     (export "scope" (type $scope (eq $scope-enum)))
     (type $error-variant (variant (case "quota-exceeded") (case "unavailable" string)))
     (export "error" (type $error (eq $error-variant)))

@@ -8,9 +8,7 @@ use super::state::{Ended, Run};
 use crate::message::{Message, TokenUsage};
 use crate::provider::{Delta, ProviderError, Request};
 use futures_util::StreamExt as _;
-use hookhost::contract::Compaction;
-use hookhost::contract::EventKind;
-use hookhost::contract::{GateOutcome, TransformOutcome};
+use hookhost::contract::{Compaction, EventKind, GateOutcome, TransformOutcome};
 use serde_json::{Value, json};
 
 /// Of the context window, the part beyond which is compacted, and what is kept as it is, in percent.
@@ -55,7 +53,7 @@ impl Run<'_> {
             GateOutcome::Responded { response, .. } => Some(response),
             GateOutcome::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeCompaction, &rejection);
-                if rejection.refusal.stop {
+                if rejection.ends.is_some() {
                     return Err(Ended::rejected(rejection));
                 }
                 None
@@ -84,7 +82,7 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::AfterCompaction, &rejection);
-                if rejection.refusal.stop { Err(Ended::rejected(rejection)) } else { Ok(()) }
+                if rejection.ends.is_some() { Err(Ended::rejected(rejection)) } else { Ok(()) }
             }
         }
     }
@@ -115,7 +113,7 @@ impl Run<'_> {
         let text = match self.gate_request(request).await {
             Gated::Send(outgoing) => self.ask_aside(outgoing).await?,
             Gated::Responded { text, .. } => Some(text),
-            Gated::Ended(ended) if ended.stop => return Err(ended),
+            Gated::Ended(ended) if ended.stop.is_some() => return Err(ended),
             Gated::Ended(_) => None,
         };
         Ok(text)
@@ -125,7 +123,7 @@ impl Run<'_> {
     async fn ask_aside(&mut self, mut outgoing: Outgoing) -> Result<Option<String>, Ended> {
         match self.gate_body(&mut outgoing).await {
             Ok(()) => {}
-            Err(ended) if ended.stop => return Err(ended),
+            Err(ended) if ended.stop.is_some() => return Err(ended),
             Err(_) => return Ok(None),
         }
         let (text, used) = loop {
@@ -157,7 +155,7 @@ impl Run<'_> {
         };
         let whole = match self.receive_whole(&outgoing, whole).await {
             Ok(whole) => whole,
-            Err(ended) if ended.stop => return Err(ended),
+            Err(ended) if ended.stop.is_some() => return Err(ended),
             Err(ended) => {
                 self.not_summarised(ended.reason.as_deref().unwrap_or_default());
                 return Ok(None);

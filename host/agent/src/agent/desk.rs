@@ -4,8 +4,7 @@ use super::AgentEvent;
 use super::queue::Queue;
 use super::state::Ended;
 use crate::message::TokenUsage;
-use hookhost::contract::Rejection;
-use hookhost::contract::{ToolCall, ToolResult};
+use hookhost::contract::{Rejection, ToolCall, ToolResult};
 use hookhost::session::Session;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -51,8 +50,8 @@ pub(super) struct Desk {
     tell: UnboundedSender<Told>,
     /// What sub-agents used, and their model calls, until the run has taken it over.
     used: Mutex<(TokenUsage, u32)>,
-    /// A refusal inside of a tool that is to end the run.
-    stop: Mutex<Option<Rejection>>,
+    /// How the session is to end, because of what happened inside of a tool or while text was shown.
+    stop: Mutex<Option<Ended>>,
     subagents: AtomicU32,
 }
 
@@ -100,14 +99,19 @@ impl Desk {
         std::mem::take(&mut *locked(&self.used))
     }
 
-    /// Ends the run once the call at hand has its result, where the refusal says so.
+    /// Ends the session once the call at hand has its result, where the refusal says so.
     pub(super) fn refused(&self, rejection: &Rejection) {
-        if rejection.refusal.stop {
-            locked(&self.stop).get_or_insert_with(|| rejection.clone());
+        if rejection.ends.is_some() {
+            self.end(Ended::rejected(rejection.clone()));
         }
     }
 
-    pub(super) fn take_stop(&self) -> Option<Rejection> {
+    /// Ends the session once the call at hand has its result.
+    pub(super) fn end(&self, ended: Ended) {
+        locked(&self.stop).get_or_insert(ended);
+    }
+
+    pub(super) fn take_stop(&self) -> Option<Ended> {
         locked(&self.stop).take()
     }
 

@@ -2,25 +2,22 @@
 //! complete, in call order and one at a time, and starts as soon as it is allowed, beside the others. A call that writes
 //! files runs alone: it waits for those before it, and those behind it wait for it.
 
+use super::AgentEvent;
 use super::desk::{Became, Desk, Told};
+use super::limits::Limits;
 use super::state::Ended;
-use super::{AgentEvent, MAX_REPEATED_REFUSALS, Status};
 use crate::message::ToolUse;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture as _};
-use hookhost::contract::{Action, ToolCall, ToolOrigin, ToolResult};
-use hookhost::contract::{GateOutcome, Rejection};
+use hookhost::contract::{Action, GateOutcome, Rejection, ToolCall, ToolOrigin, ToolResult};
 use hookhost::session::Session;
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
-
-/// How often each call was refused in a task, by tool and arguments.
-pub(super) type Refusals = Arc<Mutex<HashMap<(String, String), u32>>>;
 
 /// What the calls of an answer are settled and run with.
 #[derive(Clone)]
@@ -33,7 +30,7 @@ pub(super) struct Dispatcher {
     pub(super) offered: Arc<[String]>,
     /// Whether nothing starts before all calls are asked about, since somebody hears `before-tools`.
     pub(super) together: bool,
-    pub(super) refusals: Refusals,
+    pub(super) limits: Arc<Limits>,
 }
 
 /// A call by its place in the answer.
@@ -187,18 +184,11 @@ impl Dispatcher {
             arguments: call.arguments.clone(),
             refusal: (&rejection).into(),
         });
-        if rejection.refusal.stop {
+        if rejection.ends.is_some() {
             return Became::Refused(rejection.clone(), Some(Box::new(Ended::rejected(rejection))));
         }
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = refusals.entry((call.name.clone(), call.arguments.to_string())).or_default();
-        *times += 1;
-        let ended = (*times >= MAX_REPEATED_REFUSALS).then(|| {
-            let reason = format!("the model repeated a refused call of {} {times} times: {rejection}", call.name);
-            let rejection = Some(rejection.clone());
-            Box::new(Ended { status: Status::Rejected, reason: Some(reason), rejection, stop: true })
-        });
-        Became::Refused(rejection, ended)
+        let ended = self.limits.count_refusal(call, &rejection);
+        Became::Refused(rejection, ended.map(Box::new))
     }
 
     /// Starts what may run by now.

@@ -7,9 +7,7 @@ use super::{AgentEvent, Status};
 use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use crate::provider::{DeltaStream, Provider, ProviderError, Request};
 use crate::session_store::Generation;
-use hookhost::contract::EventKind;
-use hookhost::contract::{GateOutcome, ModelRef};
-use hookhost::contract::{Inference, Response, Turn, Usage};
+use hookhost::contract::{EventKind, GateOutcome, Inference, ModelRef, Response, Totals, Turn, Usage};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -157,8 +155,8 @@ impl Run<'_> {
             Gated::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
                 let shown = if self.holds_text() { String::new() } else { self.show(&text).await };
-                if let Some(rejection) = self.desk.take_stop() {
-                    return State::Ended(Ended::rejected(rejection));
+                if let Some(ended) = self.desk.take_stop() {
+                    return State::Ended(ended);
                 }
                 let (thoughts, calls, stop_reason) = (Thoughts::default(), Calls::default(), "plugin".into());
                 State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used: None, cut: None })
@@ -176,6 +174,7 @@ impl Run<'_> {
             prompt: last_prompt(&mut request.messages).cloned().unwrap_or_default(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
             input_tokens: request.estimated_tokens(),
+            used: self.totals(),
         };
         let Some(settled) = self.unless_cancelled(self.session.before_inference(asked.clone())).await else {
             return Gated::Ended(self.interrupted());
@@ -287,7 +286,7 @@ impl Run<'_> {
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
             // An answer without calls needs no further model call: it is not lost, unless all is to stop.
-            && (!answer.calls.uses.is_empty() || ended.stop)
+            && (!answer.calls.uses.is_empty() || ended.stop.is_some())
         {
             return self.stop(answer.calls, ended).await;
         }
@@ -342,6 +341,18 @@ impl Run<'_> {
         self.subagent_turns = self.subagent_turns.saturating_add(turns);
         self.usage.add(used);
         self.task.usage.add(used);
+    }
+
+    /// What the session and its run have used so far, as plugins are told.
+    fn totals(&self) -> Totals {
+        let run = self.limits.tree_usage();
+        Totals {
+            session_input_tokens: self.usage.input_tokens,
+            session_output_tokens: self.usage.output_tokens,
+            run_input_tokens: run.input_tokens,
+            run_output_tokens: run.output_tokens,
+            run_requests: self.limits.requests(),
+        }
     }
 
     /// A call's usage and the session's, as plugins are told.

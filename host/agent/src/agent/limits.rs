@@ -1,12 +1,14 @@
-//! What an agent and all agents below it share: how many run at once, and what all of them have used.
+//! What an agent and all agents below it share: how many run at once, what all of them have used, what was refused to them,
+//! and how all of them end.
 
-use super::AgentConfig;
-use super::Status;
 use super::state::Ended;
-use crate::message::TokenUsage;
+use super::{AgentConfig, MAX_REFUSED_ANSWERS, MAX_REPEATED_REFUSALS, Status};
+use crate::message::{TokenUsage, ToolUse};
+use hookhost::contract::{Rejection, Stop};
+use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The limits of one run, sub-agents included.
@@ -24,6 +26,18 @@ pub(super) struct Limits {
     tokens: Mutex<Tokens>,
     told_unbounded: AtomicBool,
     told_subagents: AtomicBool,
+    refusals: Mutex<Refusals>,
+    /// How all sessions of the tree end, once one of them has ended so.
+    halted: OnceLock<Ended>,
+}
+
+/// What was refused in the root session's task, in all sessions of the tree.
+#[derive(Debug, Default)]
+struct Refusals {
+    /// How often each call was, by tool and arguments.
+    calls: HashMap<(String, String), u32>,
+    /// Answers in a row of which calls were refused and none was carried out.
+    answers: u32,
 }
 
 /// Tokens of the whole tree.
@@ -57,6 +71,8 @@ impl Limits {
             tokens: Mutex::default(),
             told_unbounded: AtomicBool::new(false),
             told_subagents: AtomicBool::new(false),
+            refusals: Mutex::default(),
+            halted: OnceLock::new(),
         }
     }
 
@@ -113,12 +129,66 @@ impl Limits {
     /// # Errors
     /// How the task ends, where the tree has sent all of its requests.
     pub(super) fn count_request(&self) -> Result<(), Ended> {
-        if counted(&self.requests, self.max_requests) { Ok(()) } else { Err(self.no_requests()) }
+        match self.halted() {
+            Some(ended) => Err(ended),
+            None if counted(&self.requests, self.max_requests) => Ok(()),
+            None => Err(self.no_requests()),
+        }
     }
 
     fn no_requests(&self) -> Ended {
         let reason = format!("the run has sent all of its {} requests to models (`max-requests`)", self.max_requests);
-        Ended { status: Status::MaxTurns, stop: true, ..Ended::error(reason) }
+        Ended { status: Status::MaxTurns, stop: Some(Stop::Session), ..Ended::error(reason) }
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The root session begins another task, in which refusals are counted anew.
+    pub(super) fn begin_task(&self) {
+        *self.refusals() = Refusals::default();
+    }
+
+    /// Counts a refused call; how the run ends, where it was refused too often.
+    pub(super) fn count_refusal(&self, call: &ToolUse, rejection: &Rejection) -> Option<Ended> {
+        let mut refusals = self.refusals();
+        let times = refusals.calls.entry((call.name.clone(), call.arguments.to_string())).or_default();
+        *times = times.saturating_add(1);
+        let reason =
+            || format!("the model repeated a refused call of {} {times} times in this run: {rejection}", call.name);
+        (*times >= MAX_REPEATED_REFUSALS).then(|| refused(reason(), rejection))
+    }
+
+    /// Counts an answer of which calls were refused, the last one so, and none was carried out; how the run ends, where there
+    /// were too many in a row.
+    pub(super) fn count_refused_answer(&self, rejection: &Rejection) -> Option<Ended> {
+        let mut refusals = self.refusals();
+        refusals.answers = refusals.answers.saturating_add(1);
+        (refusals.answers >= MAX_REFUSED_ANSWERS).then(|| {
+            let reason = format!(
+                "the calls of {MAX_REFUSED_ANSWERS} answers in a row were all refused in this run, the last one so: \
+                 {rejection}"
+            );
+            refused(reason, rejection)
+        })
+    }
+
+    /// An answer was good for something: refused ones are counted anew.
+    pub(super) fn note_useful_answer(&self) {
+        self.refusals().answers = 0;
+    }
+
+    /// Notes how a session of the tree ended, where the whole run ends with it.
+    pub(super) fn halt(&self, ended: &Ended) {
+        if ended.stop == Some(Stop::Run) {
+            self.halted.get_or_init(|| ended.clone());
+        }
+    }
+
+    /// How all sessions of the tree end, once one of them has ended so.
+    pub(super) fn halted(&self) -> Option<Ended> {
+        self.halted.get().cloned()
     }
 
     pub(super) fn spend(&self, used: TokenUsage) {
@@ -131,10 +201,15 @@ impl Limits {
         let spent = spent.input_tokens.saturating_add(spent.output_tokens);
         if let Some(max) = self.max_tokens.filter(|max| spent >= max.get()) {
             let reason = format!("the run has used all of its {max} tokens");
-            return Some(Ended { status: Status::MaxTokens, stop: true, ..Ended::error(reason) });
+            return Some(Ended { status: Status::MaxTokens, stop: Some(Stop::Session), ..Ended::error(reason) });
         }
         (self.requests() >= self.max_requests).then(|| self.no_requests())
     }
+}
+
+fn refused(reason: String, rejection: &Rejection) -> Ended {
+    let rejection = Some(rejection.clone());
+    Ended { status: Status::Rejected, reason: Some(reason), rejection, stop: Some(Stop::Run) }
 }
 
 /// Counts one more, unless that would be more than `max`.

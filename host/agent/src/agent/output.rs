@@ -6,8 +6,7 @@ use super::infer::Answer;
 use super::lines::Lines;
 use super::state::{Ended, Run, State, Step};
 use crate::message::{Message, Thoughts};
-use hookhost::contract::EventKind;
-use hookhost::contract::{Rejection, TransformOutcome};
+use hookhost::contract::{EventKind, Rejection, TransformOutcome};
 use std::time::Duration;
 
 /// How long a run that is to end waits for plugins to look at what is shown last.
@@ -59,7 +58,7 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::FinalizeContent, &rejection);
-                (withheld(&rejection), rejection.refusal.stop.then_some(rejection))
+                (withheld(&rejection), rejection.ends.is_some().then(|| Ended::rejected(rejection)))
             }
         };
         // Thinking may hold what a plugin has taken out of the text.
@@ -70,7 +69,7 @@ impl Run<'_> {
         self.text = if as_streamed { answer.shown } else { self.show(&text).await };
         self.report(&AgentEvent::Answer { text: self.text.clone() });
         let stop = stop.or_else(|| self.desk.take_stop());
-        Ok(State::Ended(stop.map_or_else(Ended::success, Ended::rejected)))
+        Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
     }
 
     /// Shows the text beside tool calls that waited for the end of its answer, as plugins leave it; how the task ends, where
@@ -89,11 +88,11 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::FinalizeContent, &rejection);
-                (withheld(&rejection), rejection.refusal.stop.then_some(rejection))
+                (withheld(&rejection), rejection.ends.is_some().then(|| Ended::rejected(rejection)))
             }
         };
         self.show(&shown).await;
-        stop.map(Ended::rejected)
+        stop
     }
 
     /// Text that was held back is not told: it may have been changed to hide it.

@@ -5,9 +5,7 @@ use super::AgentEvent;
 use super::infer::Outgoing;
 use super::state::{Ended, Run};
 use crate::message::{Thinking, TokenUsage, ToolUse};
-use hookhost::contract::EventKind;
-use hookhost::contract::{GateOutcome, ModelRef, TransformOutcome};
-use hookhost::contract::{RawRequest, RawResponse};
+use hookhost::contract::{EventKind, GateOutcome, ModelRef, RawRequest, RawResponse, TransformOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -11,8 +11,7 @@ use super::tool_calls::Calls;
 use crate::message::{StopReason, Thinking, TokenUsage, ToolUse};
 use crate::provider::{Delta, DeltaStream, ProviderError};
 use futures_util::StreamExt as _;
-use hookhost::contract::EventKind;
-use hookhost::contract::TransformOutcome;
+use hookhost::contract::{EventKind, TransformOutcome};
 use std::sync::Arc;
 
 /// What has come of an answer so far.
@@ -108,15 +107,15 @@ impl Run<'_> {
                 Some(Ok(Delta::Text(more))) => {
                     incoming.text.push_str(&more);
                     self.show_more(incoming, more).await;
-                    if let Some(rejection) = self.desk.take_stop() {
-                        return End::Ended(Ended::rejected(rejection));
+                    if let Some(ended) = self.desk.take_stop() {
+                        return End::Ended(ended);
                     }
                 }
                 Some(Ok(Delta::ToolCall(call))) => {
                     // What the model has said before the call is shown before it.
                     self.show_rest(incoming).await;
-                    if let Some(rejection) = self.desk.take_stop() {
-                        return End::Ended(Ended::rejected(rejection));
+                    if let Some(ended) = self.desk.take_stop() {
+                        return End::Ended(ended);
                     }
                     let call = distinct(call, &incoming.calls.uses, &incoming.held);
                     if incoming.holds_calls {
@@ -171,9 +170,8 @@ impl Run<'_> {
         }
         self.show_rest(&mut incoming).await;
         let _ = self.session.stream_end(incoming.text.clone()).await;
-        if let Some(rejection) = self.desk.take_stop() {
+        if let Some(ended) = self.desk.take_stop() {
             // Held calls do not begin, and those that run are ended.
-            let ended = Ended::rejected(rejection);
             if incoming.calls.uses.is_empty() {
                 return State::Ended(ended);
             }

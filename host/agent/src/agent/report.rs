@@ -2,9 +2,7 @@
 
 use super::Status;
 use crate::message::TokenUsage;
-use hookhost::contract::EventKind;
-use hookhost::contract::Rejection;
-use hookhost::contract::{Refusal, ToolOrigin};
+use hookhost::contract::{EventKind, Refusal, Rejection, ToolOrigin};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;

@@ -3,7 +3,6 @@
 
 use super::conversation::Conversation;
 use super::desk::{Desk, Told};
-use super::dispatcher::Refusals;
 use super::infer::{Answer, Outgoing};
 use super::limits::Limits;
 use super::past::{self, Past};
@@ -15,9 +14,7 @@ use crate::message::TokenUsage;
 use crate::provider::DeltaStream;
 use crate::session_store::{Ending, Resumed, SessionStoreError};
 use crate::tool::{ToolContext, Toolbox, ToolboxError};
-use hookhost::contract::EventKind;
-use hookhost::contract::{ModelRef, Rejection, ToolSpec};
-use hookhost::contract::{Turn, TurnSummary};
+use hookhost::contract::{EventKind, ModelRef, Rejection, Stop, ToolSpec, Turn, TurnSummary};
 use hookhost::session::{Session, SessionSpec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,27 +53,27 @@ pub(super) enum State {
 }
 
 /// How a task ended.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ended {
     pub(super) status: Status,
     pub(super) reason: Option<String>,
     pub(super) rejection: Option<Rejection>,
-    /// No further task of this session is begun.
-    pub(super) stop: bool,
+    /// What ends with it beside the task: no further task of the session is begun, or of the whole run.
+    pub(super) stop: Option<Stop>,
 }
 
 impl Ended {
     pub(super) fn success() -> Self {
-        Self { status: Status::Success, reason: None, rejection: None, stop: false }
+        Self { status: Status::Success, reason: None, rejection: None, stop: None }
     }
 
     pub(super) fn rejected(rejection: Rejection) -> Self {
-        let stop = rejection.refusal.stop;
+        let stop = rejection.ends;
         Self { status: Status::Rejected, reason: Some(rejection.to_string()), rejection: Some(rejection), stop }
     }
 
     pub(super) fn error(reason: String) -> Self {
-        Self { status: Status::Error, reason: Some(reason), rejection: None, stop: false }
+        Self { status: Status::Error, reason: Some(reason), rejection: None, stop: None }
     }
 }
 
@@ -157,9 +154,6 @@ pub(super) struct TaskSoFar {
     pub(super) turns: u32,
     pub(super) turns_begun: u32,
     pub(super) usage: TokenUsage,
-    pub(super) refusals: Refusals,
-    /// Answers in a row of which calls were refused and none was carried out.
-    pub(super) refused_answers: u32,
     /// It was told that a request is larger than the context window.
     pub(super) told_too_large: bool,
     /// Answers in a row that broke off while calls of theirs were under way.
@@ -358,9 +352,13 @@ impl<'a> Run<'a> {
         match self.agent.config.max_time {
             Some(most) if self.time_is_over.load(Ordering::Relaxed) => {
                 let reason = format!("the run has used all of its {most:?}");
-                Ended { status: Status::MaxTime, stop: true, ..Ended::error(reason) }
+                Ended { status: Status::MaxTime, stop: Some(Stop::Session), ..Ended::error(reason) }
             }
-            _ => Ended { status: Status::Cancelled, stop: true, ..Ended::error("the run was cancelled".into()) },
+            _ => Ended {
+                status: Status::Cancelled,
+                stop: Some(Stop::Session),
+                ..Ended::error("the run was cancelled".into())
+            },
         }
     }
 
@@ -409,7 +407,7 @@ impl<'a> Run<'a> {
     /// the end.
     fn not_written(&mut self, error: &SessionStoreError) -> State {
         self.conversation.abandon();
-        State::Ended(Ended { stop: true, ..Ended::error(error.to_string()) })
+        State::Ended(Ended { stop: Some(Stop::Session), ..Ended::error(error.to_string()) })
     }
 
     pub(super) fn outcome(mut self) -> RunOutcome {

@@ -8,9 +8,7 @@ use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
 use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
-use hookhost::contract::EventKind;
-use hookhost::contract::GateOutcome;
-use hookhost::contract::{Subagent, SubagentSummary};
+use hookhost::contract::{EventKind, GateOutcome, Subagent, SubagentSummary};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -108,6 +106,9 @@ impl Tool for SpawnAgent {
             () = context.cancel.cancelled() => return Err(ToolError::Aborted),
             permit = limits.subagent(depth) => permit,
         };
+        if limits.halted().is_some() {
+            return Err(ToolError::Aborted);
+        }
         let reporter = ToParent { desk: Arc::clone(desk), call: context.call.clone(), depth };
         let child = self.child(session.id());
         let run = Run::open(&child, &reporter, &context.cancel, Arc::clone(limits), None);
@@ -116,9 +117,9 @@ impl Tool for SpawnAgent {
             Err(error) => return Ok(failed(format!("the sub-agent could not be started: {error}"))),
         };
         desk.add_usage(outcome.usage, outcome.turns.saturating_add(outcome.subagent_turns));
-        // A refusal with `stop` is about the whole run, whichever session it was said in.
-        if let Some(rejection) = &outcome.rejection {
-            desk.refused(rejection);
+        // The whole run ends, whichever session of it that was said in.
+        if let Some(ended) = limits.halted() {
+            desk.end(ended);
         }
         let _ = session.subagent_end(summary(&outcome, &context.call)).await;
         Ok(result(outcome))

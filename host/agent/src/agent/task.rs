@@ -4,9 +4,10 @@ use super::queue::Queued;
 use super::state::{Ended, Run, State, Step, TaskSoFar};
 use super::{AgentEvent, MAX_TASKS, Status};
 use crate::message::{Message, ToolUse};
-use hookhost::contract::EventKind;
-use hookhost::contract::{Completion, ModelChoice, PlanSummary, Progress, Resolution, Task};
-use hookhost::contract::{GateOutcome, ModelRef, TransformOutcome};
+use hookhost::contract::{
+    Completion, EventKind, GateOutcome, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task,
+    TransformOutcome,
+};
 use serde_json::json;
 
 impl Run<'_> {
@@ -23,6 +24,7 @@ impl Run<'_> {
             self.unless_cancelled(self.session.session_start()).await
         };
         if let Err(ended) = self.resolve().await {
+            self.limits.halt(&ended);
             self.standing.get_or_insert(ended);
             return Ok(State::Finish);
         }
@@ -119,6 +121,9 @@ impl Run<'_> {
     /// Begins a task and submits its prompt. What plugins withhold never reaches the model, nor the transcript.
     pub(super) async fn submit(&mut self, Queued { task, plan, .. }: Queued) -> Step {
         self.task = TaskSoFar { plan, ..TaskSoFar::default() };
+        if self.agent.config.depth == 0 {
+            self.limits.begin_task();
+        }
         self.report_queue();
         let Some(settled) = self.unless_cancelled(self.session.task_start(task.clone())).await else {
             return Ok(State::Ended(self.interrupted()));
@@ -162,6 +167,7 @@ impl Run<'_> {
 
     /// Ends a task. Every call has a result then, plugins have heard how it went, and what they add is queued.
     pub(super) async fn ended(&mut self, ended: Ended) -> Step {
+        self.limits.halt(&ended);
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");
         let text = match ended.status {
             Status::Cancelled | Status::MaxTime => format!("aborted: {reason}"),
@@ -193,8 +199,8 @@ impl Run<'_> {
         if let Some(plan) = closed {
             self.plan_ended(plan).await;
         }
-        self.stopped |= ended.stop;
-        if ended.stop {
+        self.stopped |= ended.stop.is_some();
+        if ended.stop.is_some() {
             let closed = self.desk.queue().clear();
             for plan in closed {
                 self.plan_ended(plan).await;

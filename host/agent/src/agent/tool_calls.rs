@@ -4,13 +4,11 @@
 use super::desk::{Became, Told};
 use super::dispatcher::Dispatcher;
 use super::state::{Ended, Run, State, Step};
-use super::{AgentEvent, MAX_REFUSED_ANSWERS, Status};
+use super::{AgentEvent, subagent};
 use crate::message::{Message, ToolUse};
 use crate::session_store::SessionStoreError;
 use crate::tool::{ToolContext, ToolError};
-use hookhost::contract::EventKind;
-use hookhost::contract::{Rejection, TransformOutcome};
-use hookhost::contract::{ResultSource, ToolCall, ToolOrigin, ToolResult};
+use hookhost::contract::{EventKind, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +97,7 @@ impl Run<'_> {
             context: ToolContext { cancel: cancel.clone(), ..self.context.clone() },
             offered,
             together: self.agent.host.subscribed(EventKind::BeforeTools),
-            refusals: Arc::clone(&self.task.refusals),
+            limits: Arc::clone(&self.limits),
         };
         let (feed, calls) = unbounded_channel();
         let mut task = JoinSet::new();
@@ -116,7 +114,7 @@ impl Run<'_> {
             }
             Told::Call(place, mut became) => {
                 calls.asked.insert(place);
-                let ended = if let Became::Refused(_, ended) = &mut became { ended.take() } else { None };
+                let mut ended = if let Became::Refused(_, ended) = &mut became { ended.take() } else { None };
                 if matches!(became, Became::Finished(..)) {
                     self.take_over_usage();
                     // A tool that is stopped ends, too.
@@ -127,6 +125,8 @@ impl Run<'_> {
                 if let Some(known) = calls.became.get_mut(place) {
                     *known = became;
                 }
+                // What a sub-agent was ended with, its siblings do not go on behind.
+                ended = ended.or_else(|| self.desk.take_stop().map(Box::new));
                 return ended.map(|ended| *ended);
             }
         }
@@ -143,46 +143,39 @@ impl Run<'_> {
         if let Some(dispatching) = &mut calls.dispatching {
             dispatching.feed = None;
         }
-        let (mut refused, mut carried_out) = (None, false);
+        let (mut refused, mut carried_out, mut delegated) = (None, false, false);
         for place in 0..calls.uses.len() {
             if let Some(ended) = self.settled(&mut calls, place).await {
                 return self.stop(calls, ended).await;
             }
             match calls.became.get(place) {
                 Some(Became::Refused(rejection, _)) => refused = Some(rejection.clone()),
+                // What a sub-agent did counts as it does it.
+                Some(Became::Finished(asked, _)) if asked.name == subagent::NAME => delegated = true,
                 Some(Became::Finished(..) | Became::Responded(..)) => carried_out = true,
                 _ => {}
             }
             if let Some(ended) = self.answer(&mut calls, place).await? {
                 return self.stop(calls, ended).await;
             }
-            if let Some(rejection) = self.desk.take_stop() {
-                return self.stop(calls, Ended::rejected(rejection)).await;
+            if let Some(ended) = self.desk.take_stop() {
+                return self.stop(calls, ended).await;
             }
         }
-        if let Some(ended) = self.enough(refused.filter(|_| !carried_out)) {
-            return self.stop(calls, ended).await;
+        match refused.filter(|_| !carried_out) {
+            Some(rejection) => {
+                if let Some(ended) = self.limits.count_refused_answer(&rejection) {
+                    return self.stop(calls, ended).await;
+                }
+            }
+            None if delegated && !carried_out => {}
+            None => self.limits.note_useful_answer(),
         }
         // All have ended; the task lets go of the session before the loop goes on.
         if let Some(Dispatching { task, .. }) = &mut calls.dispatching {
             task.shutdown().await;
         }
         Ok(State::Assemble)
-    }
-
-    /// Counts an answer whose calls were all refused, the last one so; how the task ends, where that was one too many.
-    fn enough(&mut self, refused: Option<Rejection>) -> Option<Ended> {
-        let Some(rejection) = refused else {
-            self.task.refused_answers = 0;
-            return None;
-        };
-        self.task.refused_answers = self.task.refused_answers.saturating_add(1);
-        (self.task.refused_answers >= MAX_REFUSED_ANSWERS).then(|| {
-            let reason = format!(
-                "the calls of {MAX_REFUSED_ANSWERS} answers in a row were all refused, the last one so: {rejection}"
-            );
-            Ended { status: Status::Rejected, reason: Some(reason), rejection: Some(rejection), stop: true }
-        })
     }
 
     /// Waits until a call has something like a result; how the task ends, if it does before.
@@ -243,6 +236,7 @@ impl Run<'_> {
 
     /// Stops what runs. Each call then has its result: its own, where it was there before, else the reason of the end.
     pub(super) async fn stop(&mut self, mut calls: Calls, ended: Ended) -> Step {
+        self.limits.halt(&ended);
         // What was there before the end is still given to the model.
         while let Ok(told) = self.told.try_recv() {
             let _ = self.heed(&mut calls, told);
@@ -332,7 +326,7 @@ impl Run<'_> {
             TransformOutcome::Withheld(rejection) => {
                 self.report(&AgentEvent::ResultWithheld { id, name, refusal: (&rejection).into() });
                 self.write(call, rejection.to_string(), true)?;
-                Ok(rejection.refusal.stop.then(|| Ended::rejected(rejection)))
+                Ok(rejection.ends.is_some().then(|| Ended::rejected(rejection)))
             }
         }
     }

@@ -7,9 +7,7 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::Entry;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{ActionKind, AskRule, Settings};
-use hookhost::contract::Custom;
-use hookhost::contract::GateOutcome;
-use hookhost::contract::{EventKind, Shape};
+use hookhost::contract::{Custom, EventKind, GateOutcome, Shape, Stop};
 use hookhost::session::SessionSpec;
 use hookhost::store::Log;
 use hookhost::{Config, Host};
@@ -608,25 +606,46 @@ async fn what_a_person_allows_goes_on_as_if_nobody_had_asked_and_what_they_deny_
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether nothing was asked of a model once a plugin had refused.
-fn nothing_follows_the_refusal(ran: &Ran) -> bool {
+/// What happened from a plugin's refusal on, whichever session it was in.
+fn from_the_refusal_on(ran: &Ran) -> Option<Vec<AgentEvent>> {
     let refuses = |told: &AgentEvent| {
         matches!(told, AgentEvent::Refused { .. } | AgentEvent::ToolRefused { .. } | AgentEvent::ResultWithheld { .. })
     };
     let events = ran.harness.events();
-    let refused = events.iter().position(|told| refuses(told) || in_a_sub_agent(told).is_some_and(refuses));
-    let Some(refused) = refused else { return false };
-    !events[refused..].iter().any(|told| matches!(told, AgentEvent::TurnStarted { .. }))
+    let refused = events.iter().position(|told| refuses(told) || in_a_sub_agent(told).is_some_and(refuses))?;
+    Some(events[refused..].to_vec())
 }
 
-#[tokio::test]
-async fn a_refusal_with_stop_ends_the_run_on_every_event_that_can_be_refused() {
+fn begins_a_turn(told: &AgentEvent) -> bool {
+    matches!(told, AgentEvent::TurnStarted { .. })
+}
+
+/// Whether the run was refused, and nothing was asked of a model in it from then on.
+fn all_has_ended(ran: &Ran) -> bool {
+    let ends = |told: &AgentEvent| begins_a_turn(told) || in_a_sub_agent(told).is_some_and(begins_a_turn);
+    let nothing_follows = from_the_refusal_on(ran).is_some_and(|events| !events.iter().any(ends));
+    ran.is(Status::Rejected) && ran.outcome.rejection.is_some() && nothing_follows
+}
+
+/// Whether the sub-agent was refused and asked no model from then on, and the user's session went on with what it was told.
+fn the_sub_agent_alone_has_ended(ran: &Ran) -> bool {
+    let Some(events) = from_the_refusal_on(ran) else { return false };
+    let mut below = events.iter().filter_map(in_a_sub_agent);
+    let is_refused = |told: &AgentEvent| matches!(told, AgentEvent::SessionEnded { status: Status::Rejected, .. });
+    ran.is(Status::Success)
+        && ran.is_result("the sub-agent ended as rejected: ", true)
+        && below.clone().any(is_refused)
+        && !below.any(begins_a_turn)
+        && events.iter().any(begins_a_turn)
+}
+
+/// A row for each event that a plugin can refuse, in which it does, with `stop`.
+fn stopping() -> Vec<Row> {
     let refused = rows().into_iter().filter(|row| row.answer == "reject");
     let stopping: Vec<Row> = refused
         .map(|mut row| {
             row.behaviour["stop"] = json!(true);
-            row.holds =
-                |ran| ran.is(Status::Rejected) && ran.outcome.rejection.is_some() && nothing_follows_the_refusal(ran);
+            row.holds = all_has_ended;
             row
         })
         .collect();
@@ -637,7 +656,57 @@ async fn a_refusal_with_stop_ends_the_run_on_every_event_that_can_be_refused() {
         |event: &&EventKind| permitted.get(event.name()).is_some_and(|answers| answers.contains(&"reject".into()));
     let expected: BTreeSet<&str> = EventKind::ALL.iter().filter(can_refuse).map(|event| event.name()).collect();
     assert_eq!(events, expected.into_iter().filter(|event| *event != "custom-event").collect());
-    let wrong = failing(stopping, None).await;
+    stopping
+}
+
+/// Runs each row in a sub-agent of the user's session, under an entry with this `stop`, and tells of those of which this
+/// does not hold.
+async fn failing_below(stop: Stop, holds: fn(&Ran) -> bool) -> Vec<String> {
+    let mut groups: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
+    for row in stopping() {
+        groups.entry(if row.holds_back() { row.event } else { "other" }).or_default().push(row);
+    }
+    let mut wrong = Vec::new();
+    for rows in groups.into_values() {
+        let mut plugins = plugins_of(rows.iter().map(|row| row.scenario().below()));
+        for plugin in &mut plugins {
+            plugin.stop = stop;
+        }
+        let config = Config::from_entries(plugins, Settings::default()).unwrap();
+        let host = Host::builder(config).build().await.unwrap();
+        for row in rows {
+            let delegates = calls([("agent", json!({ "prompt": "do it" }))]);
+            let answers = [delegates].into_iter().chain((row.model)()).chain([says("Done.")]);
+            let mut harness = Harness::with_host(host.clone(), answers);
+            harness.config.session = Some(row.session());
+            (row.prepare)(&mut harness);
+            harness.config.max_depth = harness.config.max_depth.max(1);
+            let outcome = harness.run().await;
+            let messages = stored(&outcome);
+            let ran = Ran { harness: &harness, outcome: &outcome, messages };
+            if !holds(&ran) {
+                wrong.push(format!("{}: {outcome:?}\n  {:?}\n  {:?}", row.session(), ran.messages, harness.events()));
+            }
+        }
+    }
+    wrong
+}
+
+#[tokio::test]
+async fn a_refusal_with_stop_ends_the_run_on_every_event_that_can_be_refused() {
+    let wrong = failing(stopping(), None).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn a_refusal_with_stop_in_a_sub_agent_ends_the_run_on_every_event_that_can_be_refused() {
+    let wrong = failing_below(Stop::Run, all_has_ended).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn a_refusal_with_a_stop_of_the_session_ends_the_sub_agent_alone_on_every_event_that_can_be_refused() {
+    let wrong = failing_below(Stop::Session, the_sub_agent_alone_has_ended).await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

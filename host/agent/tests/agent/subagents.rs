@@ -1,9 +1,10 @@
 //! Sub-agents: their own context under the same plugins, their limits, and their end.
 
-use crate::support::{Harness, calls, plugin, results, says, stored};
+use crate::support::{Harness, Prepared, calls, plugin, results, says, stored};
 use hookhost::config::Settings;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, Status};
+use hookhost_agent::tool::Toolbox;
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::{Duration, Instant};
@@ -153,6 +154,20 @@ async fn a_sub_agent_is_judged_by_what_the_whole_run_has_used() {
 }
 
 #[tokio::test]
+async fn before_each_request_plugins_are_told_what_session_and_run_have_used_so_far() {
+    // The sub-agent's second request, behind one of its own and one of the user's session.
+    let used = "\"session-input-tokens\":100,\"session-output-tokens\":10,\"run-input-tokens\":200,\"run-output-tokens\":20,\
+                \"run-requests\":2";
+    let guard = json!({ "before-inference": {
+        "when": { "contains": used }, "verdict": "reject", "reason": "the run has used enough", "stop": true,
+    } });
+    let looks = calls([("bash", json!({ "command": "true" }))]);
+    let harness = Harness::with_host(host(guard).await, [calls([agent("look")]), looks, says("never")]);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 2));
+}
+
+#[tokio::test]
 async fn a_run_that_nothing_else_bounds_says_so_at_its_first_sub_agent() {
     let answers = || [calls([agent("one"), agent("two")]), says("One."), says("Two."), says("Done.")];
     let mut harness = Harness::bare(answers()).await;
@@ -174,6 +189,131 @@ async fn a_stop_in_a_sub_agent_ends_the_run() {
     let harness = Harness::with_host(host(guard).await, [calls([agent("try")]), forbidden, says("never")]);
     let outcome = harness.run().await;
     assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 2));
+}
+
+#[tokio::test]
+async fn a_stop_in_a_sub_agent_ends_those_beside_it_and_nothing_of_them_runs_afterwards() {
+    let guard = json!({
+        "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "no", "stop": true },
+    });
+    let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
+    // One of the two works until the other has begun and is refused; only then it would go on.
+    let answers = [
+        calls([agent("work"), agent("try")]),
+        bash("touch on; sleep 600; touch after"),
+        bash("until [ -e on ]; do sleep 0.01; done"),
+        bash("touch forbidden"),
+        says("never"),
+    ];
+    let begun = Instant::now();
+    let harness = Harness::with_host(host(guard).await, answers);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 4));
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(harness.path("on").exists() && !harness.path("after").exists() && !harness.path("forbidden").exists());
+    let ended: Vec<_> = below(&harness)
+        .into_iter()
+        .filter_map(|(_, event)| match event {
+            AgentEvent::SessionEnded { status, .. } => Some(status),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ended, [Status::Rejected, Status::Cancelled]);
+    let events = harness.events();
+    let refused = |event: &AgentEvent| matches!(event, AgentEvent::Subagent { event, .. } if matches!(**event, AgentEvent::ToolRefused { .. }));
+    let from = events.iter().position(refused).unwrap();
+    let begins = |event: &AgentEvent| matches!(event, AgentEvent::ToolStarted { .. } | AgentEvent::TurnStarted { .. });
+    let begins = |event: &AgentEvent| match event {
+        AgentEvent::Subagent { event, .. } => begins(event),
+        event => begins(event),
+    };
+    assert!(!events[from..].iter().any(begins), "{:?}", &events[from..]);
+}
+
+#[tokio::test]
+async fn a_stop_about_a_plugins_tool_in_a_sub_agent_ends_the_run() {
+    let tool = json!({ "name": "run", "description": "runs", "input-schema": { "type": "object" } });
+    let mut kit = plugin("kit", json!({ "tools": [tool], "call-tool": { "value": "ran" } }));
+    kit.events = None;
+    let refuses = json!({ "when": { "contains": "13" }, "verdict": "reject", "reason": "no", "stop": true });
+    let guard = plugin("guard", json!({ "before-tool-call": refuses }));
+    let config = Config::from_entries(vec![kit, guard], Settings::default()).unwrap();
+    let host = Host::builder(config).build().await.unwrap();
+    let tools = Toolbox::builtin().unwrap().with_plugins(&host).unwrap();
+    let answers = [calls([agent("run it")]), calls([("kit__run", json!({ "n": 13 }))]), says("never")];
+    let mut harness = Harness::with_host(host, answers);
+    harness.tools = tools;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 2));
+    let started = |event: &AgentEvent| matches!(event, AgentEvent::ToolStarted { name, .. } if name == "kit__run");
+    assert!(!below(&harness).iter().any(|(_, event)| started(event)));
+}
+
+#[tokio::test]
+async fn a_stop_two_levels_down_ends_the_run_though_an_earlier_task_of_the_sub_agent_had_failed() {
+    // The plan's first task is refused without a stop; what stands of the sub-agent is that one.
+    let guard = json!({ "task-start": [
+        { "when": { "contains": "first" }, "verdict": "reject", "reason": "not this one" },
+        { "when": { "contains": "second" }, "verdict": "reject", "reason": "enough", "stop": true },
+    ] });
+    let plan = json!({ "title": "Two", "tasks": ["first", "second"] });
+    let answers = [
+        calls([agent("go down")]),
+        calls([agent("plan")]),
+        calls([("submit_plan", plan)]),
+        says("Planned."),
+        says("never"),
+    ];
+    let harness = Harness::with_host(host(guard).await, answers);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 4));
+    assert_eq!(outcome.reason.as_deref(), Some("Rejected by guard: enough"));
+}
+
+fn tries(command: &str) -> Prepared {
+    calls([("bash", json!({ "command": command }))])
+}
+
+/// A host of a plugin that refuses each command.
+async fn refusing() -> Host {
+    let refuses = json!({ "when": { "contains": "command" }, "verdict": "reject", "reason": "no" });
+    host(json!({ "before-tool-call": refuses })).await
+}
+
+#[tokio::test]
+async fn a_refused_call_that_sub_agents_repeat_ends_the_run() {
+    let mut answers = Vec::new();
+    for prompt in ["one", "two", "three"] {
+        answers.extend([calls([agent(prompt)]), tries("x"), tries("x"), says("I may not.")]);
+    }
+    let harness = Harness::with_host(refusing().await, answers);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 10));
+    let reason = outcome.reason.unwrap();
+    let said = "the model repeated a refused call of bash 5 times in this run: Rejected by guard: no";
+    assert_eq!(reason, said);
+    let told =
+        |event: &AgentEvent| matches!(event, AgentEvent::TaskEnded { reason: Some(reason), .. } if reason == said);
+    assert_eq!(harness.events().iter().filter(|event| told(event)).count(), 1);
+}
+
+#[tokio::test]
+async fn refused_answers_of_sub_agents_are_in_a_row_until_one_of_them_is_good_for_something() {
+    let varied = |numbers: std::ops::Range<u32>| numbers.map(|number| tries(&format!("x {number}")));
+    let mut answers = vec![calls([agent("one")])];
+    answers.extend(varied(0..6).chain([says("I may not."), calls([agent("two")])]).chain(varied(6..12)));
+    let harness = Harness::with_host(refusing().await, answers);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1 + 6 + 2 + 4));
+    let reason = outcome.reason.unwrap();
+    assert!(reason.starts_with("the calls of 10 answers in a row were all refused in this run"), "{reason}");
+
+    // A sub-agent that reads a file between them.
+    let mut answers = vec![calls([agent("one")])];
+    let reads = calls([("read_file", json!({ "path": "missing" }))]);
+    answers.extend(varied(0..9).chain([reads]).chain(varied(9..18)).chain([says("I may not."), says("Done.")]));
+    let harness = Harness::with_host(refusing().await, answers);
+    assert_eq!(harness.run().await.status, Status::Success);
 }
 
 #[tokio::test]

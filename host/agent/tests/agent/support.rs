@@ -61,6 +61,8 @@ pub(crate) fn on(session: &str, plugin: &'static str, behaviour: Value) -> Scena
 
 /// See [`on`].
 pub(crate) struct Scenario {
+    /// What of the session has this name: `session`, or `parent`.
+    of: &'static str,
     session: String,
     plugin: &'static str,
     behaviour: Value,
@@ -68,21 +70,26 @@ pub(crate) struct Scenario {
 
 impl Scenario {
     pub(crate) fn new(session: String, plugin: &'static str, behaviour: Value) -> Self {
-        Self { session, plugin, behaviour }
+        Self { of: "session", session, plugin, behaviour }
+    }
+
+    /// In the sub-agents of that session alone.
+    pub(crate) fn below(self) -> Self {
+        Self { of: "parent", ..self }
     }
 }
 
 /// The plugins of scenarios: each behaves by the session's name.
 pub(crate) fn plugins_of(scenarios: impl IntoIterator<Item = Scenario>) -> Vec<Entry> {
     let mut plugins = BTreeMap::<&str, Map<String, Value>>::new();
-    for Scenario { session, plugin, behaviour } in scenarios {
+    for Scenario { of, session, plugin, behaviour } in scenarios {
         let Value::Object(events) = behaviour else { panic!("a behaviour is an object") };
         let merged = plugins.entry(plugin).or_default();
         for (event, behaviour) in events {
             let behaviours = if let Value::Array(many) = behaviour { many } else { vec![behaviour] };
             let list = merged.entry(event).or_insert_with(|| json!([])).as_array_mut().unwrap();
             list.extend(behaviours.into_iter().map(|mut behaviour| {
-                behaviour["when"]["session"] = json!(session);
+                behaviour["when"][of] = json!(session);
                 behaviour
             }));
         }

@@ -173,7 +173,10 @@ async fn the_same_refused_call_five_times_ends_the_run() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.turns), (Status::Rejected, 6));
     let reason = outcome.reason.clone().unwrap();
-    assert!(reason.starts_with("the model repeated a refused call of bash 5 times: Rejected by guard"), "{reason}");
+    assert!(
+        reason.starts_with("the model repeated a refused call of bash 5 times in this run: Rejected by guard"),
+        "{reason}"
+    );
     stored(&outcome);
 }
 
@@ -192,7 +195,9 @@ async fn refused_calls_that_differ_a_little_end_the_run_too() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.turns), (Status::Rejected, IN_A_ROW));
     let reason = outcome.reason.clone().unwrap();
-    let said = format!("the calls of {IN_A_ROW} answers in a row were all refused, the last one so: Rejected by guard");
+    let said = format!(
+        "the calls of {IN_A_ROW} answers in a row were all refused in this run, the last one so: Rejected by guard"
+    );
     assert!(reason.starts_with(&said), "{reason}");
     stored(&outcome);
 }

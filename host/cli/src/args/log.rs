@@ -4,8 +4,7 @@ use super::{ConfigArgs, event};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use hookhost::config::Digest;
-use hookhost::contract::EventKind;
-use hookhost::contract::OutcomeKind;
+use hookhost::contract::{EventKind, OutcomeKind};
 use std::path::PathBuf;
 
 const AUDIT_EXAMPLES: &str = "\

@@ -385,7 +385,8 @@ Examples:
 The payload is a JSON object of the event's parameters, as wit/events.wit
 names them; `hookhost dispatch EVENT` without a payload shows an example.
 In a tool call `origin` can be left out; `action` is worked out. A key `session`
-can give cwd, workspace, agent, interactive, turn, depth, id and parent.";
+can give cwd, workspace, agent, interactive, turn, depth, id, parent and
+root, the session that the user began.";
 
 /// Send one event through the chain; prints one JSON object, or of a command the verdict
 #[derive(Debug, Args)]

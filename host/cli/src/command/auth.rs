@@ -2,7 +2,7 @@
 
 use crate::args::{AuthArgs, AuthCommand};
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line,
     style::{DIM, NAME},
@@ -18,7 +18,7 @@ use std::io::{IsTerminal as _, Read as _};
 /// Longest key that is read, in bytes.
 const LONGEST: u64 = 16 * 1024;
 
-pub(crate) fn run(args: &AuthArgs) -> Result<Exit, Stop> {
+pub(crate) fn run(args: &AuthArgs) -> Result<Exit, CliError> {
     let section = configuration::agent(&configuration::read(None, &configuration::cwd()?)?)?;
     match &args.command {
         AuthCommand::Set { provider } => set(&section, provider),
@@ -27,10 +27,10 @@ pub(crate) fn run(args: &AuthArgs) -> Result<Exit, Stop> {
     }
 }
 
-fn set(section: &AgentSection, provider: &str) -> Result<Exit, Stop> {
-    let origin = section.provider(provider).map_err(Stop::usage)?.origin();
-    let origin =
-        origin.ok_or_else(|| Stop::usage(format!("the provider {provider} has no server that a key could be for")))?;
+fn set(section: &AgentSection, provider: &str) -> Result<Exit, CliError> {
+    let origin = section.provider(provider).map_err(CliError::usage)?.origin();
+    let origin = origin
+        .ok_or_else(|| CliError::usage(format!("the provider {provider} has no server that a key could be for")))?;
     let file = configuration::keys_file()?;
     // What is wrong with the file is better known before the key is typed.
     configuration::keys()?;
@@ -41,27 +41,27 @@ fn set(section: &AgentSection, provider: &str) -> Result<Exit, Stop> {
     Ok(Exit::Done)
 }
 
-fn remove(provider: &str) -> Result<Exit, Stop> {
+fn remove(provider: &str) -> Result<Exit, CliError> {
     configuration::keys()?;
     if !change(|keys| Ok(keys.remove(provider)))? {
-        return Err(Stop::usage(format!("no key of {provider} is kept")).advise("hookhost auth list"));
+        return Err(CliError::usage(format!("no key of {provider} is kept")).advise("hookhost auth list"));
     }
     output::print(&format!("removed the key of {}\n", one_line(provider)))?;
     Ok(Exit::Done)
 }
 
 /// Changes the file of keys, as it is at that moment.
-fn change<T>(change: impl FnOnce(&mut Keys) -> Result<T, KeysError>) -> Result<T, Stop> {
+fn change<T>(change: impl FnOnce(&mut Keys) -> Result<T, KeysError>) -> Result<T, CliError> {
     let state = configuration::places()?.state;
     Keys::change(&configuration::keys_file()?, &state, change).map_err(|error| match error {
-        KeysError::NoKey => Stop::usage(error),
-        KeysError::Open(_) | KeysError::Unreadable { .. } => Stop::not_loaded(error),
-        error => Stop::from(anyhow::Error::new(error)),
+        KeysError::NoKey => CliError::usage(error),
+        KeysError::Open(_) | KeysError::Unreadable { .. } => CliError::not_loaded(error),
+        error => CliError::from(anyhow::Error::new(error)),
     })
 }
 
 /// Which providers have a key, and where it is; never the key.
-fn list(section: &AgentSection, as_json: bool) -> Result<Exit, Stop> {
+fn list(section: &AgentSection, as_json: bool) -> Result<Exit, CliError> {
     let keys = configuration::keys()?;
     let kept: Vec<_> =
         keys.iter().map(|(provider, origin)| json!({ "provider": provider, "for": origin, "in": "file" })).collect();
@@ -86,10 +86,10 @@ fn list(section: &AgentSection, as_json: bool) -> Result<Exit, Stop> {
 }
 
 /// The key, from a pipe, or from the terminal, which does not show it.
-fn typed(provider: &str) -> Result<String, Stop> {
+fn typed(provider: &str) -> Result<String, CliError> {
     let input = std::io::stdin();
     let unreadable =
-        |error: std::io::Error| Stop::from(anyhow!("the key cannot be read from the standard input: {error}"));
+        |error: std::io::Error| CliError::from(anyhow!("the key cannot be read from the standard input: {error}"));
     let mut key = String::new();
     if input.is_terminal() {
         // Before the question stands: who answers at once would be shown, and not be read.

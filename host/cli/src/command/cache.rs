@@ -2,7 +2,7 @@
 
 use crate::args::CacheArgs;
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line, quoted,
     style::{DIM, WARNING},
@@ -13,9 +13,9 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
 
-pub(crate) fn run(args: &CacheArgs) -> Result<Exit, Stop> {
+pub(crate) fn run(args: &CacheArgs) -> Result<Exit, CliError> {
     let Some(folder) = configuration::cache() else {
-        return Err(Stop::usage(
+        return Err(CliError::usage(
             "there is no folder for compiled code: name one in the environment variable HOOKHOST_CACHE_DIR",
         ));
     };

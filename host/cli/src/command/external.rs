@@ -1,7 +1,7 @@
 //! `hookhost NAME`, where NAME is none of our commands: the program `hookhost-NAME` on the PATH, as git and cargo have it.
 
 use crate::args::Cli;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use anyhow::anyhow;
 use clap::CommandFactory as _;
 use std::collections::BTreeSet;
@@ -14,12 +14,12 @@ use std::process::Command;
 const PREFIX: &str = "hookhost-";
 
 /// Becomes the program, with the words behind its name as arguments.
-pub(crate) fn run(words: &[OsString]) -> Result<Exit, Stop> {
-    let Some((name, arguments)) = words.split_first() else { return Err(Stop::usage("no command is named")) };
+pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
+    let Some((name, arguments)) = words.split_first() else { return Err(CliError::usage("no command is named")) };
     // Options before it are those of `hookhost` alone, and nobody else would get them.
     if std::env::args_os().nth(1).as_ref() != Some(name) {
         let (name, own) = (name.to_string_lossy(), own());
-        let stop = Stop::usage(format!("options before `{name}` are not its own: put them after it"));
+        let stop = CliError::usage(format!("options before `{name}` are not its own: put them after it"));
         let advice = if own.iter().any(|own| *own == name) {
             format!("hookhost {name} --help")
         } else {
@@ -36,16 +36,16 @@ pub(crate) fn run(words: &[OsString]) -> Result<Exit, Stop> {
     };
     // Only a failure comes back.
     let error = Command::new(&file).args(arguments).exec();
-    Err(Stop::new(Exit::Failed, anyhow!("{} cannot be started: {error}", file.display())))
+    Err(CliError::new(Exit::Failed, anyhow!("{} cannot be started: {error}", file.display())))
 }
 
-fn unknown(name: &OsStr) -> Stop {
+fn unknown(name: &OsStr) -> CliError {
     let name = name.to_string_lossy();
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
     let near = |known: String| (strsim::jaro_winkler(&name, &known), known);
     let nearest = own().into_iter().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
     let nearest = nearest.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known);
-    let stop = Stop::usage(format!("there is no command `{name}`, and no program {PREFIX}{name} on the PATH"));
+    let stop = CliError::usage(format!("there is no command `{name}`, and no program {PREFIX}{name} on the PATH"));
     match nearest {
         Some(known) => stop.advise(format!("hookhost {known}")),
         None => stop.advise("hookhost --help"),

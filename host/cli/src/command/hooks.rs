@@ -2,18 +2,18 @@
 
 use crate::args::HooksArgs;
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::loading;
 use crate::output::{
     self, entry,
     style::{DIM, NAME},
 };
-use hookhost::contract::{EventKind, Shape};
+use hookhost::contract::{EventKind, Shape, Stop};
 use hookhost::{Config, Host, Plugin};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, CliError> {
     let config = loading::config(&args.configuration, &configuration::cwd()?)?;
     let host = loading::host(config.clone()).await?;
     if args.json {
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, Stop> {
 }
 
 /// Says which plugins are granted a model that they cannot ask.
-fn without_model(config: &Config) -> Result<(), Stop> {
+fn without_model(config: &Config) -> Result<(), CliError> {
     let models = loading::plugin_models(config)?;
     for entry in config.enabled() {
         if let Some(problem) = entry.grants.model.as_ref().and_then(|model| models.problem(&model.name)) {
@@ -90,6 +90,9 @@ fn link(plugin: &Plugin, event: EventKind) -> String {
     let mut words = vec![format!("priority {}", entry.priority), entry::mode(entry.mode).to_owned()];
     if matches!(event.shape(), Shape::Gate | Shape::Transform) {
         words.push(format!("on failure {}", entry::on_failure(plugin.on_failure(event))));
+        if entry.stop != Stop::default() {
+            words.push(format!("stop ends the {}", entry::stop(entry.stop)));
+        }
     }
     let narrowing = entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref());
     if !narrowing.is_empty() && is_about_calls(event) {
@@ -149,6 +152,7 @@ fn link_json(plugin: &Plugin, event: EventKind) -> Value {
         "priority": entry.priority,
         "mode": entry.mode,
         "on-failure": plugin.on_failure(event),
+        "stop": entry.stop,
         "actions": entry.actions,
         "tools": entry.tools,
         "limits": entry::limits_json(&entry.limits),

@@ -1,4 +1,4 @@
-//! The commands, a file each. A command returns how it ended, or a [`Stop`] with what went wrong and what helps.
+//! The commands, a file each. A command returns how it ended, or a [`CliError`] with what went wrong and what helps.
 
 mod allow;
 mod audit;
@@ -16,7 +16,7 @@ mod tools;
 mod trust;
 
 use crate::args::{Cli, Command, SessionCommand};
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::output;
 use std::future::Future;
@@ -28,7 +28,7 @@ pub(crate) fn is_on_a_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-pub(crate) fn run(cli: Cli) -> Result<Exit, Stop> {
+pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     let Some(command) = cli.command else { return wait_for(talk::run(&cli.talk)) };
     match command {
         Command::Run(args) => wait_for(run::run(&args)),
@@ -58,16 +58,16 @@ pub(crate) fn programs() -> String {
 }
 
 /// Runs a command that asks plugins.
-fn wait_for<F: Future<Output = Result<Exit, Stop>>>(command: F) -> Result<Exit, Stop> {
+fn wait_for<F: Future<Output = Result<Exit, CliError>>>(command: F) -> Result<Exit, CliError> {
     wait(Builder::new_multi_thread().worker_threads(2), command)
 }
 
 /// Runs one that asks about a single event: threads of its own would take longer to start than the event takes.
-fn wait_here_for<F: Future<Output = Result<Exit, Stop>>>(command: F) -> Result<Exit, Stop> {
+fn wait_here_for<F: Future<Output = Result<Exit, CliError>>>(command: F) -> Result<Exit, CliError> {
     wait(&mut Builder::new_current_thread(), command)
 }
 
-fn wait<F: Future<Output = Result<Exit, Stop>>>(runtime: &mut Builder, command: F) -> Result<Exit, Stop> {
+fn wait<F: Future<Output = Result<Exit, CliError>>>(runtime: &mut Builder, command: F) -> Result<Exit, CliError> {
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("the asynchronous runtime cannot be started: {error}"))?;
     let ended = runtime.block_on(command);

@@ -3,7 +3,7 @@
 use crate::args::ReplayArgs;
 use crate::audit_log;
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::loading;
 use crate::output::{
     self, Reader,
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
     let log = audit_log::open(args.log.as_deref())?;
     if args.unverified {
         audit_log::warn_of_foreign(&log);
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, Stop> {
     Ok(if summary.different == 0 { Exit::Done } else { Exit::Differs })
 }
 
-fn print(compared: &Compared, json: bool) -> Result<Reader, Stop> {
+fn print(compared: &Compared, json: bool) -> Result<Reader, CliError> {
     if json {
         let mut object = json!(compared);
         object["type"] = "difference".into();

@@ -3,7 +3,7 @@
 use crate::args::{ListArgs, RemoveArgs, ShowSessionArgs};
 use crate::command::run::report::used;
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{
     self,
     brief::{counted, cut, short},
@@ -23,24 +23,24 @@ use std::path::{Path, PathBuf};
 const WORDS: usize = 60;
 
 /// Where sessions are kept.
-pub(crate) fn folder() -> Result<PathBuf, Stop> {
+pub(crate) fn folder() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join("sessions"))
 }
 
 /// The sessions of the user.
-pub(crate) fn store() -> Result<SessionStore, Stop> {
+pub(crate) fn store() -> Result<SessionStore, CliError> {
     Ok(SessionStore::new(folder()?))
 }
 
 /// The session that an id, or the beginning of one, names.
-pub(crate) fn find(id: &str) -> Result<Header, Stop> {
+pub(crate) fn find(id: &str) -> Result<Header, CliError> {
     let store = store()?;
     let found = store.find(id).and_then(|id| store.read(&id));
     Ok(found.map_err(stop)?.header)
 }
 
 /// The session to go on with: the one that is named, or the last one of this folder.
-pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -> Result<Option<Header>, Stop> {
+pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -> Result<Option<Header>, CliError> {
     match (id, latest) {
         (Some(id), _) => find(id).map(Some),
         (None, true) => {
@@ -52,27 +52,27 @@ pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -
 }
 
 /// The session that was used last in this folder, sub-agents' left out.
-fn latest_of(folder: &Path) -> Result<Header, Stop> {
+fn latest_of(folder: &Path) -> Result<Header, CliError> {
     let canonical = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let here = canonical(folder);
     let mut sessions = store()?.list().map_err(stop)?.into_iter().map(|session| session.header);
     sessions.find(|session| session.parent.is_none() && canonical(&session.workspace) == here).ok_or_else(|| {
         let shown = output::quoted(&here.to_string_lossy());
-        Stop::usage(format!("there is no session of {shown} to continue")).advise("hookhost session list --all")
+        CliError::usage(format!("there is no session of {shown} to continue")).advise("hookhost session list --all")
     })
 }
 
 /// A session that cannot be used; what to do about it.
-pub(crate) fn stop(error: SessionStoreError) -> Stop {
+pub(crate) fn stop(error: SessionStoreError) -> CliError {
     match error {
         SessionStoreError::NotFound { .. } | SessionStoreError::Ambiguous { .. } => {
-            Stop::new(Exit::Usage, error).advise("hookhost session list --all")
+            CliError::new(Exit::Usage, error).advise("hookhost session list --all")
         }
-        other => Stop::new(Exit::Failed, other),
+        other => CliError::new(Exit::Failed, other),
     }
 }
 
-pub(crate) fn list(args: &ListArgs) -> Result<Exit, Stop> {
+pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
     let mut sessions = store()?.list().map_err(stop)?;
     if !args.all {
         latest(&mut sessions, args.count);
@@ -94,13 +94,13 @@ fn latest(sessions: &mut Vec<Summary>, count: usize) {
 }
 
 /// The sessions that were used last, as text.
-pub(crate) fn latest_as_text(count: usize) -> Result<String, Stop> {
+pub(crate) fn latest_as_text(count: usize) -> Result<String, CliError> {
     let mut sessions = store()?.list().map_err(stop)?;
     latest(&mut sessions, count);
     Ok(sessions.iter().map(line).collect())
 }
 
-pub(crate) fn show(args: &ShowSessionArgs) -> Result<Exit, Stop> {
+pub(crate) fn show(args: &ShowSessionArgs) -> Result<Exit, CliError> {
     let store = store()?;
     let session = store.find(&args.id).and_then(|id| store.read(&id)).map_err(stop)?;
     if args.json {
@@ -111,7 +111,7 @@ pub(crate) fn show(args: &ShowSessionArgs) -> Result<Exit, Stop> {
     Ok(Exit::Done)
 }
 
-pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, Stop> {
+pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, CliError> {
     let store = store()?;
     // All are looked for before any is removed.
     let ids = args.ids.iter().map(|id| store.find(id)).collect::<Result<Vec<_>, _>>().map_err(stop)?;

@@ -3,7 +3,7 @@
 use crate::args::ToolsArgs;
 use crate::command::run::{interrupted, settings};
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
 use crate::output::{
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, CliError> {
     let folder = configuration::cwd()?;
     let config = loading::config(&args.configuration, &folder)?;
     let section = configuration::agent(&config)?;

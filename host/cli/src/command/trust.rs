@@ -2,7 +2,7 @@
 
 use crate::args::TrustArgs;
 use crate::configuration::{self, SECTIONS, not_loaded};
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{
     self, difference, entry, quoted,
     style::{DIM, GOOD, NAME, WARNING},
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Most characters of a line of what has changed.
 const MAX_LINE: usize = 300;
 
-pub(crate) fn run(args: &TrustArgs) -> Result<Exit, Stop> {
+pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let store = TrustStore::of(&places);
     if args.list {
@@ -44,7 +44,7 @@ fn file_of(path: &Path) -> PathBuf {
 }
 
 /// The file, to be approved. Where what was approved counts in its place, that is said, too.
-fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, Stop> {
+fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, CliError> {
     ProjectFile::read(path).map_err(|error| {
         let stop = not_loaded(error);
         match store.approval(path) {
@@ -55,7 +55,7 @@ fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, Stop> {
 }
 
 /// The file that is named, or the nearest that is there or approved.
-fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Result<PathBuf, Stop> {
+fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Result<PathBuf, CliError> {
     if let Some(path) = path {
         return Ok(file_of(path));
     }
@@ -65,11 +65,11 @@ fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Resu
             return Ok(place);
         }
     }
-    Err(Stop::usage("there is no hookhost.toml here: name the file or its folder"))
+    Err(CliError::usage("there is no hookhost.toml here: name the file or its folder"))
 }
 
 /// The nearest file of the project that is not approved as it is.
-fn nearest_to_approve(store: &TrustStore, places: &Places, cwd: &Path) -> Result<Option<ProjectFile>, Stop> {
+fn nearest_to_approve(store: &TrustStore, places: &Places, cwd: &Path) -> Result<Option<ProjectFile>, CliError> {
     let mut looked_at = ProjectFile::places(cwd);
     // The user's own file needs no approval, also where the working directory lies beside it.
     let own = places.user_file().canonicalize().ok();
@@ -90,12 +90,12 @@ fn nearest_to_approve(store: &TrustStore, places: &Places, cwd: &Path) -> Result
     }
     if !any {
         let folder = cwd.display();
-        return Err(Stop::usage(format!("neither {folder} nor a folder above it has a hookhost.toml")));
+        return Err(CliError::usage(format!("neither {folder} nor a folder above it has a hookhost.toml")));
     }
     Ok(None)
 }
 
-fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -> Result<Exit, Stop> {
+fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -> Result<Exit, CliError> {
     let shown = quoted(&file.path.to_string_lossy());
     let before = store.approval(&file.path).map_err(not_loaded)?;
     if before.as_ref().is_some_and(|before| before.digest == file.digest) {
@@ -111,10 +111,10 @@ fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -
             Some(true) => {}
             Some(false) => {
                 let stays = if before.is_some() { "what you approved before counts" } else { "it stays inert" };
-                return Err(Stop::new(Exit::Rejected, anyhow!("{shown} is not approved: {stays}")));
+                return Err(CliError::new(Exit::Rejected, anyhow!("{shown} is not approved: {stays}")));
             }
             None => {
-                let stop = Stop::usage("there is no terminal on which to ask you whether to approve this");
+                let stop = CliError::usage("there is no terminal on which to ask you whether to approve this");
                 return Err(stop.advise(output::this_command_and("--yes")));
             }
         }
@@ -177,7 +177,7 @@ fn indented(lines: &str) -> String {
     lines.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-fn revoke(store: &TrustStore, path: &Path) -> Result<Exit, Stop> {
+fn revoke(store: &TrustStore, path: &Path) -> Result<Exit, CliError> {
     let shown = quoted(&path.to_string_lossy());
     if store.revoke(path).map_err(not_loaded)? {
         output::print(&format!("{shown} is inert now\n"))?;
@@ -187,7 +187,7 @@ fn revoke(store: &TrustStore, path: &Path) -> Result<Exit, Stop> {
     Ok(Exit::Done)
 }
 
-fn list(store: &TrustStore) -> Result<Exit, Stop> {
+fn list(store: &TrustStore) -> Result<Exit, CliError> {
     let mut text = String::new();
     for approved in store.approved().map_err(not_loaded)? {
         let becomes = if approved.content.is_some() { "what you approved counts" } else { "inert" };

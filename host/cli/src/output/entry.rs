@@ -1,6 +1,7 @@
 //! An entry of the allowlist, for people and for programs.
 
 use hookhost::config::{ActionKind, Grants, Limits, Mode, OnFailure, ToolPattern};
+use hookhost::contract::Stop;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,6 +19,14 @@ pub(crate) fn on_failure(on_failure: OnFailure) -> &'static str {
     match on_failure {
         OnFailure::Reject => "reject",
         OnFailure::Skip => "skip",
+    }
+}
+
+/// The word for what a refusal with `stop` ends.
+pub(crate) fn stop(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Run => "run",
+        Stop::Session => "session",
     }
 }
 

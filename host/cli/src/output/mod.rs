@@ -12,7 +12,7 @@ pub(crate) mod screen;
 pub(crate) mod style;
 pub(crate) mod time;
 
-use crate::exit::Stop;
+use crate::exit::CliError;
 use anyhow::anyhow;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
@@ -30,17 +30,17 @@ pub(crate) enum Reader {
 }
 
 /// Writes a result. A reader that has gone away is no error.
-pub(crate) fn print(text: &str) -> Result<(), Stop> {
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
     print_on(text).map(drop)
 }
 
 /// Writes a result of many, and says whether the next one is wanted.
-pub(crate) fn print_on(text: &str) -> Result<Reader, Stop> {
+pub(crate) fn print_on(text: &str) -> Result<Reader, CliError> {
     written(screen::print(text))
 }
 
 /// Writes JSON, byte for byte; only for a terminal without what could steer it.
-pub(crate) fn print_exactly(text: &str) -> Result<Reader, Stop> {
+pub(crate) fn print_exactly(text: &str) -> Result<Reader, CliError> {
     let is_seen = io::stdout().is_terminal();
     written(if is_seen { screen::print_exactly(&printable(text)) } else { screen::print_exactly(text) })
 }
@@ -60,7 +60,7 @@ pub(crate) fn is_read() -> bool {
     true
 }
 
-fn written(ended: io::Result<()>) -> Result<Reader, Stop> {
+fn written(ended: io::Result<()>) -> Result<Reader, CliError> {
     match ended {
         Ok(()) => Ok(Reader::Reads),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::HasGone),
@@ -69,14 +69,14 @@ fn written(ended: io::Result<()>) -> Result<Reader, Stop> {
 }
 
 /// Writes a result as JSON: on one line, or indented where a person looks at it.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Stop> {
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     let pretty = io::stdout().is_terminal();
     let text = if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
     print_exactly(&(text.map_err(anyhow::Error::new)? + "\n")).map(drop)
 }
 
 /// Writes a result of many as JSON, on a line of its own.
-pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, Stop> {
+pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, CliError> {
     print_exactly(&(serde_json::to_string(value).map_err(anyhow::Error::new)? + "\n"))
 }
 

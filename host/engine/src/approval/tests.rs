@@ -1,9 +1,7 @@
 //! The rules of asking a person: answered at most once, in time, by somebody who is there; everything else is a no.
 
 use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals, resolve};
-use crate::contract::Escalation;
-use crate::contract::EventKind;
-use crate::contract::{AnswerKind, Answered, Asker, Question};
+use crate::contract::{AnswerKind, Answered, Asker, Escalation, EventKind, Question};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::json;

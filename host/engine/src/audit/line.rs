@@ -5,7 +5,7 @@ use crate::config::Digest;
 use serde::Deserialize;
 
 /// Of the format of the log. A log of another version is not read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What stands in place of a hash in the first line.
 pub(crate) const BEFORE_THE_FIRST: Digest = Digest::zero();

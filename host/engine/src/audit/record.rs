@@ -66,6 +66,9 @@ pub struct SessionOpened {
     /// The session that started this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The session at the root of the tree that it is in; absent where it is the root itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// The tools whose arguments are known.
     pub tools: Vec<ToolSpec>,
     /// The models that a plugin may move a request to.

@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{ActionKind, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing};
-use crate::contract::EventKind;
+use crate::contract::{EventKind, Stop};
 
 /// One plugin that may load, and all that the operator says about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,8 @@ pub struct Entry {
     /// `on-failure`: what stands in for a verdict that it failed to give. `None`: reject on gates and transforms, skip on
     /// observers.
     pub on_failure: Option<OnFailure>,
+    /// `stop`: what a refusal of its with `stop` ends; default [`Stop::Run`].
+    pub stop: Stop,
     /// `[plugin.limits]`: what one call may use up.
     pub limits: Limits,
     /// `[plugin.grants]`: the capabilities it gets; default none.
@@ -64,6 +66,7 @@ impl Entry {
             tools: None,
             mode: Mode::default(),
             on_failure: None,
+            stop: Stop::default(),
             limits: Limits::default(),
             grants: Grants::default(),
             config: serde_json::Map::new(),

@@ -149,6 +149,7 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
             tools: written.tools,
             mode: written.mode.unwrap_or(Mode::Enforce),
             on_failure: written.on_failure,
+            stop: written.stop.unwrap_or_default(),
             limits,
             grants,
             config: written.config,

@@ -17,7 +17,7 @@ use super::{
     paths::shorten,
     quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableElements, Tables, UpToAnHour},
 };
-use crate::contract::EventKind;
+use crate::contract::{EventKind, Stop};
 
 /// The keys of `[[plugin]]`.
 #[derive(Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub(super) struct WrittenEntry {
     pub(super) mode: Option<Mode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) on_failure: Option<OnFailure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stop: Option<Stop>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) limits: Option<WrittenLimits>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -300,6 +302,7 @@ impl WrittenEntry {
             tools: entry.tools.clone(),
             mode: (entry.mode != Mode::default()).then_some(entry.mode),
             on_failure: entry.on_failure,
+            stop: (entry.stop != Stop::default()).then_some(entry.stop),
             limits: WrittenLimits::of(&entry.limits, &Limits::for_grants(&entry.grants))?,
             grants: (grants != WrittenGrants::default()).then_some(grants),
             config: entry.config.clone(),

@@ -4,8 +4,7 @@ use super::CallValidator;
 use super::declare::event;
 use super::{Event, GateEvent};
 use crate::compose::Answer;
-use crate::contract::Never;
-use crate::contract::{AuditEntry, Custom, CustomVerdict, Json, Session, canonical};
+use crate::contract::{AuditEntry, Custom, CustomVerdict, Json, Never, Session, canonical};
 
 event! {
     /// An event of the embedding program.

@@ -4,8 +4,7 @@ use super::CallValidator;
 use super::GateEvent;
 use super::declare::{event, text_event};
 use crate::compose::Answer;
-use crate::contract::Never;
-use crate::contract::{Inference, InferenceChanges, InferenceVerdict, Response, Usage, UsageVerdict};
+use crate::contract::{Inference, InferenceChanges, InferenceVerdict, Never, Response, Usage, UsageVerdict};
 
 event! {
     /// A request is about to be sent to a model.

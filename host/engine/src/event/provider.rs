@@ -4,9 +4,8 @@ use super::CallValidator;
 use super::declare::event;
 use super::{GateEvent, TransformEvent};
 use crate::compose::{Answer, Passage};
-use crate::contract::Never;
 use crate::contract::{
-    RawRequest, RawResponse, RequestVerdict, Resolution, ResolutionVerdict, ResponseVerdict, canonical,
+    Never, RawRequest, RawResponse, RequestVerdict, Resolution, ResolutionVerdict, ResponseVerdict, canonical,
 };
 use serde_json::Value;
 

@@ -4,8 +4,7 @@ use super::CallValidator;
 use super::GateEvent;
 use super::declare::event;
 use crate::compose::Answer;
-use crate::contract::Never;
-use crate::contract::{Subagent, SubagentSummary, SubagentVerdict};
+use crate::contract::{Never, Subagent, SubagentSummary, SubagentVerdict};
 
 event! {
     /// A sub-agent is about to be started.

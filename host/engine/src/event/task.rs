@@ -4,8 +4,9 @@ use super::CallValidator;
 use super::declare::event;
 use super::{CollectEvent, GateEvent};
 use crate::compose::Answer;
-use crate::contract::Never;
-use crate::contract::{Completion, CompletionVerdict, Plan, PlanSummary, PlanVerdict, Progress, Task, TaskVerdict};
+use crate::contract::{
+    Completion, CompletionVerdict, Never, Plan, PlanSummary, PlanVerdict, Progress, Task, TaskVerdict,
+};
 
 event! {
     /// A task is about to begin.

@@ -4,9 +4,8 @@ use super::CallValidator;
 use super::declare::event;
 use super::{Event, GateEvent, TransformEvent};
 use crate::compose::{Answer, Layer, Passage};
-use crate::contract::Never;
 use crate::contract::{
-    BatchVerdict, Escalation, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult,
+    BatchVerdict, Escalation, Never, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult,
     ToolResultVerdict,
 };
 

@@ -4,8 +4,7 @@ use super::CallValidator;
 use super::GateEvent;
 use super::declare::event;
 use crate::compose::Answer;
-use crate::contract::Never;
-use crate::contract::{Turn, TurnSummary, TurnVerdict};
+use crate::contract::{Never, Turn, TurnSummary, TurnVerdict};
 
 event! {
     /// A turn begins.

@@ -1,8 +1,7 @@
 //! Asking a loaded plugin.
 
 use super::Plugin;
-use crate::contract::{Failure, FailureKind};
-use crate::contract::{Session, ToolResult};
+use crate::contract::{Failure, FailureKind, Session, ToolResult};
 use crate::event::Kind;
 use crate::sandbox::{Called, GuestSetup};
 use std::time::Duration;

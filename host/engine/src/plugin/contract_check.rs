@@ -1,8 +1,7 @@
 //! Whether a file is a component of the contract: by its bytes, its imports, and the types of its exports.
 
 use super::tools::{ToolDeclaration, ToolFunctions};
-use crate::contract::EventKind;
-use crate::contract::{Json, VERSION};
+use crate::contract::{EventKind, Json, VERSION};
 use crate::event::{self, HandleType};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
 use std::collections::BTreeMap;

@@ -25,8 +25,7 @@ pub(crate) use load::Compiler;
 pub use tools::{MOST_TOOLS, PluginTool};
 
 use crate::config::{Digest, Entry, Mode, OnFailure};
-use crate::contract::ToolCall;
-use crate::contract::{EventKind, Shape};
+use crate::contract::{EventKind, Shape, ToolCall};
 use crate::sandbox::{Folders, Guest, Handle, SharedSandbox};
 use std::collections::BTreeMap;
 use std::sync::Arc;

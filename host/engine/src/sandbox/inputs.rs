@@ -25,13 +25,13 @@ pub struct Inputs {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateUse {
-    /// What the scopes `session` and `plugin` held: bytes of keys and values, and 64 for each key. Absent where the call wrote
+    /// What the scopes `session`, `tree` and `plugin` held: bytes of keys and values, and 64 for each key. Absent where the call wrote
     /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used: Option<[usize; 2]>,
+    pub used: Option<[usize; 3]>,
     /// How many keys that were; beyond 10 000, how many more is not said. Absent as `used` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keys: Option<[usize; 2]>,
+    pub keys: Option<[usize; 3]>,
     /// What was at each key that it read or wrote.
     pub read: Vec<StateRead>,
 }

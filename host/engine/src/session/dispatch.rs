@@ -17,10 +17,9 @@ use crate::compose::{
     self, Answer, Asker, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, Step, Transform,
 };
 use crate::contract::{
-    self, Asker as QuestionAsker, Cause, EventKind, GateOutcome, OutcomeKind, Question, Rejection, Shape, Task,
-    TransformOutcome,
+    self, Asker as QuestionAsker, Cause, EventKind, Failure, FailureKind, GateOutcome, OutcomeKind, Question,
+    Rejection, Shape, Task, TransformOutcome,
 };
-use crate::contract::{Failure, FailureKind};
 use crate::event::{CollectEvent, GateEvent, Kind, TransformEvent};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
@@ -376,7 +375,10 @@ impl<'a> Dispatch<'a> {
 
     fn rejection(&mut self, objection: Objection) -> Rejection {
         let rejection = match objection {
-            Objection::Verdict { by, refusal } => Rejection::verdict(self.chain[by].name(), refusal),
+            Objection::Verdict { by, refusal } => {
+                let plugin = &self.chain[by];
+                Rejection::verdict(plugin.name(), refusal, plugin.entry().stop)
+            }
             Objection::Failure { by } => {
                 let name = self.chain[by].name();
                 let failure = self.record.calls.iter().rev().find(|call| call.plugin == name);

@@ -26,11 +26,11 @@ pub(crate) use services::Services;
 use crate::active_config::ActiveConfig;
 use crate::approval::AskingAgent;
 use crate::audit::raw;
-use crate::contract::{self, EventKind, Json, ModelRef, Shape, ToolCall, ToolOrigin, ToolSpec};
-use crate::contract::{Failure, FailureKind};
+use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolCall, ToolOrigin, ToolSpec};
 use crate::event::{CallValidator, Schemas};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
+use crate::state::Lineage;
 use dispatch::Beginning;
 use dispatched::Dispatched;
 use serde_json::Value;
@@ -72,6 +72,9 @@ pub struct SessionSpec {
     pub interactive: bool,
     /// The session that started this one.
     pub parent: Option<String>,
+    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. Absent: the root
+    /// of the parent where that is open in this host, else the parent, else this session itself.
+    pub root: Option<String>,
     /// The tools whose arguments are known, for checking what plugins change.
     pub tools: Vec<ToolSpec>,
     /// The models that a plugin may move a request to.
@@ -90,6 +93,7 @@ impl SessionSpec {
             depth: 0,
             interactive: false,
             parent: None,
+            root: None,
             tools: Vec::new(),
             models: Vec::new(),
         }
@@ -149,6 +153,8 @@ pub(crate) struct Shared {
     pub(crate) spec: SessionSpec,
     pub(crate) schemas: Schemas,
     id: String,
+    /// The session at the root of its tree; its own identifier where that is itself.
+    root: String,
     /// Held while an event is settled; fair, so events keep their order.
     order: tokio::sync::Mutex<()>,
     turn: AtomicU32,
@@ -183,8 +189,12 @@ impl Session {
         let schemas = Schemas::compile(&spec.tools)
             .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
-            return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
+        let root = spec.root.clone().or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
+        let root = root.unwrap_or_else(|| id.clone());
+        for id in [&id, &root] {
+            if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
+                return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
+            }
         }
         for (what, path) in [("workspace", &spec.workspace), ("working directory", &spec.cwd)] {
             let leads_up = path.components().any(|part| part == std::path::Component::ParentDir);
@@ -193,7 +203,7 @@ impl Session {
                 return Err(SessionError::NotAbsolute { what, path });
             }
         }
-        services.claim(&id)?;
+        services.claim(&id, &root)?;
         // A session may be opened again, also by several processes at once: then its identifier alone tells no events apart.
         let is_shared = spec.id.is_some() && services.store.keeps_log();
         let events_of = if is_shared { format!("{id}.{}", uuid::Uuid::now_v7().simple()) } else { id.clone() };
@@ -212,6 +222,7 @@ impl Session {
             spec,
             schemas,
             id,
+            root,
             order: tokio::sync::Mutex::new(()),
             turn: AtomicU32::new(0),
             events_of,
@@ -405,7 +416,7 @@ impl Drop for Session {
 impl Drop for Shared {
     /// Observers may still have been at work when the agent had closed the session.
     fn drop(&mut self) {
-        self.services.store.forget(&self.id);
+        self.services.store.forget(self.lineage());
     }
 }
 
@@ -449,6 +460,11 @@ impl Shared {
         } else if life.notices.len() < MOST_NOTICES {
             life.notices.push(text);
         }
+    }
+
+    /// Whose state its events use.
+    fn lineage(&self) -> Lineage<'_> {
+        Lineage { session: &self.id, root: &self.root }
     }
 
     /// Who asks, for a person.

@@ -1,8 +1,7 @@
 //! Payloads of events as JSON, in which a tool call need not say what the host works out itself.
 
 use super::Session;
-use crate::contract::EventKind;
-use crate::contract::ToolOrigin;
+use crate::contract::{EventKind, ToolOrigin};
 use crate::event::Kind;
 use serde::Deserialize as _;
 use serde::de::Error as _;

@@ -71,7 +71,7 @@ impl Recall {
         };
         let usage = used.iter().find_map(|used| {
             let keys = used.keys.unwrap_or_default();
-            used.used.map(|bytes| [0, 1].map(|scope| Usage { keys: keys[scope], bytes: bytes[scope] }))
+            used.used.map(|bytes| [0, 1, 2].map(|scope| Usage { keys: keys[scope], bytes: bytes[scope] }))
         });
         Arc::new(Learnt { values: sizes.into_iter().chain(values).map(learnt).collect(), usage, rest: own })
     }

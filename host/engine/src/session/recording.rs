@@ -33,8 +33,9 @@ impl Shared {
         let settings = &rules.settings().audit;
         let body = store.keeps_log().then(|| record.body(settings));
         if due == Due::Now || !writes.is_empty() {
-            let session = info.id.clone();
-            store.commit(&Unit { records: body.into_iter().collect(), writes, session, time: record.time() }).await?;
+            let (session, root) = (self.id.clone(), self.root.clone());
+            let records = body.into_iter().collect();
+            store.commit(&Unit { records, writes, session, root, time: record.time() }).await?;
         } else if let Some(body) = body {
             store.push(body)?;
         }
@@ -72,6 +73,7 @@ impl Shared {
             depth: info.depth,
             interactive: info.interactive,
             parent: self.spec.parent.clone(),
+            root: (self.root != self.id).then(|| self.root.clone()),
             tools: self.spec.tools.clone(),
             models: self.spec.models.clone(),
         };

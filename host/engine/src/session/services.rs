@@ -9,8 +9,9 @@ use crate::sandbox::capability::Model;
 use crate::sandbox::http::Network;
 use crate::store::Store;
 use arc_swap::ArcSwap;
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Most notices of closed sessions that wait to be taken.
 const MAX_NOTICES: usize = 256;
@@ -25,8 +26,8 @@ pub(crate) struct Services {
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
     pub(crate) telling: Telling,
-    /// Identifiers of the open sessions.
-    pub(crate) open: Mutex<HashSet<String>>,
+    /// The open sessions by identifier, each with the root of its tree.
+    pub(crate) open: Mutex<HashMap<String, String>>,
     /// What the user is to be told of sessions that are closed.
     pub(crate) notices: Mutex<Vec<String>>,
 }
@@ -47,16 +48,30 @@ impl Services {
         self.config.load_full()
     }
 
-    /// Takes a session identifier.
+    fn open(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the identifier of a session in the tree of `root`.
     ///
     /// # Errors
     /// If an open session has it.
-    pub(crate) fn claim(&self, id: &str) -> Result<(), SessionError> {
-        let is_new = self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
-        if is_new { Ok(()) } else { Err(SessionError::Open(id.to_owned())) }
+    pub(crate) fn claim(&self, id: &str, root: &str) -> Result<(), SessionError> {
+        match self.open().entry(id.to_owned()) {
+            Entry::Occupied(_) => Err(SessionError::Open(id.to_owned())),
+            Entry::Vacant(free) => {
+                free.insert(root.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// The root of the tree that a session is in, as far as this host knows: where it is not open here, itself.
+    pub(crate) fn root_of(&self, id: &str) -> String {
+        self.open().get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
     pub(crate) fn release(&self, id: &str) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.open().remove(id);
     }
 }

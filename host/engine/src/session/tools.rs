@@ -7,8 +7,7 @@ use super::recording::Due;
 use super::{Session, Shared, now};
 use crate::active_config::ActiveConfig;
 use crate::audit::{CallRecord, Inputs, ToolRun, raw};
-use crate::contract::{self, ToolResult};
-use crate::contract::{Failure, FailureKind};
+use crate::contract::{self, Failure, FailureKind, ToolResult};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
 use crate::sandbox::{Called, GuestSetup};
@@ -182,7 +181,7 @@ impl<'a> Call<'a> {
         let session = self.session;
         let time = self.record.time;
         let state = plugin.entry().grants.state.as_ref().map(|grant| {
-            let snapshot = session.services.store.snapshot(&plugin.shared.name, &self.info.id, time);
+            let snapshot = session.services.store.snapshot(&plugin.shared.name, session.lineage(), time);
             View::new(snapshot, grant.quota.get(), time)
         });
         let parent_session = session.spec.parent.clone();

@@ -1,4 +1,4 @@
-//! Key-value state of plugins: a space per plugin, and one per plugin and session.
+//! Key-value state of plugins: a space per plugin, one per plugin and tree of sessions, and one per plugin and session.
 //!
 //! An event reads one snapshot, and its own writes; the writes take hold when the event is settled, `increment` as a
 //! delta, `set` as the last writer. Nothing here does I/O: `store` keeps the spaces.
@@ -21,8 +21,44 @@ use serde::{Deserialize, Serialize};
 pub enum Scope {
     /// The plugin's in one session.
     Session,
+    /// The plugin's in one tree: a session that the user began, and all sub-agents below it.
+    Tree,
     /// The plugin's in all sessions.
     Plugin,
+}
+
+impl Scope {
+    /// All of them, each at its own place: `scope as usize`.
+    pub(crate) const ALL: [Self; 3] = [Self::Session, Self::Tree, Self::Plugin];
+
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Tree => "tree",
+            Self::Plugin => "plugin",
+        }
+    }
+}
+
+/// Whose state an event uses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lineage<'a> {
+    /// Its session.
+    pub(crate) session: &'a str,
+    /// The session at the root of the tree that it is in; its own where no other started it.
+    pub(crate) root: &'a str,
+}
+
+impl<'a> Lineage<'a> {
+    /// The session whose scope that is; empty where it is of all sessions.
+    pub(crate) fn of(self, scope: Scope) -> &'a str {
+        match scope {
+            Scope::Session => self.session,
+            Scope::Tree => self.root,
+            Scope::Plugin => "",
+        }
+    }
 }
 
 /// Milliseconds since the Unix epoch.
@@ -34,6 +70,9 @@ pub(crate) const MAX_KEYS: usize = 10_000;
 
 /// Bytes that a key counts against the quota beside itself and its value: about what its row takes.
 pub(crate) const KEY_COST: usize = 64;
+
+/// What each scope holds, in the order of [`Scope::ALL`].
+pub(crate) type Usages = [Usage; Scope::ALL.len()];
 
 /// How much a scope holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

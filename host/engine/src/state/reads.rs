@@ -1,6 +1,6 @@
 //! What a call learnt of its state: with it, the call can be made again.
 
-use super::{Scope, Usage};
+use super::{Scope, Usages};
 use crate::contract::bytes::{bytes_size, written_size};
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ const AROUND: usize = 48;
 /// What a call learnt of the snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
-    /// What the session's and the plugin's scope held; absent where nothing was written.
-    pub(crate) used: Option<[Usage; 2]>,
+    /// What the scopes held; absent where nothing was written.
+    pub(crate) used: Option<Usages>,
     pub(crate) values: BTreeMap<(Scope, String), Read>,
     /// Bytes of them as JSON.
     bytes: usize,

@@ -1,11 +1,11 @@
 //! Where a view reads: the state of one plugin at one moment.
 
-use super::{Read, Scope, Space, Time, Usage};
+use super::{Read, Scope, Space, Time, Usages};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The two scopes of a plugin at one moment. What has expired by then is not there.
+/// The scopes of a plugin at one moment. What has expired by then is not there.
 pub(crate) trait Source: Debug + Send + Sync {
     /// The value at a key.
     ///
@@ -19,11 +19,11 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// If it cannot be read; one sentence on why.
     fn size(&self, scope: Scope, key: &str) -> Result<Option<usize>, String>;
 
-    /// What the session's and the plugin's scope hold.
+    /// What each scope holds.
     ///
     /// # Errors
     /// If it cannot be read; one sentence on why.
-    fn usage(&self) -> Result<[Usage; 2], String>;
+    fn usage(&self) -> Result<Usages, String>;
 }
 
 /// What is at a key.
@@ -35,11 +35,11 @@ pub(crate) enum Found {
     SizeAlone,
 }
 
-/// Both scopes in memory.
+/// All scopes in memory.
 #[derive(Debug)]
 pub(crate) struct Spaces {
-    session: Arc<Space>,
-    plugin: Arc<Space>,
+    /// In the order of [`Scope::ALL`].
+    spaces: [Arc<Space>; Scope::ALL.len()],
     now: Time,
 }
 
@@ -49,22 +49,19 @@ pub(crate) struct Learnt {
     /// What was learnt, by key; a value counts for more than its size.
     pub(crate) values: BTreeMap<(Scope, String), Read>,
     /// What the scopes held, where the calls learnt it.
-    pub(crate) usage: Option<[Usage; 2]>,
+    pub(crate) usage: Option<Usages>,
     /// All else.
     pub(crate) rest: Arc<dyn Source>,
 }
 
 impl Spaces {
-    pub(crate) fn new(session: Arc<Space>, plugin: Arc<Space>, now: Time) -> Self {
-        Self { session, plugin, now }
+    /// The spaces in the order of [`Scope::ALL`].
+    pub(crate) fn new(spaces: [Arc<Space>; Scope::ALL.len()], now: Time) -> Self {
+        Self { spaces, now }
     }
 
     fn live(&self, scope: Scope, key: &str) -> Option<&[u8]> {
-        let space = match scope {
-            Scope::Session => &self.session,
-            Scope::Plugin => &self.plugin,
-        };
-        space.live(key, self.now)
+        self.spaces[scope as usize].live(key, self.now)
     }
 }
 
@@ -77,8 +74,8 @@ impl Source for Spaces {
         Ok(self.live(scope, key).map(|value| key.len() + value.len()))
     }
 
-    fn usage(&self) -> Result<[Usage; 2], String> {
-        Ok([self.session.usage(self.now), self.plugin.usage(self.now)])
+    fn usage(&self) -> Result<Usages, String> {
+        Ok(self.spaces.each_ref().map(|space| space.usage(self.now)))
     }
 }
 
@@ -100,7 +97,7 @@ impl Source for Learnt {
         }
     }
 
-    fn usage(&self) -> Result<[Usage; 2], String> {
+    fn usage(&self) -> Result<Usages, String> {
         self.usage.map_or_else(|| self.rest.usage(), Ok)
     }
 }

@@ -34,7 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<(Scope, &'static str, Step)>> {
         Just(Step::Delete),
         (-5_i64..5).prop_map(Step::Increment),
     ];
-    let scope = prop::sample::select(vec![Scope::Session, Scope::Plugin]);
+    let scope = prop::sample::select(Scope::ALL.to_vec());
     let key = prop::sample::select(vec!["a", "b", "long-key"]);
     prop::collection::vec((scope, key, step), 0..12)
 }
@@ -114,32 +114,35 @@ impl Model {
     }
 }
 
-/// The two scopes as they stand.
+/// The scopes as they stand.
 #[derive(Default)]
 struct Committed {
     session: Space,
+    tree: Space,
     plugin: Space,
 }
 
 impl Committed {
     fn view(&self, quota: usize, now: Time) -> View {
-        let [session, plugin] = [&self.session, &self.plugin].map(|space| {
+        let spaces = [&self.session, &self.tree, &self.plugin].map(|space| {
             let mut space = space.clone();
             space.expire(now);
             Arc::new(space)
         });
-        View::new(Arc::new(Spaces::new(session, plugin, now)), quota, now)
+        View::new(Arc::new(Spaces::new(spaces, now)), quota, now)
     }
 
     fn commit(&mut self, view: View, now: Time) {
         let (writes, _) = view.into_parts();
         self.session.apply(Scope::Session, &writes, now);
+        self.tree.apply(Scope::Tree, &writes, now);
         self.plugin.apply(Scope::Plugin, &writes, now);
     }
 
     fn of(&self, scope: Scope) -> &Space {
         match scope {
             Scope::Session => &self.session,
+            Scope::Tree => &self.tree,
             Scope::Plugin => &self.plugin,
         }
     }
@@ -171,7 +174,7 @@ proptest! {
                 committed.commit(view, now);
                 values = model.values;
             }
-            for scope in [Scope::Session, Scope::Plugin] {
+            for scope in Scope::ALL {
                 let mut space = committed.of(scope).clone();
                 space.expire(now);
                 let model = Model::at(&values, now);
@@ -192,17 +195,18 @@ proptest! {
     fn concurrent_increments_add_up_and_of_concurrent_sets_the_last_holds(
         before in -100_i64..100,
         events in prop::collection::vec((-100_i64..100, 0_u8..4), 1..6),
+        scope in prop::sample::select(vec![Scope::Tree, Scope::Plugin]),
     ) {
         let mut committed = Committed::default();
         let mut first = committed.view(1000, 0);
-        first.set(Scope::Plugin, "n", before.to_string().into_bytes(), None).unwrap();
+        first.set(scope, "n", before.to_string().into_bytes(), None).unwrap();
         committed.commit(first, 0);
         let views: Vec<_> = events.iter().map(|(by, set)| {
             let mut view = committed.view(1000, 0);
             if *set == 0 {
-                view.set(Scope::Plugin, "n", by.to_string().into_bytes(), None).unwrap();
+                view.set(scope, "n", by.to_string().into_bytes(), None).unwrap();
             } else {
-                view.increment(Scope::Plugin, "n", *by).unwrap();
+                view.increment(scope, "n", *by).unwrap();
             }
             view
         }).collect();
@@ -211,7 +215,7 @@ proptest! {
         }
         let expected = events.iter().fold(before, |number, (by, set)| if *set == 0 { *by } else { number + by });
         let expected = expected.to_string();
-        prop_assert_eq!(committed.plugin.live("n", 0), Some(expected.as_bytes()));
+        prop_assert_eq!(committed.of(scope).live("n", 0), Some(expected.as_bytes()));
     }
 }
 
@@ -245,7 +249,7 @@ fn what_a_view_learnt_is_noted_and_what_it_did_not_ask_for_is_not() {
     view.delete(Scope::Plugin, "not-there").unwrap();
     let (writes, reads) = view.into_parts();
     let bytes = "readwrittendeleteduntouched".len() + 4 + 4 * KEY_COST;
-    assert_eq!(reads.used, Some([Usage::default(), Usage { keys: 4, bytes }]));
+    assert_eq!(reads.used, Some([Usage::default(), Usage::default(), Usage { keys: 4, bytes }]));
     let expected = [
         (Scope::Plugin, "deleted", Read::Size(Some(8))),
         (Scope::Plugin, "not-there", Read::Size(None)),
@@ -331,7 +335,7 @@ impl Source for Gone {
     fn size(&self, _: Scope, _: &str) -> Result<Option<usize>, String> {
         Err("the disk is gone".into())
     }
-    fn usage(&self) -> Result<[Usage; 2], String> {
+    fn usage(&self) -> Result<Usages, String> {
         Err("the disk is gone".into())
     }
 }
@@ -381,8 +385,8 @@ fn where_only_a_size_is_known_it_counts_and_reading_is_noted_as_not_repeatable()
     }
     let source = || Learnt {
         values: learnt.clone().map(|(key, read)| ((Scope::Plugin, key.to_owned()), read)).into(),
-        usage: Some([Usage { keys: 1, bytes: 500 }; 2]),
-        rest: Arc::new(Spaces::new(Arc::default(), Arc::new(rest.plugin.clone()), 0)),
+        usage: Some([Usage { keys: 1, bytes: 500 }; 3]),
+        rest: Arc::new(Spaces::new([Arc::default(), Arc::default(), Arc::new(rest.plugin.clone())], 0)),
     };
     let mut view = View::new(Arc::new(source()), 1000, 0);
     assert_eq!(view.get(Scope::Plugin, "other"), Ok(Some(b"rest".to_vec())));

@@ -1,6 +1,6 @@
 //! What one call sees of its plugin's state: a snapshot, and its own writes.
 
-use super::{Found, MAX_KEYS, Read, Reads, Scope, Source, Time, Usage, cost, number};
+use super::{Found, MAX_KEYS, Read, Reads, Scope, Source, Time, Usages, cost, number};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub(crate) struct View {
     snapshot: Arc<dyn Source>,
     writes: Writes,
     reads: Reads,
-    /// What the session's and the plugin's scope hold, own writes included; absent until something is written.
-    used: Option<[Usage; 2]>,
+    /// What the scopes hold, own writes included; absent until something is written.
+    used: Option<Usages>,
     quota: usize,
     now: Time,
 }
@@ -146,7 +146,7 @@ impl View {
     }
 
     /// What the scopes hold; from here on it counts what is written.
-    fn used(&mut self) -> Result<&mut [Usage; 2], StateError> {
+    fn used(&mut self) -> Result<&mut Usages, StateError> {
         match &mut self.used {
             Some(used) => Ok(used),
             unknown => {

@@ -39,12 +39,14 @@ pub(super) const TABLES: [(&str, &str); 3] = [
         "CREATE TABLE space (
   id INTEGER PRIMARY KEY,
   plugin TEXT NOT NULL,
-  -- Empty: the plugin's, in all sessions.
+  -- `session`, `tree` or `plugin`.
+  scope TEXT NOT NULL,
+  -- Of the scope `tree` the session at its root; of the scope `plugin` empty.
   session TEXT NOT NULL,
   version INTEGER NOT NULL,
   -- When it was last written, in milliseconds since the Unix epoch.
   touched INTEGER NOT NULL,
-  UNIQUE (plugin, session)
+  UNIQUE (plugin, scope, session)
 )",
     ),
     (

@@ -15,7 +15,7 @@ mod spaces;
 pub use error::StoreError;
 pub use log::{Lines, Log, LogError, VerifiedLines};
 
-use crate::state::{Scope, Source, Time, Writes};
+use crate::state::{Lineage, Scope, Source, Time, Writes};
 use database::{Created, Identity};
 use keeper::Keeper;
 use memory::Memory;
@@ -69,12 +69,17 @@ struct Inner {
     wal_path: PathBuf,
 }
 
-/// A plugin and a session; no session: the plugin's own state, in all sessions.
-type Owner = (Arc<str>, String);
+/// Whose a space is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Owner {
+    plugin: Arc<str>,
+    scope: Scope,
+    /// The session, or the root of the tree; empty where the space is of all sessions.
+    session: String,
+}
 
-fn owner(plugin: &Arc<str>, session: &str, scope: Scope) -> Owner {
-    let session = if scope == Scope::Session { session } else { "" };
-    (Arc::clone(plugin), session.to_owned())
+fn owner(plugin: &Arc<str>, lineage: Lineage<'_>, scope: Scope) -> Owner {
+    Owner { plugin: Arc::clone(plugin), scope, session: lineage.of(scope).to_owned() }
 }
 
 /// Records that are not yet written.
@@ -96,7 +101,15 @@ pub(crate) struct Unit {
     /// What plugins wrote to their state about one event of one session.
     pub(crate) writes: Vec<(Arc<str>, Writes)>,
     pub(crate) session: String,
+    /// The session at the root of its tree.
+    pub(crate) root: String,
     pub(crate) time: Time,
+}
+
+impl Unit {
+    fn lineage(&self) -> Lineage<'_> {
+        Lineage { session: &self.session, root: &self.root }
+    }
 }
 
 impl Store {
@@ -135,10 +148,10 @@ impl Store {
     }
 
     /// The state of a plugin at one moment: when it is first used, or before.
-    pub(crate) fn snapshot(&self, plugin: &Arc<str>, session: &str, now: Time) -> Arc<dyn Source> {
+    pub(crate) fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
         match &self.0 {
-            Kept::InMemory(memory) => memory.snapshot(plugin, session, now),
-            Kept::OnDisk { shared, .. } => Arc::new(Reading(shared.readers.snapshot(plugin, session, now))),
+            Kept::InMemory(memory) => memory.snapshot(plugin, lineage, now),
+            Kept::OnDisk { shared, .. } => Arc::new(Reading(shared.readers.snapshot(plugin, lineage, now))),
         }
     }
 
@@ -193,10 +206,11 @@ impl Store {
         if waits { self.commit(&Unit::default()).await } else { Ok(()) }
     }
 
-    /// Forgets what is known in memory of a session's state in the database.
-    pub(crate) fn forget(&self, session: &str) {
+    /// Forgets what is known in memory of the state of a session, and of its tree, in the database. Whoever of the tree
+    /// goes on has it counted anew.
+    pub(crate) fn forget(&self, lineage: Lineage<'_>) {
         if let Some(shared) = self.on_disk() {
-            shared.readers.counts().forget(session);
+            shared.readers.counts().forget(lineage);
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::database::{self, Identity};
 use super::spaces::{self, Counts};
 use super::{Owner, StoreError, owner, run};
-use crate::state::{Found, Scope, Source, Space, Spaces, Time, Usage};
+use crate::state::{Found, Lineage, Scope, Source, Space, Spaces, Time, Usages};
 use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -33,11 +33,14 @@ struct Pool {
     snapshots: Vec<Weak<Snapshot>>,
 }
 
+/// The identifier and the version of each scope's space; none where nothing was written to it.
+type Ids = [Option<(i64, i64)>; Scope::ALL.len()];
+
 /// The state of one plugin for one event.
 pub(super) struct Snapshot {
     readers: Arc<Readers>,
-    /// Of the session's and of the plugin's scope.
-    owners: [Owner; 2],
+    /// Of each scope.
+    owners: [Owner; Scope::ALL.len()],
     now: Time,
     moment: Mutex<Moment>,
 }
@@ -46,7 +49,7 @@ enum Moment {
     /// Not used yet.
     Unread,
     /// As the transaction of this connection has it.
-    Open { connection: Connection, spaces: [Option<(i64, i64)>; 2] },
+    Open { connection: Connection, spaces: Ids },
     /// In memory.
     Loaded(Spaces),
     /// It cannot be read; why.
@@ -67,8 +70,8 @@ impl Readers {
     }
 
     /// The state of a plugin as it is when it is first used.
-    pub(super) fn snapshot(self: &Arc<Self>, plugin: &Arc<str>, session: &str, now: Time) -> Arc<Snapshot> {
-        let owners = [Scope::Session, Scope::Plugin].map(|scope| owner(plugin, session, scope));
+    pub(super) fn snapshot(self: &Arc<Self>, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<Snapshot> {
+        let owners = Scope::ALL.map(|scope| owner(plugin, lineage, scope));
         let moment = Mutex::new(Moment::Unread);
         Arc::new(Snapshot { readers: Arc::clone(self), owners, now, moment })
     }
@@ -143,10 +146,13 @@ impl Snapshot {
             Ok(connection) => connection,
             Err(error) => return Moment::Failed(error.to_string()),
         };
-        // The first reading fixes the moment, of both scopes.
+        // The first reading fixes the moment, of all scopes.
         let found = run(&connection, "BEGIN").and_then(|()| {
-            let [session, plugin] = &self.owners;
-            Ok([spaces::find(&connection, session)?, spaces::find(&connection, plugin)?])
+            let mut found = Ids::default();
+            for (space, owner) in found.iter_mut().zip(&self.owners) {
+                *space = spaces::find(&connection, owner)?;
+            }
+            Ok(found)
         });
         match found {
             Ok(spaces) => Moment::Open { connection, spaces },
@@ -165,8 +171,9 @@ impl Snapshot {
             Some((id, _)) => spaces::load(connection, id).map(Arc::new),
             None => Ok(Arc::<Space>::default()),
         };
-        let loaded = match load(spaces[0]).and_then(|session| Ok((session, load(spaces[1])?))) {
-            Ok((session, plugin)) => Moment::Loaded(Spaces::new(session, plugin, self.now)),
+        let [session, tree, plugin] = *spaces;
+        let loaded = match load(session).and_then(|session| Ok([session, load(tree)?, load(plugin)?])) {
+            Ok(spaces) => Moment::Loaded(Spaces::new(spaces, self.now)),
             Err(error) => Moment::Failed(self.error(&error)),
         };
         let Moment::Open { connection, .. } = std::mem::replace(moment, loaded) else { return None };
@@ -174,9 +181,9 @@ impl Snapshot {
         Some(connection)
     }
 
-    /// Counts what both scopes hold, unless that is known.
-    fn count(&self, connection: &Connection, spaces: [Option<(i64, i64)>; 2]) -> rusqlite::Result<[Usage; 2]> {
-        let mut usage = [Usage::default(); 2];
+    /// Counts what the scopes hold, unless that is known.
+    fn count(&self, connection: &Connection, spaces: Ids) -> rusqlite::Result<Usages> {
+        let mut usage = Usages::default();
         for ((usage, owner), space) in usage.iter_mut().zip(&self.owners).zip(spaces) {
             let Some((id, version)) = space else { continue };
             let known = self.readers.counts().get(owner, version, self.now);
@@ -200,7 +207,7 @@ pub(super) struct Reading(pub(super) Arc<Snapshot>);
 impl Reading {
     fn with<T>(
         &self,
-        open: impl FnOnce(&Connection, [Option<(i64, i64)>; 2]) -> rusqlite::Result<T>,
+        open: impl FnOnce(&Connection, Ids) -> rusqlite::Result<T>,
         loaded: impl FnOnce(&Spaces) -> Result<T, String>,
     ) -> Result<T, String> {
         let Self(snapshot) = self;
@@ -244,7 +251,7 @@ impl Source for Reading {
         )
     }
 
-    fn usage(&self) -> Result<[Usage; 2], String> {
+    fn usage(&self) -> Result<Usages, String> {
         self.with(|connection, spaces| self.0.count(connection, spaces), Source::usage)
     }
 }

@@ -5,11 +5,11 @@
 
 use super::database::one_row;
 use super::{Owner, Unit, owner};
-use crate::state::{KEY_COST, MAX_KEYS, Scope, Space, Stored, Time, Usage, Write, Writes};
+use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, Space, Stored, Time, Usage, Write, Writes};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 
-/// How long the state of a session is kept after it was last written, in milliseconds: 30 days, so that a session can
+/// How long the state of a session, or of a tree, is kept after it was last written, in milliseconds: 30 days, so that a session can
 /// be taken up again.
 const SESSION_KEPT: Time = 30 * 24 * 60 * 60 * 1000;
 
@@ -58,16 +58,18 @@ impl Counts {
         }
     }
 
-    /// Forgets the spaces of a session.
-    pub(super) fn forget(&mut self, session: &str) {
-        self.0.retain(|(_, of), _| of != session);
+    /// Forgets the spaces of a session and of its tree.
+    pub(super) fn forget(&mut self, lineage: Lineage<'_>) {
+        self.0.retain(|owner, _| owner.scope == Scope::Plugin || owner.session != lineage.of(owner.scope));
     }
 }
 
 /// The identifier and the version of a space.
-pub(super) fn find(connection: &Connection, (plugin, session): &Owner) -> rusqlite::Result<Option<(i64, i64)>> {
-    let mut find = connection.prepare_cached("SELECT id, version FROM space WHERE plugin = ?1 AND session = ?2")?;
-    find.query_row((&**plugin, session), |row| Ok((row.get(0)?, row.get(1)?))).optional()
+pub(super) fn find(connection: &Connection, owner: &Owner) -> rusqlite::Result<Option<(i64, i64)>> {
+    let mut find =
+        connection.prepare_cached("SELECT id, version FROM space WHERE plugin = ?1 AND scope = ?2 AND session = ?3")?;
+    find.query_row((&*owner.plugin, owner.scope.name(), &owner.session), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
 }
 
 /// What is at a key, also where it has expired.
@@ -118,10 +120,10 @@ pub(super) fn load(connection: &Connection, space: i64) -> rusqlite::Result<Spac
 pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> rusqlite::Result<Changed> {
     let mut changed = Changed::new();
     for (plugin, writes) in &unit.writes {
-        for scope in [Scope::Session, Scope::Plugin] {
+        for scope in Scope::ALL {
             if writes.of(scope).next().is_some() {
-                let owner = owner(plugin, &unit.session, scope);
-                let counted = write_one(connection, &owner, counts.0.get(&owner), writes, scope, unit.time)?;
+                let owner = owner(plugin, unit.lineage(), scope);
+                let counted = write_one(connection, &owner, counts.0.get(&owner), writes, unit.time)?;
                 changed.push((owner, counted));
             }
         }
@@ -135,16 +137,15 @@ fn write_one(
     owner: &Owner,
     counted: Option<&Counted>,
     writes: &Writes,
-    scope: Scope,
     now: Time,
 ) -> rusqlite::Result<Option<Counted>> {
     let mut touch = connection.prepare_cached(
-        "INSERT INTO space (plugin, session, version, touched) VALUES (?1, ?2, 1, ?3)
-         ON CONFLICT (plugin, session) DO UPDATE SET version = version + 1, touched = ?3
+        "INSERT INTO space (plugin, scope, session, version, touched) VALUES (?1, ?2, ?3, 1, ?4)
+         ON CONFLICT (plugin, scope, session) DO UPDATE SET version = version + 1, touched = ?4
          RETURNING id, version",
     )?;
-    let (id, version): (i64, i64) =
-        touch.query_row((&*owner.0, &owner.1, signed(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let place = (&*owner.plugin, owner.scope.name(), &owner.session, signed(now));
+    let (id, version): (i64, i64) = touch.query_row(place, |row| Ok((row.get(0)?, row.get(1)?)))?;
     // What another process has changed in between has to be counted anew, and so has what was not counted to the end.
     let known = counted.copied().filter(|counted| counted.holds(version - 1, now));
     let mut counted = known.filter(|counted| counted.usage.keys <= MAX_KEYS);
@@ -152,7 +153,7 @@ fn write_one(
         let mut expire = connection.prepare_cached("DELETE FROM value WHERE space = ?1 AND expires <= ?2")?;
         expire.execute((id, signed(now)))?;
     }
-    for (key, write) in writes.of(scope) {
+    for (key, write) in writes.of(owner.scope) {
         let before = size(connection, id, key)?;
         let stored = match write {
             Write::Add(_) => Space::after(value(connection, id, key)?.as_ref(), write, now),
@@ -196,17 +197,17 @@ fn signed(time: Time) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
 
-/// Forgets the state of sessions that nobody has taken up again.
+/// Forgets the state of sessions and of trees that nobody has taken up again.
 pub(super) fn forget_old_sessions(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let before = signed(now.saturating_sub(SESSION_KEPT));
-    let old = "SELECT id FROM space WHERE session <> '' AND touched < ?1";
+    let old = "SELECT id FROM space WHERE scope <> 'plugin' AND touched < ?1";
     if connection.query_row(&format!("{old} LIMIT 1"), [before], |_| Ok(())).optional()?.is_none() {
         return Ok(());
     }
     super::run(connection, "BEGIN IMMEDIATE")?;
     let forgotten = connection
         .execute(&format!("DELETE FROM value WHERE space IN ({old})"), [before])
-        .and_then(|_| connection.execute("DELETE FROM space WHERE session <> '' AND touched < ?1", [before]))
+        .and_then(|_| connection.execute("DELETE FROM space WHERE scope <> 'plugin' AND touched < ?1", [before]))
         .and_then(|_| super::run(connection, "COMMIT"));
     forgotten.inspect_err(|_| {
         let _ = super::run(connection, "ROLLBACK");

@@ -3,7 +3,7 @@
 use super::Log;
 use super::{Store, StoreError, Unit};
 use crate::audit::Flaw;
-use crate::state::{KEY_COST, MAX_KEYS, Scope, StateError, View};
+use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,13 +11,18 @@ fn plugin(name: &str) -> Arc<str> {
     name.into()
 }
 
+/// A session of the tree of `r`.
+fn of(session: &str) -> Lineage<'_> {
+    Lineage { session, root: "r" }
+}
+
 fn view(store: &Store, name: &str, session: &str, now: u64) -> View {
-    View::new(store.snapshot(&plugin(name), session, now), 2000, now)
+    View::new(store.snapshot(&plugin(name), of(session), now), 2000, now)
 }
 
 fn unit(name: &str, session: &str, time: u64, records: &[&str], view: View) -> Unit {
     let records = records.iter().map(|&record| record.to_owned()).collect();
-    Unit { records, writes: vec![(plugin(name), view.into_parts().0)], session: session.into(), time }
+    Unit { records, writes: vec![(plugin(name), view.into_parts().0)], session: session.into(), root: "r".into(), time }
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -96,14 +101,37 @@ fn increments_of_concurrent_sessions_add_up() {
 }
 
 #[test]
-fn a_set_is_the_last_writers() {
+fn state_of_a_tree_is_that_of_each_of_its_sessions_and_of_no_other_tree() {
     for store in &stores().1 {
+        let read = |session, root| {
+            let mut view = View::new(store.snapshot(&plugin("p"), Lineage { session, root }, 0), 2000, 0);
+            view.get(Scope::Tree, "n").unwrap()
+        };
+        // Of the root and of two below it, each from the same snapshot.
+        let mut views: Vec<_> = ["r", "a", "b"].map(|session| view(store, "p", session, 0)).into();
+        for view in &mut views {
+            assert_eq!(view.increment(Scope::Tree, "n", 2).unwrap(), 2);
+        }
+        for view in views {
+            write(store, view);
+        }
+        assert_eq!((read("r", "r"), read("b", "r")), (Some(b"6".to_vec()), Some(b"6".to_vec())));
+        assert_eq!((read("r", "other"), read("other", "other")), (None, None));
+        for scope in [Scope::Session, Scope::Plugin] {
+            assert_eq!(view(store, "p", "r", 0).get(scope, "n").unwrap(), None);
+        }
+    }
+}
+
+#[test]
+fn a_set_is_the_last_writers() {
+    for (store, scope) in stores().1.iter().flat_map(|store| [(store, Scope::Tree), (store, Scope::Plugin)]) {
         let (mut first, mut second) = (view(store, "p", "a", 0), view(store, "p", "b", 0));
-        first.set(Scope::Plugin, "k", b"first".to_vec(), None).unwrap();
-        second.set(Scope::Plugin, "k", b"second".to_vec(), None).unwrap();
+        first.set(scope, "k", b"first".to_vec(), None).unwrap();
+        second.set(scope, "k", b"second".to_vec(), None).unwrap();
         write(store, second);
         write(store, first);
-        assert_eq!(get(store, Scope::Plugin, "k"), Some(b"first".to_vec()));
+        assert_eq!(get(store, scope, "k"), Some(b"first".to_vec()));
     }
 }
 
@@ -124,7 +152,7 @@ fn a_value_that_never_expires_outlives_every_clock() {
         let mut setting = view(store, "p", "s", 1);
         setting.set(Scope::Session, "k", b"v".to_vec(), Some(u64::MAX)).unwrap();
         commit(store, &unit("p", "s", 1, &[], setting));
-        store.forget("s");
+        store.forget(of("s"));
         assert_eq!(view(store, "p", "s", 1 << 60).get(Scope::Session, "k").unwrap(), Some(b"v".to_vec()));
     }
 }
@@ -133,16 +161,17 @@ fn a_value_that_never_expires_outlives_every_clock() {
 fn a_write_over_the_quota_is_refused_and_changes_nothing() {
     for store in &stores().1 {
         let quota = KEY_COST + 10;
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
+        let mut view = View::new(store.snapshot(&plugin("p"), of("s"), 0), quota, 0);
         view.set(Scope::Session, "key", b"value".to_vec(), None).unwrap();
         assert_eq!(view.set(Scope::Session, "more", b"value".to_vec(), None), Err(StateError::QuotaExceeded));
         assert_eq!(view.get(Scope::Session, "more").unwrap(), None);
         assert_eq!(view.set(Scope::Session, "key", vec![0; 8], None), Err(StateError::QuotaExceeded));
         assert_eq!(view.get(Scope::Session, "key").unwrap(), Some(b"value".to_vec()));
-        // The other scope has a quota of its own.
+        // Each other scope has a quota of its own.
+        view.set(Scope::Tree, "key", b"value".to_vec(), None).unwrap();
         view.set(Scope::Plugin, "key", b"value".to_vec(), None).unwrap();
         write(store, view);
-        let mut full = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
+        let mut full = View::new(store.snapshot(&plugin("p"), of("s"), 0), quota, 0);
         assert_eq!(full.set(Scope::Session, "other", vec![], None), Err(StateError::QuotaExceeded));
         full.delete(Scope::Session, "key").unwrap();
         full.set(Scope::Session, "other", vec![], None).unwrap();
@@ -153,10 +182,10 @@ fn a_write_over_the_quota_is_refused_and_changes_nothing() {
 fn what_has_expired_makes_room_again() {
     for store in &stores().1 {
         let quota = KEY_COST + 10;
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 0), quota, 0);
+        let mut view = View::new(store.snapshot(&plugin("p"), of("s"), 0), quota, 0);
         view.set(Scope::Plugin, "key", b"value".to_vec(), Some(1)).unwrap();
         write(store, view);
-        let mut view = View::new(store.snapshot(&plugin("p"), "s", 1_000), quota, 1_000);
+        let mut view = View::new(store.snapshot(&plugin("p"), of("s"), 1_000), quota, 1_000);
         view.set(Scope::Plugin, "new", b"value".to_vec(), None).unwrap();
     }
 }
@@ -235,17 +264,18 @@ fn state_outlives_the_process_and_every_process_sees_it() {
 }
 
 #[test]
-fn state_of_sessions_is_forgotten_after_30_days_and_that_of_plugins_never() {
+fn state_of_sessions_and_of_trees_is_forgotten_after_30_days_and_that_of_plugins_never() {
     let (_folder, path) = file();
     let store = Store::open(&path, 0).unwrap();
     let mut setting = view(&store, "p", "s", 0);
-    setting.set(Scope::Session, "k", b"v".to_vec(), None).unwrap();
-    setting.set(Scope::Plugin, "k", b"v".to_vec(), None).unwrap();
+    for scope in Scope::ALL {
+        setting.set(scope, "k", b"v".to_vec(), None).unwrap();
+    }
     write(&store, setting);
     let days = |days: u64| days * 24 * 60 * 60 * 1000;
     assert_eq!(get(&Store::open(&path, days(30)).unwrap(), Scope::Session, "k"), Some(b"v".to_vec()));
     let later = Store::open(&path, days(31)).unwrap();
-    assert_eq!(get(&later, Scope::Session, "k"), None);
+    assert_eq!((get(&later, Scope::Session, "k"), get(&later, Scope::Tree, "k")), (None, None));
     assert_eq!(get(&later, Scope::Plugin, "k"), Some(b"v".to_vec()));
 }
 
@@ -418,7 +448,7 @@ fn a_file_of_a_later_version_is_refused_and_left_as_it_is() {
     let later = rusqlite::Connection::open(&path).unwrap();
     later.pragma_update(None, "user_version", 7).unwrap();
     drop(later);
-    let expected = StoreError::Version { path: path.clone(), found: 7, known: 1 };
+    let expected = StoreError::Version { path: path.clone(), found: 7, known: crate::audit::VERSION };
     assert_eq!(Store::open(&path, 0).err().unwrap(), expected);
     assert!(expected.to_string().contains("use the version that wrote it"));
     assert!(Log::open(&path).is_err());
@@ -588,7 +618,7 @@ fn the_schema_is_that_of_its_version() {
     // Databases are compared with it word for word: who changes a word raises the version, and this.
     assert_eq!(
         (crate::audit::VERSION, digest.as_str()),
-        (1, "e3d9f4f5bb47899a95781649e8bfb717bc66345b7ea91fdad21a524bcfc29347")
+        (2, "d9c4c93bea893578d7b0d7606ce67d5514ddfc829d549fbef5e77d2779c040f7")
     );
 }
 
@@ -642,7 +672,7 @@ fn a_name_that_sqlite_would_not_read_as_a_file_is_refused() {
 fn fill(path: &Path, keys: usize) {
     let mut connection = rusqlite::Connection::open(path).unwrap();
     let transaction = connection.transaction().unwrap();
-    transaction.execute("INSERT INTO space VALUES (1, 'p', '', 1, 0)", []).unwrap();
+    transaction.execute("INSERT INTO space VALUES (1, 'p', 'plugin', '', 1, 0)", []).unwrap();
     {
         let mut insert = transaction.prepare("INSERT INTO value VALUES (1, ?1, x'31', NULL)").unwrap();
         for key in 0..keys {
@@ -654,7 +684,7 @@ fn fill(path: &Path, keys: usize) {
 
 #[test]
 fn a_scope_has_so_many_keys_at_most_and_one_that_has_more_can_be_read_and_emptied() {
-    let large = |store: &Store| View::new(store.snapshot(&plugin("p"), "s", 0), 1 << 30, 0);
+    let large = |store: &Store| View::new(store.snapshot(&plugin("p"), of("s"), 0), 1 << 30, 0);
     for keys in [MAX_KEYS - 1, MAX_KEYS, MAX_KEYS + 1, MAX_KEYS + 5] {
         let (_folder, path) = file();
         drop(Store::open(&path, 0).unwrap());
@@ -745,7 +775,7 @@ fn how_full_a_scope_is_stays_right_whoever_writes_to_it() {
         }
         commit(store, &unit("p", "s", now, &[], event));
         let fresh = Store::open(&path, 0).unwrap();
-        let usage = |store: &Store| store.snapshot(&plugin("p"), "s", now).usage().unwrap();
+        let usage = |store: &Store| store.snapshot(&plugin("p"), of("s"), now).usage().unwrap();
         assert_eq!([usage(&one), usage(&two)], [usage(&fresh); 2], "round {round}");
     }
 }

@@ -7,9 +7,7 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{Entry, Record, WrittenValue};
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::ActionKind;
-use hookhost::contract::AnswerKind;
-use hookhost::contract::EventKind;
-use hookhost::contract::{Cause, OutcomeKind};
+use hookhost::contract::{AnswerKind, Cause, EventKind, OutcomeKind};
 use hookhost::session::DispatchOptions;
 use hookhost::store::Log;
 use hookhost::{GateOutcome, Session, SessionSpec, TransformOutcome};
@@ -503,9 +501,11 @@ async fn state_is_what_the_log_says_was_written() {
     let counts = |name: &str, scope: &str| {
         plugin(name, json!({"any": {"do": [{"increment": [scope, "n", 1]}, {"set": [scope, "last", "{id}"]}]}}))
     };
-    let (_folder, log, builder) = recording(vec![counts("a", "plugin"), counts("b", "session")]);
+    let (_folder, log, builder) = recording(vec![counts("a", "plugin"), counts("b", "session"), counts("c", "tree")]);
     let host = builder.build().await.unwrap();
-    let sessions: Vec<_> = (0..3).map(|_| host.open_session(spec()).unwrap()).collect();
+    let mut sessions: Vec<_> = (0..3).map(|_| host.open_session(spec()).unwrap()).collect();
+    let below = SessionSpec { parent: Some(sessions[0].id().to_owned()), depth: 1, ..spec() };
+    sessions.push(host.open_session(below).unwrap());
     for event in EventKind::ALL.iter().copied().cycle().take(60) {
         for session in &sessions {
             let _ = session.dispatch_event(event, payload(event), DispatchOptions::default()).await.unwrap();

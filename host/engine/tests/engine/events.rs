@@ -2,7 +2,7 @@
 
 use crate::support::{plugin, session};
 use hookhost::compose::MAX_TASKS;
-use hookhost::contract::EventKind;
+use hookhost::contract::{EventKind, GateOutcome, Stop, Turn};
 use hookhost::session::DispatchOptions;
 use serde_json::{Value, json};
 
@@ -18,7 +18,8 @@ fn usage() -> Value {
 }
 
 fn inference() -> Value {
-    json!({"provider": "p", "model": "m", "system-prompt": "s", "prompt": "hello", "tools": ["a", "b"], "input-tokens": 9})
+    json!({"provider": "p", "model": "m", "system-prompt": "s", "prompt": "hello", "tools": ["a", "b"], "input-tokens": 9,
+           "used": {"session-input-tokens": 1, "session-output-tokens": 2, "run-input-tokens": 3, "run-output-tokens": 4, "run-requests": 5}})
 }
 
 fn plan() -> Value {
@@ -103,7 +104,8 @@ async fn outcome(event: EventKind, behaviour: &Value) -> Value {
 
 fn rejected(word: &str) -> Value {
     json!({"kind": word, "by": ["p"], "cause": "verdict",
-           "refusal": {"reason": "no", "code": "c", "retryable": true, "stop": true}})
+           "refusal": {"reason": "no", "code": "c", "retryable": true, "stop": true},
+           "ends": "run"})
 }
 
 const REJECT: &str = r#"{"verdict": "reject", "reason": "no", "code": "c", "retryable": true, "stop": true}"#;
@@ -152,6 +154,20 @@ async fn a_gate_rejects_with_the_whole_refusal() {
         CustomEvent,
     ] {
         assert_eq!(outcome(event, &reject()).await, rejected("rejected"), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_stop_ends_is_what_the_entry_says_and_without_a_stop_it_is_nothing() {
+    for (stop, says, expected) in
+        [(Stop::Run, true, Some(Stop::Run)), (Stop::Session, true, Some(Stop::Session)), (Stop::Session, false, None)]
+    {
+        let mut entry = plugin("p", json!({"turn-start": {"verdict": "reject", "reason": "no", "stop": says}}));
+        entry.stop = stop;
+        let session = session(vec![entry]).await;
+        let settled = session.turn_start(Turn { number: 1, number_in_task: 1 }).await;
+        let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("not refused") };
+        assert_eq!((rejection.refusal.stop, rejection.ends), (says, expected));
     }
 }
 

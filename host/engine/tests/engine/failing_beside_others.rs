@@ -4,8 +4,7 @@
 use crate::failure_kinds::{Failing, dispatch, failing, heard, kinds, with_limits};
 use crate::support::{host, plugin, spec};
 use hookhost::config::{Entry, Mode, OnFailure};
-use hookhost::contract::OutcomeKind;
-use hookhost::contract::{EventKind, Shape};
+use hookhost::contract::{EventKind, OutcomeKind, Shape};
 use hookhost::{GateOutcome, Host};
 use serde_json::{Value, json};
 

@@ -23,4 +23,5 @@ mod sessions;
 mod stillborn;
 mod support;
 mod tools;
+mod tree;
 mod yes;

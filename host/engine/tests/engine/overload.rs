@@ -2,8 +2,7 @@
 
 use crate::support::{bash, builder, plugin, spec};
 use hookhost::config::{Entry, Settings};
-use hookhost::contract::Cause;
-use hookhost::contract::{ToolCall, ToolResult};
+use hookhost::contract::{Cause, ToolCall, ToolResult};
 use hookhost::{Config, FailureKind, GateOutcome, Host};
 use serde_json::json;
 use std::num::NonZeroU32;

@@ -85,14 +85,16 @@ pub(crate) fn written(log: &Path) -> Vec<audit::Entry> {
     log.lines().expect("lines").map(|line| line.expect("a line").entry().expect("a record")).collect()
 }
 
-/// The state of plugins: by plugin, session (empty: the plugin's own) and key.
+/// The state of plugins: by plugin, scope and session (empty: the plugin's own), and key.
 pub(crate) type State = BTreeMap<(String, String, String), String>;
 
 /// The state that is in the database.
 pub(crate) fn state_in(log: &Path) -> State {
     let connection = rusqlite::Connection::open(log).expect("a database");
     let mut values = connection
-        .prepare("SELECT plugin, session, key, CAST(value AS TEXT) FROM value JOIN space ON space.id = value.space")
+        .prepare(
+            "SELECT plugin, scope || ' ' || session, key, CAST(value AS TEXT) FROM value JOIN space ON space.id = value.space",
+        )
         .expect("our tables");
     let rows = values.query_map([], |row| Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?)));
     rows.expect("rows").collect::<Result<_, _>>().expect("texts")
@@ -101,6 +103,7 @@ pub(crate) fn state_in(log: &Path) -> State {
 /// The state that comes of what the log says was written: of an escalated event from its answer on, where that says so.
 pub(crate) fn state_by(entries: &[audit::Entry]) -> State {
     let mut state = State::new();
+    let mut roots = BTreeMap::new();
     let mut escalated: BTreeMap<&str, &audit::Entry> = BTreeMap::new();
     for entry in entries {
         match entry {
@@ -109,20 +112,28 @@ pub(crate) fn state_by(entries: &[audit::Entry]) -> State {
             }
             audit::Entry::Answer(answer) => {
                 let settled = escalated.remove(&*answer.id).filter(|_| answer.effects_hold);
-                settled.into_iter().for_each(|entry| write(&mut state, entry));
+                settled.into_iter().for_each(|entry| write(&mut state, &roots, entry));
             }
-            _ => write(&mut state, entry),
+            audit::Entry::Session(opened) => {
+                let root = opened.root.clone().unwrap_or_else(|| opened.session.clone());
+                roots.insert(opened.session.clone(), root);
+            }
+            _ => write(&mut state, &roots, entry),
         }
     }
     state
 }
 
-fn write(state: &mut State, entry: &audit::Entry) {
+fn write(state: &mut State, roots: &BTreeMap<String, String>, entry: &audit::Entry) {
     let session = entry.session().unwrap_or_default();
     for call in entry.calls() {
         for write in &call.wrote {
-            let of = if write.scope == Scope::Session { session } else { "" };
-            let place = (call.plugin.clone(), of.to_owned(), write.key.clone());
+            let of = match write.scope {
+                Scope::Session => format!("session {session}"),
+                Scope::Tree => format!("tree {}", roots.get(session).map_or(session, String::as_str)),
+                Scope::Plugin => "plugin ".to_owned(),
+            };
+            let place = (call.plugin.clone(), of, write.key.clone());
             match &write.write {
                 WrittenValue::Set { value, .. } => {
                     state.insert(place, String::from_utf8(value.0.clone()).expect("a text"));

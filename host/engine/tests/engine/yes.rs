@@ -4,8 +4,7 @@ use crate::support::{State, bash, builder, plugin, recording, spec, state_by, st
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::config::{Entry, Settings};
-use hookhost::contract::{Cause, OutcomeKind};
-use hookhost::contract::{ToolCall, ToolResult};
+use hookhost::contract::{Cause, OutcomeKind, ToolCall, ToolResult};
 use hookhost::replay::replay;
 use hookhost::{Config, GateOutcome, Host, Session, Settled};
 use serde_json::{Value, json};
@@ -101,7 +100,7 @@ fn story(log: &Path) -> Vec<(&'static str, OutcomeKind)> {
 }
 
 fn at(plugin: &str, key: &str, value: &str) -> State {
-    State::from([((plugin.to_owned(), String::new(), key.to_owned()), value.to_owned())])
+    State::from([((plugin.to_owned(), "plugin ".to_owned(), key.to_owned()), value.to_owned())])
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ pub(crate) struct When {
     lacks: Option<String>,
     round: Option<u32>,
     session: Option<String>,
+    parent: Option<String>,
 }
 
 /// What a plugin can do wrong.
@@ -177,5 +178,6 @@ impl When {
             && self.lacks.as_ref().is_none_or(|text| !facts.value.contains(text))
             && self.round.is_none_or(|round| round == facts.round)
             && self.session.as_ref().is_none_or(|session| *session == facts.session)
+            && self.parent.as_ref().is_none_or(|parent| event::parent_session().as_ref() == Some(parent))
     }
 }

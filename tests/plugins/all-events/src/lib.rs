@@ -26,7 +26,7 @@
 //!
 //! | key of a behaviour | meaning |
 //! |---|---|
-//! | `when` | `contains`, `lacks`: a text in the event's value; `round`; `session`: its id. All that are given must hold |
+//! | `when` | `contains`, `lacks`: a text in the event's value; `round`; `session`: its id; `parent`: that of the session that started it. All that are given must hold |
 //! | `do` | a list of steps, in order, before anything else |
 //! | `misbehave` | what happens then, instead of an answer |
 //! | `verdict` | a case of the event's verdict, as the WIT spells it; absent: no objection |
@@ -42,7 +42,7 @@
 //! | `{"print": "line"}`, `{"print-error": "line"}` | a line on the standard output, or error; the instance then holds a WASI stream |
 //! | `{"remind": "body"}`, `{"remind": {"body": …}}` | a reminder: the text alone, or the WIT record |
 //! | `{"report": "code"}`, `{"report": {"code": …}}` | a finding: the code alone, or the WIT record |
-//! | `{"get": [SCOPE, KEY]}`, `{"set": [SCOPE, KEY, TEXT]}`, `{"set-for": [SCOPE, KEY, TEXT, SECONDS]}`, `{"delete": [SCOPE, KEY]}`, `{"increment": [SCOPE, KEY, N]}` | state; SCOPE is `session` or `plugin` |
+//! | `{"get": [SCOPE, KEY]}`, `{"set": [SCOPE, KEY, TEXT]}`, `{"set-for": [SCOPE, KEY, TEXT, SECONDS]}`, `{"delete": [SCOPE, KEY]}`, `{"increment": [SCOPE, KEY, N]}` | state; SCOPE is `session`, `tree` or `plugin` |
 //! | `{"fill": [SCOPE, COUNT, KEY, VALUE]}` | sets so many keys, each of KEY bytes and a number, to VALUE bytes; how many were refused |
 //! | `{"transcript": [START, COUNT]}` | reads messages, as `role: content` lines |
 //! | `{"model": ["instructions", "input"]}` | asks the model |

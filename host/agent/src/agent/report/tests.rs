@@ -153,6 +153,7 @@ fn every_status_origin_and_cause_is_one_of_the_schema() {
         valid("origin", json!(origin));
     }
     use hookhost::contract::Cause;
+    use hookhost::contract::Stop;
     let refusal = Refusal { reason: name(), code: None, retryable: false, stop: false };
     let kinds = [
         Cause::Verdict,
@@ -165,9 +166,11 @@ fn every_status_origin_and_cause_is_one_of_the_schema() {
         Cause::NotRecorded,
     ];
     for cause in kinds {
-        let rejection = Rejection { by: vec![name()], cause, refusal: refusal.clone() };
-        valid("cause", json!(rejection.word()));
-        valid("rejection", json!(rejection));
+        for ends in [None, Some(Stop::Run), Some(Stop::Session)] {
+            let rejection = Rejection { by: vec![name()], cause, refusal: refusal.clone(), ends };
+            valid("cause", json!(rejection.word()));
+            valid("rejection", json!(rejection));
+        }
     }
     for event in EventKind::ALL {
         valid("hook", json!(event));

@@ -3,7 +3,7 @@
 
 use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
-use crate::exit::Stop;
+use crate::exit::CliError;
 use hookhost::config::{Config, Entry, Error, Layer, Places, Source};
 use hookhost::plugin::Inspection;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn needed(inspection: &Inspection) -> impl Iterator<Item = Needed<'_>> {
 }
 
 /// The entry that is there, with the file's digest as it is now.
-pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) -> Result<Entry, Stop> {
+pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) -> Result<Entry, CliError> {
     let changes = !args.grants.is_empty()
         || !args.entry.is_empty()
         || !args.set.is_empty()
@@ -32,7 +32,7 @@ pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) ->
         || args.name.as_ref().is_some_and(|name| *name != old.name);
     if changes {
         let at = old.origin.as_ref().map(ToString::to_string).unwrap_or_default();
-        return Err(Stop::usage(format!(
+        return Err(CliError::usage(format!(
             "{} is on the allowlist already, at {at}: change its entry there; this command would only pin its new digest",
             old.name
         )));
@@ -47,9 +47,9 @@ pub(super) fn new(
     inspection: &Inspection,
     file: &Path,
     places: &Places,
-) -> Result<Entry, Stop> {
+) -> Result<Entry, CliError> {
     let wasm = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
-    let path = wasm.to_str().ok_or_else(|| Stop::usage(format!("the path {} is not UTF-8", wasm.display())))?;
+    let path = wasm.to_str().ok_or_else(|| CliError::usage(format!("the path {} is not UTF-8", wasm.display())))?;
     let mut entry = further_keys(args)?;
     entry.insert("name".into(), Value::String(args.name.clone().unwrap_or_else(|| name_of(named))));
     entry.insert("path".into(), Value::String(path.to_owned()));
@@ -73,19 +73,19 @@ pub(super) fn new(
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let source = Source { file, layer: Layer::Chosen, home: places.home.clone() };
     let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;
-    let entry = read.entries().first().cloned().ok_or_else(|| Stop::usage("the flags give no entry"))?;
+    let entry = read.entries().first().cloned().ok_or_else(|| CliError::usage("the flags give no entry"))?;
     // It is written nowhere yet.
     Ok(Entry { origin: None, ..entry })
 }
 
 /// The text that was read is of this program's making: its lines would tell nobody anything.
-fn in_the_flags(error: Error) -> Stop {
+fn in_the_flags(error: Error) -> CliError {
     match error {
         Error::Invalid(problems) => {
             let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
-            Stop::usage(format!("the entry cannot be written so: {}", messages.join("; ")))
+            CliError::usage(format!("the entry cannot be written so: {}", messages.join("; ")))
         }
-        other => Stop::usage(other),
+        other => CliError::usage(other),
     }
 }
 
@@ -96,7 +96,7 @@ fn name_of(wasm: &Path) -> String {
 }
 
 /// The keys of `--entry`, which have no flag of their own.
-fn further_keys(args: &AllowArgs) -> Result<Table, Stop> {
+fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     const FLAGS: [(&str, &str); 7] = [
         ("name", "--name"),
         ("path", "the argument"),
@@ -109,14 +109,14 @@ fn further_keys(args: &AllowArgs) -> Result<Table, Stop> {
     let mut entry = Table::new();
     for line in &args.entry {
         let parsed: Table = line.parse().map_err(|_| {
-            Stop::usage(format!("--entry {line:?} is no line of [[plugin]], such as `mode = \"audit\"`"))
+            CliError::usage(format!("--entry {line:?} is no line of [[plugin]], such as `mode = \"audit\"`"))
         })?;
         for (key, value) in parsed {
             if let Some((_, flag)) = FLAGS.iter().find(|(known, _)| *known == key) {
-                return Err(Stop::usage(format!("--entry cannot give `{key}`: that is for {flag} to say")));
+                return Err(CliError::usage(format!("--entry cannot give `{key}`: that is for {flag} to say")));
             }
             if entry.insert(key.clone(), value).is_some() {
-                return Err(Stop::usage(format!("--entry gives `{key}` twice")));
+                return Err(CliError::usage(format!("--entry gives `{key}` twice")));
             }
         }
     }
@@ -124,15 +124,15 @@ fn further_keys(args: &AllowArgs) -> Result<Table, Stop> {
 }
 
 /// What the flags grant, and what the plugin needs beside, with the defaults.
-fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, Stop> {
+fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> {
     let mut grants = Table::new();
     for line in &args.grants {
         let parsed: Table = line.parse().map_err(|_| {
-            Stop::usage(format!("--grant {line:?} is no line of [plugin.grants], such as `transcript = true`"))
+            CliError::usage(format!("--grant {line:?} is no line of [plugin.grants], such as `transcript = true`"))
         })?;
         for (key, value) in parsed {
             if grants.insert(key.clone(), value).is_some() {
-                return Err(Stop::usage(format!("--grant gives `{key}` twice")));
+                return Err(CliError::usage(format!("--grant gives `{key}` twice")));
             }
         }
     }
@@ -144,7 +144,7 @@ fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, Stop> {
             _ => None,
         };
         if let Some(only_you) = only_you {
-            return Err(Stop::usage(only_you.replace("{}", needed.text)));
+            return Err(CliError::usage(only_you.replace("{}", needed.text)));
         }
         let parsed: Table = needed.text.parse().map_err(anyhow::Error::new)?;
         grants.extend(parsed);
@@ -160,12 +160,12 @@ impl AllowArgs {
 }
 
 /// `--config-json`, and `--set` on top of it.
-fn config(args: &AllowArgs) -> Result<Table, Stop> {
+fn config(args: &AllowArgs) -> Result<Table, CliError> {
     let mut config = match &args.config_json {
         None => Table::new(),
         Some(text) => {
             let wrong = |why: &dyn std::fmt::Display| {
-                Stop::usage(format!("--config-json is no JSON object for a configuration: {why}"))
+                CliError::usage(format!("--config-json is no JSON object for a configuration: {why}"))
             };
             let object: serde_json::Map<String, serde_json::Value> =
                 serde_json::from_str(text).map_err(|error| wrong(&error))?;
@@ -173,9 +173,10 @@ fn config(args: &AllowArgs) -> Result<Table, Stop> {
         }
     };
     for set in &args.set {
-        let (key, value) = set.split_once('=').ok_or_else(|| Stop::usage(format!("--set {set:?} is not KEY=VALUE")))?;
+        let (key, value) =
+            set.split_once('=').ok_or_else(|| CliError::usage(format!("--set {set:?} is not KEY=VALUE")))?;
         put(&mut config, key.trim(), value_of(value))
-            .map_err(|why| Stop::usage(format!("--set {set:?} cannot be: {why}")))?;
+            .map_err(|why| CliError::usage(format!("--set {set:?} cannot be: {why}")))?;
     }
     Ok(config)
 }

@@ -7,7 +7,7 @@ mod waiting;
 use crate::args::AllowArgs;
 use crate::command::inspect;
 use crate::configuration::{self, SECTIONS, not_loaded};
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::loading;
 use crate::output::{
     self, interfaces, one_line, quoted,
@@ -20,12 +20,12 @@ use hookhost::config::{
 use hookhost::plugin::Inspection;
 use std::path::{Path, PathBuf};
 
-pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     let Some(wasm) = &args.wasm else { return waiting::list(args) };
     let (_, inspection) = inspect::read(wasm)?;
     if let Some(problem) = &inspection.problem {
         let shown = wasm.display();
-        return Err(Stop::not_loaded(anyhow!("{shown} cannot be allowed: it {problem}"))
+        return Err(CliError::not_loaded(anyhow!("{shown} cannot be allowed: it {problem}"))
             .advise(format!("hookhost inspect {}", quoted(&wasm.to_string_lossy()))));
     }
     let places = configuration::places()?;
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, Stop> {
 
 /// What the file has by now. A project's file counts by what was approved, and by where it lies: whose it is does not
 /// matter, and a link is not written through.
-fn present(args: &AllowArgs, file: &Path, places: &Places) -> Result<Config, Stop> {
+fn present(args: &AllowArgs, file: &Path, places: &Places) -> Result<Config, CliError> {
     if std::fs::symlink_metadata(file).is_err() {
         return Ok(Config::empty());
     }
@@ -66,7 +66,7 @@ fn present(args: &AllowArgs, file: &Path, places: &Places) -> Result<Config, Sto
 }
 
 /// The file to write.
-fn target(args: &AllowArgs, places: &Places) -> Result<PathBuf, Stop> {
+fn target(args: &AllowArgs, places: &Places) -> Result<PathBuf, CliError> {
     if let Some(file) = &args.config {
         return Ok(file.clone());
     }
@@ -79,14 +79,14 @@ fn target(args: &AllowArgs, places: &Places) -> Result<PathBuf, Stop> {
     Ok(found.unwrap_or_else(|| cwd.join(FILE_NAME)))
 }
 
-fn ask(args: &AllowArgs) -> Result<(), Stop> {
+fn ask(args: &AllowArgs) -> Result<(), CliError> {
     if args.yes {
         return Ok(());
     }
     match output::confirm("Allow it?") {
         Some(true) => Ok(()),
-        Some(false) => Err(Stop::new(Exit::Rejected, anyhow!("not allowed: nothing was written"))),
-        None => Err(Stop::usage("there is no terminal on which to ask you whether to allow this")
+        Some(false) => Err(CliError::new(Exit::Rejected, anyhow!("not allowed: nothing was written"))),
+        None => Err(CliError::usage("there is no terminal on which to ask you whether to allow this")
             .advise(output::this_command_and("--yes"))),
     }
 }
@@ -127,7 +127,7 @@ fn describe(entry: &Entry, inspection: &Inspection, old: Option<&Entry>, file: &
 
 /// A project's file that counted before its owner changed it with this command counts still, as does one that this
 /// command made. Says whether the file counts.
-fn settle_trust(args: &AllowArgs, written: &Written, places: &Places) -> Result<bool, Stop> {
+fn settle_trust(args: &AllowArgs, written: &Written, places: &Places) -> Result<bool, CliError> {
     let store = TrustStore::of(places);
     // Only what this command has written is approved, and nothing that came into the file meanwhile.
     let now = ProjectFile::read(&written.file).map_err(not_loaded)?;

@@ -4,7 +4,7 @@
 use super::target;
 use crate::args::AllowArgs;
 use crate::configuration::{self, SECTIONS, not_loaded};
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{self, quoted, style::DIM};
 use hookhost::config::{Config, Digest, Error};
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ const FOLDER: &str = "plugins";
 const MAX_FILES: usize = 1000;
 
 /// Lists them, each as the command that would allow it.
-pub(super) fn list(args: &AllowArgs) -> Result<Exit, Stop> {
+pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let file = target(args, &places)?;
     let folder = file.parent().unwrap_or(Path::new("")).join(FOLDER);
@@ -45,7 +45,7 @@ pub(super) fn list(args: &AllowArgs) -> Result<Exit, Stop> {
 }
 
 /// The components in a folder, by name; none where there is no such folder.
-fn components(folder: &Path) -> Result<Vec<PathBuf>, Stop> {
+fn components(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -3,7 +3,7 @@
 use super::show::Printer;
 use crate::args::TailArgs;
 use crate::audit_log;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::output::{self, Reader};
 use std::time::Duration;
@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 /// How long a new record goes unnoticed at most.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
-pub(super) async fn run(args: &TailArgs) -> Result<Exit, Stop> {
+pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     let cancel = CancellationToken::new();
     let _watch = if args.follow { Some(interrupt::watch(cancel.clone(), None)?) } else { None };
     let log = audit_log::open(args.filter.log.log.as_deref())?;
     audit_log::warn_of_foreign(&log);
     if args.follow && log.is_export() {
-        return Err(Stop::usage("an export does not grow: --follow is for the database itself"));
+        return Err(CliError::usage("an export does not grow: --follow is for the database itself"));
     }
     let mut printer = Printer::new(&args.filter);
     let mut reader = printer.print_last(&log, args.count)?;

@@ -5,9 +5,9 @@ mod show;
 mod verify;
 
 use crate::args::AuditCommand;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 
-pub(crate) async fn run(command: &AuditCommand) -> Result<Exit, Stop> {
+pub(crate) async fn run(command: &AuditCommand) -> Result<Exit, CliError> {
     match command {
         AuditCommand::Show(args) => show::run(args),
         AuditCommand::Tail(args) => follow::run(args).await,

@@ -2,13 +2,13 @@
 
 use crate::args::{FilterArgs, ShowArgs};
 use crate::audit_log;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{self, Reader, one_line, record, style::WARNING};
 use hookhost::audit::{Filter, Line};
 use hookhost::store::{Log, LogError};
 use std::collections::VecDeque;
 
-pub(super) fn run(args: &ShowArgs) -> Result<Exit, Stop> {
+pub(super) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     let log = audit_log::open(args.filter.log.log.as_deref())?;
     audit_log::warn_of_foreign(&log);
     let most = if args.all { usize::MAX } else { args.count };
@@ -38,7 +38,7 @@ impl Printer {
     }
 
     /// Prints the last `most` records that fit, oldest first.
-    pub(super) fn print_last(&mut self, log: &Log, most: usize) -> Result<Reader, Stop> {
+    pub(super) fn print_last(&mut self, log: &Log, most: usize) -> Result<Reader, CliError> {
         // Records are numbered without a gap, so the last ones need no search where all of them fit.
         if self.filter.is_empty() && most < usize::MAX {
             let last = log.last().map_err(audit_log::unreadable)?;
@@ -65,7 +65,7 @@ impl Printer {
     }
 
     /// Prints the records that have come since, and fit.
-    pub(super) fn print_further(&mut self, log: &Log) -> Result<Reader, Stop> {
+    pub(super) fn print_further(&mut self, log: &Log) -> Result<Reader, CliError> {
         for line in log.lines_after(self.last).map_err(audit_log::unreadable)? {
             if let Some(line) = self.fitting(line)?
                 && self.print(&line)? == Reader::HasGone
@@ -77,7 +77,7 @@ impl Printer {
     }
 
     /// The line, if it fits. One that is no record is told, and passed over.
-    fn fitting(&mut self, line: Result<Line, LogError>) -> Result<Option<Line>, Stop> {
+    fn fitting(&mut self, line: Result<Line, LogError>) -> Result<Option<Line>, CliError> {
         let line = match line {
             Ok(line) => line,
             Err(error @ LogError::Line { number, .. }) => {
@@ -94,7 +94,7 @@ impl Printer {
         Ok(fits.then_some(line))
     }
 
-    fn print(&mut self, line: &Line) -> Result<Reader, Stop> {
+    fn print(&mut self, line: &Line) -> Result<Reader, CliError> {
         self.printed += 1;
         if self.json {
             output::print_exactly(&format!("{}\n", line.text()))

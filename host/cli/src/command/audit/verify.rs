@@ -2,7 +2,7 @@
 
 use crate::args::VerifyArgs;
 use crate::audit_log;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line, quoted,
     style::{DIM, ERROR, GOOD, NAME, WARNING},
@@ -12,7 +12,7 @@ use hookhost::store::Log;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-pub(super) fn run(args: &VerifyArgs) -> Result<Exit, Stop> {
+pub(super) fn run(args: &VerifyArgs) -> Result<Exit, CliError> {
     let log = audit_log::open(args.log.log.as_deref())?;
     let report = log.verify(args.head).map_err(audit_log::unreadable)?;
     if args.json {

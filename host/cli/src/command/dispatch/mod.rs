@@ -7,7 +7,7 @@ mod verdict;
 use crate::args::DispatchArgs;
 use crate::audit_log;
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
 use crate::output::{self, quoted};
@@ -24,11 +24,11 @@ use tokio_util::sync::CancellationToken;
 /// Calls at once: plugins are asked one after another, and beside them an observer may hear of it.
 const AT_ONCE: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
-pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
     let payload = match (&args.shell, args.event) {
         (Some(command), _) => Payload::of_command(command)?,
         (None, Some(event)) => Payload::read(event, args.payload.as_deref())?,
-        (None, None) => return Err(Stop::usage("name an event, or a command with --shell")),
+        (None, None) => return Err(CliError::usage("name an event, or a command with --shell")),
     };
     let event = payload.event();
     let form = if args.shell.is_some() && !args.json { Form::Verdict } else { Form::Json };
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, Stop> {
     let ended = tokio::select! {
         ended = settle(&host, spec, turn, payload, form) => ended,
         () = cancel.cancelled() => {
-            Err(Stop::new(Exit::Interrupted, anyhow!("interrupted before {event} was settled")))
+            Err(CliError::new(Exit::Interrupted, anyhow!("interrupted before {event} was settled")))
         }
     };
     audit_log::finish(&host, ended).await
@@ -57,9 +57,9 @@ enum Form {
 }
 
 /// Settles the event in a session of its own, and prints what came of it.
-async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, Stop> {
+async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, CliError> {
     // What the payload says of the session.
-    let session = host.open_session(spec).map_err(|error| Stop::usage(error.to_string()))?;
+    let session = host.open_session(spec).map_err(|error| CliError::usage(error.to_string()))?;
     session.set_turn(turn);
     let event = payload.event();
     let parameters = payload.parameters();
@@ -128,6 +128,7 @@ fn rejection(outcome: &Value) -> Option<Rejection> {
         by: serde_json::from_value(part("by")).ok()?,
         cause: serde_json::from_value(part("cause")).ok()?,
         refusal: serde_json::from_value(part("refusal")).ok()?,
+        ends: serde_json::from_value(part("ends")).ok()?,
     })
 }
 

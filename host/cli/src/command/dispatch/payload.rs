@@ -2,7 +2,7 @@
 //! the session in which it happens.
 
 use super::command;
-use crate::exit::Stop;
+use crate::exit::CliError;
 use anyhow::anyhow;
 use hookhost::contract::EventKind;
 use hookhost::session::SessionSpec;
@@ -32,18 +32,19 @@ struct SessionKeys {
     turn: u32,
     depth: u32,
     parent: Option<String>,
+    root: Option<String>,
 }
 
 impl Payload {
     /// The call of a tool that runs `command`.
-    pub(super) fn of_command(command: &OsStr) -> Result<Self, Stop> {
+    pub(super) fn of_command(command: &OsStr) -> Result<Self, CliError> {
         let Some(command) = command.to_str() else {
-            return Err(Stop::usage(
+            return Err(CliError::usage(
                 "the command of --shell is not UTF-8: calls are JSON, which cannot hold it, so that no agent can run it",
             ));
         };
         if command.trim().is_empty() {
-            return Err(Stop::usage("the command of --shell is empty: there is nothing to judge")
+            return Err(CliError::usage("the command of --shell is empty: there is nothing to judge")
                 .advise("hookhost dispatch --shell 'git push -f origin main'"));
         }
         let call = json!({ "id": "1", "name": "bash", "arguments": { "command": command } });
@@ -52,24 +53,24 @@ impl Payload {
     }
 
     /// Reads a payload; an event without parameters needs none.
-    pub(super) fn read(event: EventKind, from: Option<&Path>) -> Result<Self, Stop> {
+    pub(super) fn read(event: EventKind, from: Option<&Path>) -> Result<Self, CliError> {
         let text = match from {
             Some(path) if path.as_os_str() == "-" => {
                 let mut text = String::new();
                 let read = std::io::stdin().read_to_string(&mut text).map(|_| text);
                 read.map_err(|error| {
-                    Stop::usage(format!("the payload cannot be read from the standard input: {error}"))
+                    CliError::usage(format!("the payload cannot be read from the standard input: {error}"))
                 })?
             }
             Some(path) => std::fs::read_to_string(path)
-                .map_err(|error| Stop::usage(format!("the payload {} cannot be read: {error}", path.display())))?,
+                .map_err(|error| CliError::usage(format!("the payload {} cannot be read: {error}", path.display())))?,
             None if event.parameters().is_empty() => "{}".to_owned(),
             None => return Err(missing(event)),
         };
         Self::parse(event, &text)
     }
 
-    fn parse(event: EventKind, text: &str) -> Result<Self, Stop> {
+    fn parse(event: EventKind, text: &str) -> Result<Self, CliError> {
         let value: Value = serde_json::from_str(text).map_err(|error| wrong(event, &error))?;
         let Value::Object(mut parameters) = value else { return Err(wrong(event, &"it is not a JSON object")) };
         let session = parameters.remove("session").map(serde_json::from_value).transpose();
@@ -89,8 +90,8 @@ impl Payload {
     }
 
     /// The session, and how many model calls it has made. `here` is where it happens unless the payload says otherwise.
-    pub(super) fn session(&self, here: &Path, person: bool) -> Result<(SessionSpec, u32), Stop> {
-        let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent } = &self.session;
+    pub(super) fn session(&self, here: &Path, person: bool) -> Result<(SessionSpec, u32), CliError> {
+        let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent, root } = &self.session;
         let absolute = |path: &Option<PathBuf>, default: &Path| match path {
             Some(path) if !path.is_absolute() => {
                 Err(wrong(self.event, &format!("`session`: {} is not an absolute path", path.display())))
@@ -105,6 +106,7 @@ impl Payload {
         spec.interactive = interactive.unwrap_or(person);
         spec.depth = *depth;
         spec.parent.clone_from(parent);
+        spec.root.clone_from(root);
         Ok((spec, *turn))
     }
 
@@ -114,15 +116,15 @@ impl Payload {
     }
 }
 
-fn missing(event: EventKind) -> Stop {
-    Stop::usage(format!(
+fn missing(event: EventKind) -> CliError {
+    CliError::usage(format!(
         "{event} carries a payload, a JSON object: name its file with --payload, or `-` for the standard input"
     ))
     .advise(command(event, event.example()))
 }
 
 /// The payload is not one of this event.
-pub(super) fn wrong(event: EventKind, why: &dyn std::fmt::Display) -> Stop {
-    Stop::new(crate::exit::Exit::Usage, anyhow!("this is no payload of {event}: {why}"))
+pub(super) fn wrong(event: EventKind, why: &dyn std::fmt::Display) -> CliError {
+    CliError::new(crate::exit::Exit::Usage, anyhow!("this is no payload of {event}: {why}"))
         .advise(command(event, event.example()))
 }

@@ -2,7 +2,7 @@
 
 use crate::args::InspectArgs;
 use crate::configuration::{self, allow_command};
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::loading;
 use crate::output::{
     self, entry, one_line,
@@ -10,17 +10,17 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::config::Entry;
-use hookhost::contract::EventKind;
+use hookhost::contract::{EventKind, Stop};
 use hookhost::plugin::Inspection;
 use serde_json::json;
 use std::fmt::Write as _;
 
-pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<Exit, Stop> {
+pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<Exit, CliError> {
     let config = configuration::read(args.config.as_deref(), &configuration::cwd()?)?;
     let allow = |entry| allow_command(&args.wasm, entry, args.config.as_deref());
     let Some(entry) = config.entry_at(&args.wasm) else {
         let message = anyhow!("{} is not on the allowlist, so nothing is granted to it", args.wasm.display());
-        return Err(Stop::not_loaded(message).advise(allow(None)));
+        return Err(CliError::not_loaded(message).advise(allow(None)));
     };
     let mut given = Given { entry, inspection, missing: missing(entry, inspection), set_up_once: None };
     if given.loads() && inspection.configurable {
@@ -100,10 +100,9 @@ impl Given<'_> {
             row("denied", "requests: it imports wasi:http, and `http` grants it no server");
         }
         let on_failure = entry.on_failure.map(|what| format!(", on failure {}", entry::on_failure(what)));
-        row(
-            "mode",
-            &format!("{}, priority {}{}", entry::mode(entry.mode), entry.priority, on_failure.unwrap_or_default()),
-        );
+        let stop = (entry.stop != Stop::default()).then(|| format!(", stop ends the {}", entry::stop(entry.stop)));
+        let mode = format!("{}, priority {}", entry::mode(entry.mode), entry.priority);
+        row("mode", &(mode + &on_failure.unwrap_or_default() + &stop.unwrap_or_default()));
         row("hears", &self.hears().map(EventKind::name).collect::<Vec<_>>().join(", "));
         row("only", &entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref()));
         row(
@@ -133,6 +132,7 @@ impl Given<'_> {
             "priority": entry.priority,
             "mode": entry.mode,
             "on-failure": entry.on_failure,
+            "stop": entry.stop,
             "events": self.hears().collect::<Vec<_>>(),
             "actions": entry.actions,
             "tools": entry.tools,

@@ -2,7 +2,7 @@
 
 use crate::args::InspectArgs;
 use crate::configuration::{self, allow_command};
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::output::{
     self, entry, interfaces, one_line,
     style::{DIM, ERROR, GOOD, NAME, WARNING},
@@ -19,7 +19,7 @@ use std::path::Path;
 mod component_metadata;
 mod granted;
 
-pub(crate) async fn run(args: &InspectArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     let (bytes, inspection) = read(&args.wasm)?;
     if args.allowed {
         return granted::run(args, &inspection).await;
@@ -41,17 +41,17 @@ pub(crate) async fn run(args: &InspectArgs) -> Result<Exit, Stop> {
 }
 
 /// A file's bytes, and what they are.
-pub(super) fn read(wasm: &Path) -> Result<(Vec<u8>, Inspection), Stop> {
+pub(super) fn read(wasm: &Path) -> Result<(Vec<u8>, Inspection), CliError> {
     let shown = wasm.display();
     let bytes = hookhost::plugin::read(wasm).map_err(|error| {
-        Stop::not_loaded(match error.kind() {
+        CliError::not_loaded(match error.kind() {
             std::io::ErrorKind::NotFound => {
                 anyhow!("{shown} does not exist; give the path of a plugin's .wasm file, as its build printed it")
             }
             _ => anyhow!("{shown} cannot be read: {error}"),
         })
     })?;
-    let inspection = inspect(&bytes).map_err(|problem| Stop::not_loaded(anyhow!("{shown} {problem}")))?;
+    let inspection = inspect(&bytes).map_err(|problem| CliError::not_loaded(anyhow!("{shown} {problem}")))?;
     Ok((bytes, inspection))
 }
 

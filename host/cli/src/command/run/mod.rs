@@ -8,7 +8,7 @@ use crate::args::{AgentOptions, ResumeArgs, RunArgs, RunOptions};
 use crate::audit_log;
 use crate::command::session;
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
 use crate::output;
@@ -29,20 +29,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) async fn run(args: &RunArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &RunArgs) -> Result<Exit, CliError> {
     let session = session::chosen(args.session.as_deref(), args.latest, args.options.agent.workspace.as_deref())?;
     let prompt = prompt(args.prompt.as_ref())?;
     start(session, Some(prompt), &args.options).await
 }
 
 /// Goes on with a session; without a prompt, with what it was interrupted in.
-pub(crate) async fn resume(args: &ResumeArgs) -> Result<Exit, Stop> {
+pub(crate) async fn resume(args: &ResumeArgs) -> Result<Exit, CliError> {
     let session = session::find(&args.id)?;
     let prompt = args.prompt.as_ref().map(|text| prompt(Some(text))).transpose()?;
     start(Some(session), prompt, &args.options).await
 }
 
-async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOptions) -> Result<Exit, Stop> {
+async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOptions) -> Result<Exit, CliError> {
     let options = &args.agent;
     let workspace = workspace(options, session.as_ref())?;
     let config = loading::config(&options.configuration, &workspace)?;
@@ -54,7 +54,7 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     let begin = async {
         let chosen = choose(&section, overrides(options)).await?;
-        Ok::<_, Stop>((chosen, tools(&host, &config, &section, &workspace).await?))
+        Ok::<_, CliError>((chosen, tools(&host, &config, &section, &workspace).await?))
     };
     let (chosen, tools) = tokio::select! {
         begun = begin => begun?,
@@ -90,58 +90,58 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
 }
 
 /// Ctrl-C before anything was asked, such as while MCP servers start.
-pub(crate) fn interrupted() -> Stop {
-    Stop::new(Exit::Interrupted, anyhow!("interrupted before it had begun"))
+pub(crate) fn interrupted() -> CliError {
+    CliError::new(Exit::Interrupted, anyhow!("interrupted before it had begun"))
 }
 
 /// Why a run did not begin.
-pub(crate) fn stopped(error: AgentError) -> Stop {
+pub(crate) fn stopped(error: AgentError) -> CliError {
     match error {
         AgentError::Store(error) => session::stop(error),
         AgentError::NoPrompt { ref id } => {
             let advice = format!("hookhost session resume {id} \"…\"");
-            Stop::new(Exit::Usage, error).advise(advice)
+            CliError::new(Exit::Usage, error).advise(advice)
         }
         other => anyhow::Error::new(other).into(),
     }
 }
 
-pub(crate) fn workspace(args: &AgentOptions, session: Option<&Header>) -> Result<PathBuf, Stop> {
+pub(crate) fn workspace(args: &AgentOptions, session: Option<&Header>) -> Result<PathBuf, CliError> {
     let folder = match (&args.workspace, session) {
         (Some(folder), _) => folder,
         (None, Some(session)) if session.workspace.is_dir() => &session.workspace,
         (None, Some(session)) => {
             let workspace = session.workspace.display();
-            return Err(Stop::usage(format!("the session was in {workspace}, which is not there any more"))
+            return Err(CliError::usage(format!("the session was in {workspace}, which is not there any more"))
                 .advise(output::this_command_and("--workspace FOLDER")));
         }
         (None, None) => return configuration::cwd(),
     };
     let shown = folder.display();
-    let wrong = |why: &dyn std::fmt::Display| Stop::usage(format!("the workspace {shown} cannot be worked on: {why}"));
+    let wrong =
+        |why: &dyn std::fmt::Display| CliError::usage(format!("the workspace {shown} cannot be worked on: {why}"));
     let workspace = folder.canonicalize().map_err(|error| wrong(&error))?;
     if workspace.is_dir() { Ok(workspace) } else { Err(wrong(&"it is not a folder")) }
 }
 
 /// The prompt, from the command line or the standard input.
-fn prompt(given: Option<&String>) -> Result<String, Stop> {
+fn prompt(given: Option<&String>) -> Result<String, CliError> {
     let prompt = match given {
         Some(prompt) => prompt.clone(),
         None if std::io::stdin().is_terminal() => {
-            return Err(
-                Stop::usage("there is nothing to do: give a prompt").advise("hookhost run \"Explain this project\"")
-            );
+            return Err(CliError::usage("there is nothing to do: give a prompt")
+                .advise("hookhost run \"Explain this project\""));
         }
         None => {
             let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| Stop::usage(format!("the prompt cannot be read from the standard input: {error}")))?;
+            std::io::stdin().read_to_string(&mut text).map_err(|error| {
+                CliError::usage(format!("the prompt cannot be read from the standard input: {error}"))
+            })?;
             text
         }
     };
     if prompt.trim().is_empty() {
-        return Err(Stop::usage("the prompt is empty").advise("hookhost run \"Explain this project\""));
+        return Err(CliError::usage("the prompt is empty").advise("hookhost run \"Explain this project\""));
     }
     Ok(prompt)
 }
@@ -152,7 +152,7 @@ pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
 }
 
 /// The provider and the model, and what else a plugin may choose.
-pub(crate) async fn choose(section: &AgentSection, mut overrides: Overrides) -> Result<Chosen, Stop> {
+pub(crate) async fn choose(section: &AgentSection, mut overrides: Overrides) -> Result<Chosen, CliError> {
     let keys = configuration::keys()?;
     if let Some(ready) = section.first_ready(&overrides, &keys).await {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
@@ -161,8 +161,8 @@ pub(crate) async fn choose(section: &AgentSection, mut overrides: Overrides) -> 
         overrides = ready;
     }
     section.choose_with(&overrides, &keys).map_err(|error| match error {
-        ConfigError::Provider(_) => Stop::new(Exit::Failed, error),
-        other => Stop::new(Exit::Usage, other),
+        ConfigError::Provider(_) => CliError::new(Exit::Failed, error),
+        other => CliError::new(Exit::Usage, other),
     })
 }
 
@@ -172,7 +172,7 @@ pub(crate) async fn tools(
     config: &Config,
     section: &AgentSection,
     workspace: &Path,
-) -> Result<Toolbox, Stop> {
+) -> Result<Toolbox, CliError> {
     let (tools, left_out) = toolbox(host, config, section, workspace).await?;
     for notice in left_out {
         output::note(&output::notice(&notice));
@@ -189,7 +189,7 @@ pub(crate) fn agent(
     tools: Toolbox,
     workspace: &Path,
     interactive: bool,
-) -> Result<Agent, Stop> {
+) -> Result<Agent, CliError> {
     let Chosen { provider, model, limits, others, notices } = chosen;
     for notice in notices {
         output::note(&output::notice(&notice));
@@ -214,7 +214,7 @@ pub(crate) fn settings(
     section: &AgentSection,
     workspace: &Path,
     model: &str,
-) -> Result<AgentConfig, Stop> {
+) -> Result<AgentConfig, CliError> {
     let mut settings = section.agent_config(workspace, model);
     settings.stream_unfinalised = config.settings().stream_unfinalised;
     let places = configuration::places()?;
@@ -241,10 +241,10 @@ fn exit(outcome: &RunOutcome) -> Exit {
     }
 }
 
-fn ended(outcome: &RunOutcome, exit: Exit) -> Result<Exit, Stop> {
+fn ended(outcome: &RunOutcome, exit: Exit) -> Result<Exit, CliError> {
     if exit == Exit::Done {
         return Ok(exit);
     }
     let reason = outcome.reason.clone().unwrap_or_else(|| format!("the run ended as {}", outcome.status.name()));
-    Err(Stop::new(exit, anyhow!(reason)))
+    Err(CliError::new(exit, anyhow!(reason)))
 }

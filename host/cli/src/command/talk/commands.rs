@@ -5,7 +5,7 @@ use super::slash::{self, About, COMMANDS, Slash};
 use crate::args::Approve;
 use crate::command::run::report::used;
 use crate::command::{hooks, session, tools};
-use crate::exit::Stop;
+use crate::exit::CliError;
 use crate::output::{
     self, one_line, printable,
     style::{DIM, ERROR, NAME},
@@ -18,7 +18,7 @@ const LISTED: usize = 10;
 
 impl Talk<'_> {
     /// Does what was typed; whether that is to leave. What is wrong is said, and the conversation goes on.
-    pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, Stop> {
+    pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, CliError> {
         let slash = match slash::parse(words) {
             Ok(slash) => slash,
             Err(sentence) => {
@@ -43,7 +43,7 @@ impl Talk<'_> {
         Ok(false)
     }
 
-    async fn session(&mut self, about: About<'_>) -> Result<String, Stop> {
+    async fn session(&mut self, about: About<'_>) -> Result<String, CliError> {
         match about {
             About::This => Ok(self.this_session()),
             About::List => {
@@ -95,7 +95,7 @@ impl Talk<'_> {
 
     /// A single word is a provider, where one is called so; else a model of the provider at hand, unless it is nearly a
     /// provider's name.
-    async fn model(&mut self, names: &[&str]) -> Result<String, Stop> {
+    async fn model(&mut self, names: &[&str]) -> Result<String, CliError> {
         let providers = self.choices.providers.iter().map(|(known, _)| known);
         let (provider, model) = match names {
             [] => return Ok(one_line(&self.model_in_words()) + "\n"),

@@ -1,7 +1,7 @@
 //! The line that is typed: edited, completed, remembered. What is told meanwhile comes above it.
 
 use super::completer::{Choices, LineHelper};
-use crate::exit::Stop;
+use crate::exit::CliError;
 use crate::output::{self, screen, style::WARNING};
 use anyhow::anyhow;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -49,7 +49,7 @@ pub(super) struct LineEditor {
 }
 
 impl LineEditor {
-    pub(super) fn new(choices: Arc<Choices>, history: PathBuf) -> Result<Self, Stop> {
+    pub(super) fn new(choices: Arc<Choices>, history: PathBuf) -> Result<Self, CliError> {
         let config = config().map_err(|error| unusable(&error))?;
         let mut editor = Editor::<LineHelper, FileHistory>::with_config(config).map_err(|error| unusable(&error))?;
         editor.set_helper(Some(LineHelper(choices)));
@@ -73,7 +73,7 @@ impl LineEditor {
     }
 
     /// The next line. Where this is dropped before it has come, the next call has it.
-    pub(super) async fn read(&mut self) -> Result<Typed, Stop> {
+    pub(super) async fn read(&mut self) -> Result<Typed, CliError> {
         if let Some(mut editor) = self.editor.take() {
             screen::edits(self.above.clone());
             self.reading = Some(tokio::task::spawn_blocking(move || {
@@ -144,6 +144,6 @@ fn config() -> rustyline::Result<Config> {
     Ok(builder.completion_type(CompletionType::List).completion_show_all_if_ambiguous(true).build())
 }
 
-fn unusable(error: &ReadlineError) -> Stop {
+fn unusable(error: &ReadlineError) -> CliError {
     anyhow!("the terminal cannot be read: {error}").into()
 }

@@ -12,7 +12,7 @@ use crate::command::run::report::{ForPeople, used};
 use crate::command::run::watching::{self, Watching};
 use crate::command::{self, is_on_a_terminal, session};
 use crate::configuration;
-use crate::exit::{Exit, Stop};
+use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
 use crate::output::{
@@ -35,9 +35,9 @@ use tokio_util::sync::CancellationToken;
 /// The name of the file with what was typed, in the folder of what is remembered.
 const HISTORY: &str = "history";
 
-pub(crate) async fn run(args: &TalkArgs) -> Result<Exit, Stop> {
+pub(crate) async fn run(args: &TalkArgs) -> Result<Exit, CliError> {
     if !is_on_a_terminal() {
-        let stop = Stop::usage("there is no terminal to talk at: give the prompt to `run`");
+        let stop = CliError::usage("there is no terminal to talk at: give the prompt to `run`");
         return Err(stop.advise("hookhost run \"Explain this project\""));
     }
     let options = &args.options;
@@ -94,7 +94,7 @@ impl<'a> Talk<'a> {
         answering: Answering,
         options: &'a AgentOptions,
         next: Option<String>,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, CliError> {
         let chosen = command::run::choose(&section, command::run::overrides(options)).await?;
         let model = named(&chosen);
         let tools = command::run::tools(&host, &config, &section, &workspace).await?;
@@ -132,7 +132,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Reads and answers, until the person leaves.
-    async fn go_on(mut self, mut signals: Signals) -> Result<Exit, Stop> {
+    async fn go_on(mut self, mut signals: Signals) -> Result<Exit, CliError> {
         let (provider, model) = (one_line(&self.model.0), one_line(&self.model.1));
         let folder = one_line(&self.workspace.to_string_lossy());
         output::note(&format!(
@@ -143,7 +143,7 @@ impl<'a> Talk<'a> {
         ended
     }
 
-    async fn lines(&mut self, signals: &mut Signals) -> Result<Exit, Stop> {
+    async fn lines(&mut self, signals: &mut Signals) -> Result<Exit, CliError> {
         // Ctrl-C was the last thing that was typed.
         let mut interrupted = false;
         loop {
@@ -197,7 +197,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Has the agent answer a prompt, in the session that is open, or in the one that is opened now.
-    async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Turn, Stop> {
+    async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Turn, CliError> {
         if self.dialogue.is_none() {
             match self.agent.dialogue(self.next.as_deref()) {
                 Ok(dialogue) => (self.dialogue, self.has_said) = (Some(dialogue), true),
@@ -295,7 +295,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Another model from the next prompt on. The session is ended, and goes on with it.
-    async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), Stop> {
+    async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), CliError> {
         let script = self.options.script.clone().filter(|_| provider == "scripted");
         let chosen = command::run::choose(&self.section, Overrides { provider: Some(provider), model, script }).await?;
         let model = named(&chosen);

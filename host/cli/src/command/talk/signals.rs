@@ -1,6 +1,6 @@
 //! What ends a turn or the conversation from outside: Ctrl-C, a request to terminate, a terminal that goes away.
 
-use crate::exit::Stop;
+use crate::exit::CliError;
 use anyhow::anyhow;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -20,7 +20,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub(super) fn listen() -> Result<Self, Stop> {
+    pub(super) fn listen() -> Result<Self, CliError> {
         let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,

@@ -2,11 +2,7 @@ use super::super::record::{Entry, StateWrite};
 use super::super::{Loggable, Scope};
 use super::*;
 use crate::config::{Digest, KeyPattern, Mode};
-use crate::contract::Escalation;
-use crate::contract::EventKind;
-use crate::contract::OutcomeKind;
-use crate::contract::{Asker, Question};
-use crate::contract::{Failure, FailureKind};
+use crate::contract::{Asker, Escalation, EventKind, Failure, FailureKind, OutcomeKind, Question};
 use crate::sandbox::capability::{Finding, Level, LogLine, Message, ModelRequest, Severity};
 use crate::sandbox::{Inputs, ModelAnswer, StateRead, StateUse, TranscriptRead};
 use serde_json::json;
@@ -30,8 +26,8 @@ fn full() -> Record {
         micros: 1,
         inputs: Inputs {
             state: Some(StateUse {
-                used: Some([0, 0]),
-                keys: Some([0, 0]),
+                used: Some([0, 0, 0]),
+                keys: Some([0, 0, 0]),
                 read: vec![
                     StateRead { scope: Scope::Session, key: "k".into(), value: Some(text().into()), size: None },
                     StateRead {

@@ -19,7 +19,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "timeout = 3",
-        "5:1 plugin.timeout [] unknown key `timeout` in `plugin`: the keys here are `name`, `path`, `sha256`, `priority`, `enabled`, `events`, `actions`, `tools`, `mode`, `on-failure`, `limits`, `grants`, `config`",
+        "5:1 plugin.timeout [] unknown key `timeout` in `plugin`: the keys here are `name`, `path`, `sha256`, `priority`, `enabled`, `events`, `actions`, `tools`, `mode`, `on-failure`, `stop`, `limits`, `grants`, `config`",
     ),
     (
         "[plugin.limits]\nfule = 1",
@@ -64,6 +64,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
         "mode = 'dry-run'",
         "5:8 plugin.mode [] `plugin.mode`: unknown word \"dry-run\": the words here are `enforce`, `audit`",
     ),
+    ("stop = 'runs'", "5:8 plugin.stop [run] `plugin.stop`: unknown word \"runs\": did you mean `run`?"),
     (
         "on-failure = 'allow'",
         "5:14 plugin.on-failure [] `plugin.on-failure`: unknown word \"allow\": the words here are `reject`, `skip`",

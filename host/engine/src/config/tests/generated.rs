@@ -10,7 +10,7 @@ use crate::{
         ActionKind, Config, Digest, Entry, Grants, Layer, Limits, Mode, ModelGrant, OnFailure, Source, StateGrant,
         written::WrittenEntry,
     },
-    contract::EventKind,
+    contract::{EventKind, Stop},
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -114,11 +114,12 @@ prop_compose! {
         actions in option::of(collection::btree_set(sample::select(ActionKind::ALL), 1..3)),
         tools in option::of(collection::vec("[a-z_*\"\\\\']{1,8}".prop_map(|text| text.parse().unwrap()), 1..3)),
         mode in sample::select(&[Mode::Enforce, Mode::Audit][..]),
+        stop in sample::select(&[Stop::Run, Stop::Session][..]),
         on_failure in option::of(sample::select(&[OnFailure::Reject, OnFailure::Skip][..])),
         config in config(),
     ) -> Entry {
         let digest = Digest::of_bytes(&bytes);
-        Entry { priority, enabled, events, actions, tools, mode, on_failure, limits, grants, config, ..Entry::new(name, path, digest) }
+        Entry { priority, enabled, events, actions, tools, mode, on_failure, stop, limits, grants, config, ..Entry::new(name, path, digest) }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{SHA256, entry, parse};
 use crate::{
     config::{ActionKind, Entry, Grants, KeyPattern, Layer, Limits, Mode, OnFailure, Origin, ToolPattern},
-    contract::EventKind,
+    contract::{EventKind, Stop},
 };
 
 fn only(text: &str) -> Entry {
@@ -20,7 +20,10 @@ fn an_entry_of_the_required_keys_has_the_documented_defaults_and_no_grant() {
     let origin = Origin { file: "/etc/hookhost.toml".into(), line: 2, layer: Layer::Chosen };
     let expected = Entry { origin: Some(origin), ..Entry::new("a", "/etc/a.wasm", SHA256.parse().unwrap()) };
     assert_eq!(found, expected);
-    assert_eq!((found.priority, found.enabled, found.mode, found.on_failure), (100, true, Mode::Enforce, None));
+    assert_eq!(
+        (found.priority, found.enabled, found.mode, found.on_failure, found.stop),
+        (100, true, Mode::Enforce, None, Stop::Run)
+    );
     assert_eq!(found.grants, Grants::default());
     let limits = &found.limits;
     assert_eq!((limits.fuel.get(), limits.capability_calls.get()), (100_000_000, 10_000));
@@ -44,6 +47,7 @@ fn every_key_of_the_design_is_understood() {
         tools = ["bash", "mcp__*"]
         mode = "audit"
         on-failure = "skip"
+        stop = "session"
         [plugin.limits]
         fuel = 200_000_000
         compute = "50ms"
@@ -77,7 +81,7 @@ fn every_key_of_the_design_is_understood() {
     assert_eq!(found.digest.to_string(), SHA256);
     assert_eq!(found.path, Path::new("/etc/plugins/shell_guard.wasm"));
     assert_eq!((found.priority, found.enabled, found.mode), (-10, false, Mode::Audit));
-    assert_eq!(found.on_failure, Some(OnFailure::Skip));
+    assert_eq!((found.on_failure, found.stop), (Some(OnFailure::Skip), Stop::Session));
     assert_eq!(found.events, Some([EventKind::BeforeToolCall].into()));
     assert_eq!(found.actions, Some([ActionKind::Shell, ActionKind::WriteFiles].into()));
     assert_eq!(found.limits.deadline, Duration::from_secs(60));

@@ -11,6 +11,7 @@ impl From<interface::Scope> for Scope {
     fn from(scope: interface::Scope) -> Self {
         match scope {
             interface::Scope::Session => Self::Session,
+            interface::Scope::Tree => Self::Tree,
             interface::Scope::Plugin => Self::Plugin,
         }
     }

@@ -4,8 +4,7 @@ use super::{Beginning, Dispatch, Held};
 use crate::active_config::ActiveConfig;
 use crate::audit::{Answer, AskedAgain, CallRecord, StateUse, raw};
 use crate::compose::{self, Step};
-use crate::contract::GateOutcome;
-use crate::contract::Question;
+use crate::contract::{GateOutcome, Question};
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::session::now;
@@ -109,7 +108,7 @@ impl Dispatch<'_> {
     }
 
     fn state_now(&self, plugin: &Plugin) -> Arc<dyn Source> {
-        self.session.services.store.snapshot(&plugin.shared.name, &self.info.id, now())
+        self.session.services.store.snapshot(&plugin.shared.name, self.session.lineage(), now())
     }
 }
 

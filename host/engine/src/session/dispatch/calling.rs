@@ -3,8 +3,7 @@
 use super::Dispatch;
 use crate::audit::{CallRecord, Inputs, raw};
 use crate::compose::OnFailure;
-use crate::contract::{EventKind, Shape};
-use crate::contract::{Failure, FailureKind};
+use crate::contract::{EventKind, Failure, FailureKind, Shape};
 use crate::event::{Event, Kind};
 use crate::sandbox::capability::EventFacts;
 use crate::sandbox::{Called, GuestSetup};
@@ -77,7 +76,7 @@ impl Dispatch<'_> {
         let recall = self.recall.as_ref();
         let state = plugin.entry().grants.state.as_ref().map(|grant| {
             let snapshot = self.ledger[member].snapshot.get_or_insert_with(|| {
-                let snapshot = session.services.store.snapshot(&plugin.shared.name, &self.info.id, self.facts.time);
+                let snapshot = session.services.store.snapshot(&plugin.shared.name, session.lineage(), self.facts.time);
                 match recall {
                     Some(recall) => recall.state(plugin.name(), snapshot),
                     None => snapshot,

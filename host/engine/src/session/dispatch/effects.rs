@@ -2,8 +2,7 @@
 
 use super::Dispatch;
 use crate::audit::{CallRecord, Observed, raw};
-use crate::contract::EventKind;
-use crate::contract::{Cause, Rejection};
+use crate::contract::{Cause, EventKind, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
 use crate::session::recording::Due;
 use crate::state::{Source, Writes};

@@ -157,7 +157,7 @@ fn without_its_end_a_log_is_sound_but_has_not_the_head_that_was_noted() {
         let mut lines: Vec<Line> = Vec::new();
         for number in 0..5 {
             let (seq, previous) = lines.last().map_or((0, BEFORE_THE_FIRST), |last| (last.seq(), last.hash()));
-            lines.push(next(seq, &previous, &format!(r#"{{"kind":"log","version":1,"time":{number}}}"#)));
+            lines.push(next(seq, &previous, &format!(r#"{{"kind":"log","version":{VERSION},"time":{number}}}"#)));
         }
         texts(&lines)
     };
@@ -175,9 +175,13 @@ fn a_line_that_is_no_record_is_named_by_its_place() {
 
 #[test]
 fn a_log_of_another_version_is_not_judged() {
-    let text = next(0, &BEFORE_THE_FIRST, r#"{"kind":"log","version":2,"time":0}"#).text().to_owned();
-    let error = Log::open(&export(&[text]).path).unwrap().verify(None).unwrap_err();
-    assert!(error.to_string().contains("has format 2, and this hookhost knows format 1"), "{error}");
+    for version in [VERSION - 1, VERSION + 1] {
+        let begins = format!(r#"{{"kind":"log","version":{version},"time":0}}"#);
+        let text = next(0, &BEFORE_THE_FIRST, &begins).text().to_owned();
+        let error = Log::open(&export(&[text]).path).unwrap().verify(None).unwrap_err();
+        let says = format!("has format {version}, and this hookhost knows format {VERSION}");
+        assert!(error.to_string().contains(&says), "{error}");
+    }
 }
 
 #[test]
@@ -207,7 +211,7 @@ async fn database(path: &Path) -> rusqlite::Connection {
     let store = Store::open(path, 0).unwrap();
     for number in 0..10 {
         let record = format!(r#"{{"kind":"session-ended","session":"s{number}","time":{number}}}"#);
-        let unit = Unit { records: vec![record], writes: Vec::new(), session: "s".into(), time: 0 };
+        let unit = Unit { records: vec![record], writes: Vec::new(), session: "s".into(), root: "s".into(), time: 0 };
         store.commit(&unit).await.unwrap();
     }
     drop(store);

@@ -4,6 +4,8 @@ use super::*;
 use crate::state::View;
 use crate::store::{Store, Unit, database};
 
+const S: Lineage<'_> = Lineage { session: "s", root: "r" };
+
 fn store() -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hookhost.db"), 0).unwrap();
@@ -11,7 +13,7 @@ fn store() -> (tempfile::TempDir, Store) {
 }
 
 fn set(store: &Store, keys: &[&str], value: &str) {
-    let mut view = View::new(store.snapshot(&"p".into(), "s", 0), 1 << 20, 0);
+    let mut view = View::new(store.snapshot(&"p".into(), S, 0), 1 << 20, 0);
     for key in keys {
         view.set(Scope::Plugin, key, value.into(), None).unwrap();
     }
@@ -35,7 +37,7 @@ fn get(snapshot: &Arc<dyn Source>, key: &str) -> String {
 fn keys_that_are_read_later_are_of_the_same_moment() {
     let (_folder, store) = store();
     set(&store, &["a", "b"], "1");
-    let snapshot = store.snapshot(&"p".into(), "s", 0);
+    let snapshot = store.snapshot(&"p".into(), S, 0);
     assert_eq!(get(&snapshot, "a"), "1");
     set(&store, &["a", "b", "c"], "2");
     let other = Store::open(&store.on_disk().unwrap().path, 0).unwrap();
@@ -44,7 +46,7 @@ fn keys_that_are_read_later_are_of_the_same_moment() {
         (get(&snapshot, "a"), get(&snapshot, "b"), get(&snapshot, "c")),
         ("1".into(), "1".into(), "Ok(Value(None))".into())
     );
-    let later = store.snapshot(&"p".into(), "s", 0);
+    let later = store.snapshot(&"p".into(), S, 0);
     assert_eq!((get(&later, "a"), get(&later, "b"), get(&later, "c")), ("2".into(), "3".into(), "3".into()));
 }
 
@@ -52,7 +54,7 @@ fn keys_that_are_read_later_are_of_the_same_moment() {
 fn a_moment_that_is_moved_into_memory_stays_the_same() {
     let (_folder, store) = store();
     set(&store, &["a", "b"], "1");
-    let snapshot = store.snapshot(&"p".into(), "s", 0);
+    let snapshot = store.snapshot(&"p".into(), S, 0);
     assert_eq!(get(&snapshot, "a"), "1");
     let usage = snapshot.usage();
     set(&store, &["b", "c"], "2");
@@ -72,7 +74,7 @@ fn any_number_of_events_read_each_its_moment_with_a_bounded_number_of_connection
     let mut snapshots = Vec::new();
     for number in 0..3 * MAX_READERS {
         set(&store, &["a", "b"], &number.to_string());
-        let snapshot = store.snapshot(&"p".into(), "s", 0);
+        let snapshot = store.snapshot(&"p".into(), S, 0);
         assert_eq!(get(&snapshot, "a"), number.to_string());
         snapshots.push(snapshot);
     }
@@ -90,7 +92,7 @@ fn any_number_of_events_read_each_its_moment_with_a_bounded_number_of_connection
 fn an_event_that_reads_for_long_does_not_keep_the_wal_from_being_begun_anew() {
     let (_folder, store) = store();
     set(&store, &["a", "b"], "1");
-    let snapshot = store.snapshot(&"p".into(), "s", 0);
+    let snapshot = store.snapshot(&"p".into(), S, 0);
     assert_eq!(get(&snapshot, "a"), "1");
     let wal = database::wal(&store.on_disk().unwrap().path);
     let record = format!("{{\"event\":\"{}\"}}", "x".repeat(64 << 10));
@@ -108,6 +110,6 @@ fn an_event_that_reads_for_long_does_not_keep_the_wal_from_being_begun_anew() {
 #[test]
 fn a_state_that_is_not_used_costs_no_connection() {
     let (_folder, store) = store();
-    drop(store.snapshot(&"p".into(), "s", 0));
+    drop(store.snapshot(&"p".into(), S, 0));
     assert_eq!(store.on_disk().unwrap().readers.pool().open, 0);
 }

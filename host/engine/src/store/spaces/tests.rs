@@ -4,6 +4,18 @@ use super::*;
 use crate::state::View;
 use crate::store::Store;
 
+fn root(session: &str) -> String {
+    format!("root-{session}")
+}
+
+/// A session, and its tree.
+fn of(session: &str) -> Lineage<'static> {
+    match session {
+        "s" => Lineage { session: "s", root: "root-s" },
+        _ => Lineage { session: "t", root: "root-t" },
+    }
+}
+
 struct Both(tempfile::TempDir, Store);
 
 impl Both {
@@ -13,21 +25,22 @@ impl Both {
         Self(folder, store)
     }
 
-    /// An event that writes to both scopes.
+    /// An event that writes to all scopes.
     fn write(&self, session: &str, value: &str) {
-        let mut view = View::new(self.1.snapshot(&"p".into(), session, 0), 1000, 0);
-        view.set(Scope::Session, "k", value.into(), None).unwrap();
-        view.set(Scope::Plugin, "k", value.into(), None).unwrap();
+        let mut view = View::new(self.1.snapshot(&"p".into(), of(session), 0), 1000, 0);
+        for scope in Scope::ALL {
+            view.set(scope, "k", value.into(), None).unwrap();
+        }
         let writes = vec![("p".into(), view.into_parts().0)];
-        let unit = Unit { records: Vec::new(), writes, session: session.into(), time: 0 };
+        let unit = Unit { records: Vec::new(), writes, session: session.into(), root: root(session), time: 0 };
         self.1.on_disk().unwrap().attempt(&unit).unwrap();
     }
 
-    /// What is known, by session: the version, and the bytes.
-    fn known(&self) -> Vec<(String, i64, usize)> {
+    /// What is known, by scope and session: the version, and the bytes.
+    fn known(&self) -> Vec<(Scope, String, i64, usize)> {
         let counts = self.1.on_disk().unwrap().readers.counts();
-        let known = counts.0.iter().map(|((_, session), counted)| {
-            (session.clone(), counted.version, counted.usage.bytes - KEY_COST * counted.usage.keys)
+        let known = counts.0.iter().map(|(owner, counted)| {
+            (owner.scope, owner.session.clone(), counted.version, counted.usage.bytes - KEY_COST * counted.usage.keys)
         });
         let mut known: Vec<_> = known.collect();
         known.sort();
@@ -37,13 +50,17 @@ impl Both {
 
 #[test]
 fn what_was_counted_once_is_kept_right_without_counting_again() {
+    let all = |version, bytes| {
+        [(Scope::Session, "s"), (Scope::Tree, "root-s"), (Scope::Plugin, "")]
+            .map(|(scope, of)| (scope, of.to_owned(), version, bytes))
+    };
     let both = Both::new();
     both.write("s", "1");
     assert_eq!(both.known(), [], "nothing was there yet to be counted");
     both.write("s", "22");
-    assert_eq!(both.known(), [(String::new(), 2, 3), ("s".into(), 2, 3)]);
+    assert_eq!(both.known(), all(2, 3));
     both.write("s", "333");
-    assert_eq!(both.known(), [(String::new(), 3, 4), ("s".into(), 3, 4)]);
+    assert_eq!(both.known(), all(3, 4));
 }
 
 #[test]
@@ -52,22 +69,22 @@ fn what_another_process_has_written_to_in_between_is_counted_anew() {
     both.write("s", "1");
     both.write("s", "22");
     let other = Store::open(&both.0.path().join("hookhost.db"), 0).unwrap();
-    let mut view = View::new(other.snapshot(&"p".into(), "s", 0), 1000, 0);
+    let mut view = View::new(other.snapshot(&"p".into(), of("s"), 0), 1000, 0);
     view.set(Scope::Session, "more", b"4444".to_vec(), None).unwrap();
     let unit = Unit { writes: vec![("p".into(), view.into_parts().0)], session: "s".into(), ..Unit::default() };
     other.on_disk().unwrap().attempt(&unit).unwrap();
-    let usage = both.1.snapshot(&"p".into(), "s", 0).usage().unwrap();
-    assert_eq!(usage.map(|usage| (usage.keys, usage.bytes - KEY_COST * usage.keys)), [(2, 11), (1, 3)]);
+    let usage = both.1.snapshot(&"p".into(), of("s"), 0).usage().unwrap();
+    assert_eq!(usage.map(|usage| (usage.keys, usage.bytes - KEY_COST * usage.keys)), [(2, 11), (1, 3), (1, 3)]);
 }
 
 #[test]
-fn the_spaces_of_a_session_that_has_ended_are_forgotten_and_no_others() {
+fn the_spaces_of_a_session_that_has_ended_and_of_its_tree_are_forgotten_and_no_others() {
     let both = Both::new();
     for session in ["s", "t"] {
         both.write(session, "1");
         both.write(session, "2");
     }
-    both.1.forget("s");
-    let left = both.known().into_iter().map(|(session, ..)| session).collect::<Vec<_>>();
-    assert_eq!(left, ["", "t"]);
+    both.1.forget(of("s"));
+    let left = both.known().into_iter().map(|(_, session, ..)| session).collect::<Vec<_>>();
+    assert_eq!(left, ["t", "root-t", ""]);
 }
