@@ -161,11 +161,9 @@ async fn a_gate_rejects_with_the_whole_refusal() {
 
 #[tokio::test]
 async fn what_a_stop_ends_is_what_the_entry_says_and_without_a_stop_it_is_nothing() {
-    for (stop, says, expected) in [
-        (Stop::Run, true, Some(Stop::Run)),
-        (Stop::Session, true, Some(Stop::Session)),
-        (Stop::Session, false, None),
-    ] {
+    for (stop, says, expected) in
+        [(Stop::Run, true, Some(Stop::Run)), (Stop::Session, true, Some(Stop::Session)), (Stop::Session, false, None)]
+    {
         let mut entry = plugin("p", json!({"turn-start": {"verdict": "reject", "reason": "no", "stop": says}}));
         entry.stop = stop;
         let session = session(vec![entry]).await;
