@@ -30,9 +30,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes that the head of a response may have.
 const RESPONSE_HEAD: usize = 64 * 1024;
 
-/// Bytes that a server may send until that head is there: with interim responses, and with what is read of the body
+/// Bytes that are read of a server until that head is there: with interim responses, and with what comes of the body
 /// together with the head.
-const BEFORE_RESPONSE: usize = 2 * RESPONSE_HEAD;
+const BEFORE_RESPONSE: usize = RESPONSE_HEAD;
 
 /// Turns names into addresses. What it says is checked: a name that leads to an address that is not on the public
 /// internet is not connected to.
