@@ -159,8 +159,8 @@ fn a_projects_server_does_not_start_before_the_project_is_trusted() {
 struct Service(Child, String);
 
 impl Service {
-    fn start() -> Self {
-        let mut child = Command::new(SERVER).arg("http").stdout(Stdio::piped()).spawn().expect("the service");
+    fn start(mode: &str) -> Self {
+        let mut child = Command::new(SERVER).arg(mode).stdout(Stdio::piped()).spawn().expect("the service");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("its address");
         Self(child, line.trim().to_owned())
@@ -176,7 +176,7 @@ impl Drop for Service {
 
 #[test]
 fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
-    let service = Service::start();
+    let service = Service::start("http");
     let user = User::new();
     user.configure(&format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\n", service.1));
     user.write("script.toml", call("mcp__test__say", &json!({ "text": "far" })) + BYE);
@@ -191,6 +191,55 @@ fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
     wrong.expect(0, &["the MCP server test cannot be used: "]);
     for key in ["let-me-in", "let-me-out"] {
         assert!(!format!("{ended:?}{wrong:?}{:?}{:?}", user.records(), user.sessions()).contains(key), "{key}");
+    }
+}
+
+#[test]
+fn a_program_that_sends_too_much_is_read_no_further() {
+    let no_further = "the MCP server test cannot be used: it sent a message of more than 100000 values, and is read no further";
+    let under_way = "the MCP server test cannot be used: the messages of all MCP servers together are larger than 64 MiB";
+    let blocks = "the MCP server test cannot be used: it answered 1001 blocks of content, and 1000 is the most";
+    for (kind, said, goes_on) in [
+        ("values", no_further, false),
+        ("blocks", blocks, true),
+        ("large", "the MCP server test gave no answer within 3 s", true),
+        ("endless", under_way, false),
+    ] {
+        let user = User::new();
+        user.configure(&section("good", "call-seconds = 3"));
+        let script =
+            call("mcp__test__flood", &json!({ "kind": kind })) + &call("mcp__test__say", &json!({ "text": "again" }));
+        run(&user, &script).expect(0, &[]);
+        let results = results(&user);
+        assert!(results[0].1 && results[0].0.starts_with(said), "{kind}: {results:?}");
+        assert_eq!(results[1].0 == "said again", goes_on, "{kind}: {results:?}");
+    }
+}
+
+#[test]
+fn an_answer_of_a_service_that_is_too_much_fails_its_call_and_no_other() {
+    let values = "the MCP server test cannot be used: it sent a message of more than 100000 values, and is read no further";
+    let blocks = "the MCP server test cannot be used: it answered 1001 blocks of content, and 1000 is the most";
+    let large = "the MCP server test cannot be used: it sent a message of more than 16 MiB, and is read no further";
+    let stream = "the MCP server test cannot be used: it sent an event stream of more than 64 MiB, and is read no further";
+    for mode in ["http", "http-events"] {
+        let service = Service::start(mode);
+        let mut cases = vec![("values", values), ("blocks", blocks), ("large", large), ("endless", large)];
+        if mode == "http-events" {
+            cases.push(("endless-events", stream));
+        }
+        let user = User::new();
+        user.configure(&format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\n", service.1));
+        let flood = |kind: &str| {
+            call("mcp__test__flood", &json!({ "kind": kind })) + &call("mcp__test__say", &json!({ "text": kind }))
+        };
+        let script: String = cases.iter().map(|(kind, _)| flood(kind)).collect();
+        user.write("script.toml", script + BYE);
+        let mut command = user.command(["run", "go", "--script", "script.toml"]);
+        Ended::of(command.env("TEST_MCP_KEY", "let-me-in")).expect(0, &[]);
+        let results = results(&user);
+        let expected = cases.iter().flat_map(|(kind, why)| [((*why).to_owned(), true), (format!("said {kind}"), false)]);
+        assert_eq!(results, expected.collect::<Vec<_>>(), "{mode}");
     }
 }
 
