@@ -1,5 +1,7 @@
 //! MCP servers: their tools in a run, and servers that end, hang, answer garbage or list too much.
 
+use crate::hostile;
+use hookhost_agent::mcp;
 use hookhost_tests::{Ended, Entry, User};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
@@ -194,52 +196,59 @@ fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
     }
 }
 
+/// The rows of `docs/hostile.md`: how a server misbehaves, and what is said of a program and of a service.
+fn hostile_rows() -> Vec<[String; 5]> {
+    hostile::rows(["MCP server", "what it answers", "at most", "a program", "a service"])
+}
+
 #[test]
-fn a_program_that_sends_too_much_is_read_no_further() {
-    let no_further = "the MCP server test cannot be used: it sent a message of more than 100000 values, and is read no further";
-    let under_way = "the MCP server test cannot be used: the messages of all MCP servers together are larger than 64 MiB";
-    let blocks = "the MCP server test cannot be used: it answered 1001 blocks of content, and 1000 is the most";
-    for (kind, said, goes_on) in [
-        ("values", no_further, false),
-        ("blocks", blocks, true),
-        ("large", "the MCP server test gave no answer within 3 s", true),
-        ("endless", under_way, false),
-    ] {
+fn the_page_has_the_bounds_of_what_a_server_answers() {
+    let mib = |bytes: usize| format!("{} MiB", bytes >> 20);
+    let thousands = |number: usize| format!("{} 000", number / 1_000);
+    let found: Vec<_> = hostile_rows().into_iter().map(|[name, _, most, ..]| (name, most)).collect();
+    let bound = |name: &str, most: String| (name.to_owned(), most);
+    assert_eq!(
+        found,
+        [
+            bound("values", format!("{} values", thousands(mcp::MAX_VALUES))),
+            bound("blocks", format!("{} blocks", thousands(mcp::MAX_BLOCKS))),
+            bound("large", mib(mcp::MAX_MESSAGE)),
+            bound("endless", format!("{} of a program, {} of a service", mib(mcp::MAX_UNDER_WAY), mib(mcp::MAX_MESSAGE))),
+            bound("endless-events", mib(mcp::MAX_STREAM)),
+        ]
+    );
+}
+
+#[test]
+fn a_program_that_answers_too_much_is_what_its_row_says_and_is_read_no_further_where_it_has_not_ended_its_message() {
+    for [kind, _, _, said, _] in hostile_rows().into_iter().filter(|row| !row[3].is_empty()) {
         let user = User::new();
         user.configure(&section("good", "call-seconds = 3"));
         let script =
             call("mcp__test__flood", &json!({ "kind": kind })) + &call("mcp__test__say", &json!({ "text": "again" }));
         run(&user, &script).expect(0, &[]);
         let results = results(&user);
-        assert!(results[0].1 && results[0].0.starts_with(said), "{kind}: {results:?}");
+        assert!(results[0].1 && hostile::says(&said, &results[0].0), "{kind}: {results:?}");
+        let goes_on = ["blocks", "large"].contains(&kind.as_str());
         assert_eq!(results[1].0 == "said again", goes_on, "{kind}: {results:?}");
     }
 }
 
 #[test]
-fn an_answer_of_a_service_that_is_too_much_fails_its_call_and_no_other() {
-    let values = "the MCP server test cannot be used: it sent a message of more than 100000 values, and is read no further";
-    let blocks = "the MCP server test cannot be used: it answered 1001 blocks of content, and 1000 is the most";
-    let large = "the MCP server test cannot be used: it sent a message of more than 16 MiB, and is read no further";
-    let stream = "the MCP server test cannot be used: it sent an event stream of more than 64 MiB, and is read no further";
+fn a_service_that_answers_too_much_is_what_its_row_says_and_its_next_answer_counts() {
     for mode in ["http", "http-events"] {
         let service = Service::start(mode);
-        let mut cases = vec![("values", values), ("blocks", blocks), ("large", large), ("endless", large)];
-        if mode == "http-events" {
-            cases.push(("endless-events", stream));
-        }
+        let rows: Vec<_> = hostile_rows().into_iter().filter(|row| mode == "http-events" || row[0] != "endless-events").collect();
         let user = User::new();
         user.configure(&format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\n", service.1));
-        let flood = |kind: &str| {
+        let flood = |[kind, ..]: &[String; 5]| {
             call("mcp__test__flood", &json!({ "kind": kind })) + &call("mcp__test__say", &json!({ "text": kind }))
         };
-        let script: String = cases.iter().map(|(kind, _)| flood(kind)).collect();
-        user.write("script.toml", script + BYE);
+        user.write("script.toml", rows.iter().map(flood).collect::<String>() + BYE);
         let mut command = user.command(["run", "go", "--script", "script.toml"]);
         Ended::of(command.env("TEST_MCP_KEY", "let-me-in")).expect(0, &[]);
-        let results = results(&user);
-        let expected = cases.iter().flat_map(|(kind, why)| [((*why).to_owned(), true), (format!("said {kind}"), false)]);
-        assert_eq!(results, expected.collect::<Vec<_>>(), "{mode}");
+        let expected = rows.iter().flat_map(|row| [(row[4].clone(), true), (format!("said {}", row[0]), false)]);
+        assert_eq!(results(&user), expected.collect::<Vec<_>>(), "{mode}");
     }
 }
 

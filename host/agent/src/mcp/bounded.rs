@@ -12,10 +12,10 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Most arrays, objects and further members of them in one message.
-pub(super) const MAX_VALUES: usize = 100_000;
+pub const MAX_VALUES: usize = 100_000;
 
 /// Most bytes that the messages of all servers have which are on their way.
-const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;
+pub const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;
 
 /// What all servers' messages share.
 pub(super) static ALL_SERVERS: Budget = Budget(AtomicUsize::new(0));

@@ -19,10 +19,10 @@ use rmcp_sse_stream::{Sse, SseStream};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most bytes of one message.
-const MAX_MESSAGE: usize = 16 * 1024 * 1024;
-/// Most bytes of one event stream: the answer to a request, and whatever else the service says in it.
-const MAX_STREAM: usize = 64 * 1024 * 1024;
+/// Most bytes of one message of a service.
+pub const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+/// Most bytes of one event stream of a service: the answer to a request, and whatever else is said in it.
+pub const MAX_STREAM: usize = 64 * 1024 * 1024;
 /// Most bytes that are read of the answer of an HTTP error.
 const MAX_ERROR: usize = 64 * 1024;
 /// Longest identifier of an event that a stream is resumed by, in bytes.

@@ -13,7 +13,10 @@ mod section;
 mod server;
 mod tool;
 
+pub use bounded::{MAX_UNDER_WAY, MAX_VALUES};
+pub use http::{MAX_MESSAGE, MAX_STREAM};
 pub use section::{McpSection, ServerSection};
+pub use server::MAX_BLOCKS;
 pub use tool::McpTool;
 
 use futures_util::future::join_all;

@@ -35,7 +35,7 @@ const LONGEST_DESCRIPTION: usize = 4 * 1024;
 /// Most tools of one server that are left out with a sentence for each.
 const MAX_NOTICES: usize = 5;
 /// Most blocks of content of one result.
-const MAX_BLOCKS: usize = 1_000;
+pub const MAX_BLOCKS: usize = 1_000;
 /// Most pages of a list of tools that are read.
 const MOST_PAGES: usize = 64;
 /// What is kept of a program's standard error, in bytes: its last words.

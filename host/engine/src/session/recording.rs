@@ -1,12 +1,13 @@
 //! How a session's records come into the log.
 
-use super::{Shared, observers};
-use crate::audit::{Loggable, SessionEnded, SessionOpened};
+use super::{Shared, ToolSpec, observers};
+use crate::audit::{Loggable, MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened, written_size};
 use crate::contract;
 use crate::event::EventKind;
 use crate::host::RuleSet;
 use crate::state::Writes;
 use crate::store::{StoreError, Unit};
+use serde_json::json;
 use std::sync::Arc;
 
 /// When a record has to be written.
@@ -63,6 +64,7 @@ impl Shared {
     }
 
     pub(super) fn record_opening(self: &Arc<Self>, info: &contract::Session) {
+        let (tools, without_schema) = within_bound(&self.spec.tools);
         let opened = SessionOpened {
             session: info.id.clone(),
             time: super::now(),
@@ -72,7 +74,8 @@ impl Shared {
             depth: info.depth,
             interactive: info.interactive,
             parent: self.spec.parent.clone(),
-            tools: self.spec.tools.clone(),
+            tools,
+            without_schema,
             models: self.spec.models.clone(),
         };
         self.record_soon(&self.host.rules(), info, &opened);
@@ -82,4 +85,19 @@ impl Shared {
         let ended = SessionEnded { session: info.id.clone(), time: super::now() };
         self.record_soon(&self.host.rules(), info, &ended);
     }
+}
+
+/// The tools as the log holds them, and the names of those whose schemas would be too much for it.
+fn within_bound(tools: &[ToolSpec]) -> (Vec<ToolSpec>, Vec<String>) {
+    let (mut written, mut without_schema) = (0_usize, Vec::new());
+    let recorded = tools.iter().map(|tool| {
+        let size = written_size(tool);
+        if written.saturating_add(size) <= MAX_TOOLS_WRITTEN {
+            written += size;
+            return tool.clone();
+        }
+        without_schema.push(tool.name.clone());
+        ToolSpec { name: tool.name.clone(), input_schema: json!({}) }
+    });
+    (recorded.collect(), without_schema)
 }

@@ -225,3 +225,17 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 fn boxed(stream: impl Stream + 'static) -> Box<dyn Stream> {
     Box::new(stream)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::BEFORE_RESPONSE;
+
+    #[test]
+    fn the_page_has_the_bound_of_what_comes_before_a_response() {
+        let page = include_str!("../../../../../docs/hostile.md");
+        let bound = format!("{} KiB", BEFORE_RESPONSE >> 10);
+        assert!(page.contains(&format!("\n{bound} are read of it before the head of its response is complete")));
+        let rows = page.lines().filter(|line| line.starts_with("| `/interim/") || line.starts_with("| `/head/"));
+        assert_eq!(rows.filter(|row| row.contains(&format!("| {bound} |"))).count(), 4);
+    }
+}
