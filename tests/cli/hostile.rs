@@ -7,7 +7,12 @@ pub(crate) fn rows<const N: usize>(columns: [&str; N]) -> Vec<[String; N]> {
     let mut lines = page.lines().skip_while(|line| *line != head);
     assert!(lines.next().is_some(), "the page has no table {columns:?}");
     let row = |line: &str| {
-        let cells: Vec<_> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect();
+        let cells: Vec<_> = line
+            .strip_prefix('|')?
+            .strip_suffix('|')?
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`').to_owned())
+            .collect();
         Some(cells.try_into().unwrap_or_else(|cells| panic!("{cells:?}")))
     };
     lines.skip(1).map_while(row).collect()

@@ -70,7 +70,9 @@ fn answer(message: &Value, mode: &str) -> Option<Value> {
         }),
         "tools/list" => json!({ "tools": tools(mode) }),
         "tools/call" => match called(&message["params"]) {
-            Ok(_) if flood(message) == "values" => json!({ "content": [], "structuredContent": { "n": vec![0; 100_001] } }),
+            Ok(_) if flood(message) == "values" => {
+                json!({ "content": [], "structuredContent": { "n": vec![0; 100_001] } })
+            }
             Ok(content) if flood(message) == "blocks" => json!({ "content": vec![content; 1_001] }),
             Ok(content) => json!({ "content": [content] }),
             Err(why) => {

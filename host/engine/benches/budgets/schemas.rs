@@ -72,7 +72,11 @@ impl Case {
             let began = Instant::now();
             let problems = std::hint::black_box(self.schema.problems(&value));
             let took = began.elapsed();
-            assert!(!problems.iter().any(|problem| problem.contains("cannot be checked")), "{}: {problems:?}", self.name);
+            assert!(
+                !problems.iter().any(|problem| problem.contains("cannot be checked")),
+                "{}: {problems:?}",
+                self.name
+            );
             took
         });
         // What did not grow so far: the doubling ones are at most half as large.
@@ -93,7 +97,8 @@ fn cases() -> Vec<Case> {
     };
     let chain = {
         let steps = (0..60).map(|step| (format!("e{step}"), json!({ "allOf": [to(step + 1)] })));
-        let definitions: serde_json::Map<_, _> = steps.chain([("e60".to_owned(), json!({ "type": "string" }))]).collect();
+        let definitions: serde_json::Map<_, _> =
+            steps.chain([("e60".to_owned(), json!({ "type": "string" }))]).collect();
         json!({ "items": to(0), "$defs": definitions })
     };
     let many = |keyword: &str, of: Value| json!({ "items": { keyword: vec![of; 100] } });
@@ -112,32 +117,54 @@ fn cases() -> Vec<Case> {
     });
     let patterns: serde_json::Map<_, _> = (0..50).map(|n| (format!("^n.*[a-z]{n}$"), json!(true))).collect();
     let mut cases = vec![
-        Case::new("everyday", &tool, |size| json!({ "path": "p", "edits": vec![json!({ "old": "a" }); size], "mode": "a" })),
+        Case::new(
+            "everyday",
+            &tool,
+            |size| json!({ "path": "p", "edits": vec![json!({ "old": "a" }); size], "mode": "a" }),
+        ),
         Case::new("references that double", &doubled(12, json!({ "type": "string" })), texts),
         Case::new("references that double to a failure", &doubled(12, json!({ "not": { "type": "string" } })), texts),
         Case::new("a chain of references", &chain, texts),
         Case::new("anyOf of 100 that fail", &many("anyOf", json!({ "type": "null" })), texts),
         Case::new("oneOf of 100 that hold", &many("oneOf", json!({ "type": "string" })), texts),
-        Case::new("an enum of 1000", &json!({ "items": { "enum": (0..1000).map(|n| json!([n])).collect::<Vec<_>>() } }), |size| {
-            Value::Array(vec![json!([1]); size])
-        }),
+        Case::new(
+            "an enum of 1000",
+            &json!({ "items": { "enum": (0..1000).map(|n| json!([n])).collect::<Vec<_>>() } }),
+            |size| Value::Array(vec![json!([1]); size]),
+        ),
         Case::new("unique texts", &json!({ "uniqueItems": true }), texts),
-        Case::new("unique lists", &json!({ "uniqueItems": true }), |size| (0..size).map(|n| json!([[n], "x"])).collect()),
+        Case::new("unique lists", &json!({ "uniqueItems": true }), |size| {
+            (0..size).map(|n| json!([[n], "x"])).collect()
+        }),
         Case::new("a pattern over a long text", &json!({ "pattern": "^(a+)+$" }), |size| json!("a".repeat(size) + "b")),
-        Case::new("a pattern of classes over a long text", &json!({ "pattern": "(\\w\\d?){1,60}x$" }), |size| json!("é".repeat(size))),
+        Case::new("a pattern of classes over a long text", &json!({ "pattern": "(\\w\\d?){1,60}x$" }), |size| {
+            json!("é".repeat(size))
+        }),
         Case::new("patterns of names", &json!({ "patternProperties": patterns, "additionalProperties": false }), names),
-        Case::new("a format", &json!({ "items": { "format": "idn-email" } }), |size| Value::Array(vec![json!("a@b.example"); size])),
-        Case::new("a format over a long text", &json!({ "format": "iri" }), |size| json!(format!("http://a/{}", "%41".repeat(size)))),
+        Case::new("a format", &json!({ "items": { "format": "idn-email" } }), |size| {
+            Value::Array(vec![json!("a@b.example"); size])
+        }),
+        Case::new("a format over a long text", &json!({ "format": "iri" }), |size| {
+            json!(format!("http://a/{}", "%41".repeat(size)))
+        }),
         Case::new("a length of a long text", &json!({ "maxLength": 5 }), |size| json!("é".repeat(size))),
-        Case::new("unevaluated", &json!({ "allOf": [{ "properties": { "a": true } }], "unevaluatedProperties": false }), names),
+        Case::new(
+            "unevaluated",
+            &json!({ "allOf": [{ "properties": { "a": true } }], "unevaluatedProperties": false }),
+            names,
+        ),
         Case::new(
             "unevaluated within each other",
             &json!({ "items": { "anyOf": [{ "unevaluatedProperties": { "unevaluatedProperties": false } }, true] } }),
             |size| Value::Array(vec![json!({ "a": { "b": 1 } }); size]),
         ),
         Case::new("names", &json!({ "propertyNames": { "maxLength": 3 } }), names),
-        Case::new("contains", &json!({ "items": { "contains": { "const": 1 } } }), |size| Value::Array(vec![json!(vec![0; 10]); size])),
-        Case::new("multiples", &json!({ "items": { "multipleOf": 0.01 } }), |size| Value::Array(vec![json!(0.07); size])),
+        Case::new("contains", &json!({ "items": { "contains": { "const": 1 } } }), |size| {
+            Value::Array(vec![json!(vec![0; 10]); size])
+        }),
+        Case::new("multiples", &json!({ "items": { "multipleOf": 0.01 } }), |size| {
+            Value::Array(vec![json!(0.07); size])
+        }),
     ];
     cases.extend(corpus());
     cases
@@ -152,12 +179,15 @@ fn corpus() -> Vec<Case> {
         let bytes = std::fs::read(&path).unwrap();
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
         let Some((schema, value)) = text.split_once('\n') else { continue };
-        let (Ok(mut schema), Ok(value)) = (serde_json::from_str::<Value>(schema), serde_json::from_str::<Value>(value)) else {
+        let (Ok(mut schema), Ok(value)) = (serde_json::from_str::<Value>(schema), serde_json::from_str::<Value>(value))
+        else {
             continue;
         };
         // References name places from the root: the definitions stay there, and the rest moves.
         let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs")).unwrap_or(json!({}));
-        if schema.to_string().contains(r##""#""##) || Schema::compile(&json!({ "items": schema, "$defs": definitions })).is_err() {
+        if schema.to_string().contains(r##""#""##)
+            || Schema::compile(&json!({ "items": schema, "$defs": definitions })).is_err()
+        {
             continue;
         }
         let name = format!("the corpus's {}", path.file_name().unwrap().to_string_lossy());

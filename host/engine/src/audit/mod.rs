@@ -19,8 +19,8 @@ pub use log::{Filter, Lines, Log, LogError, VerifiedLines};
 pub use mask::Withheld;
 pub use record::{
     Answer, AskedAgain, CallRecord, Dropped, Entry, Inputs, LoadedPlugin, LogBegins, MAX_TOOLS_WRITTEN, ModelAnswer,
-    ModelReply, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateRead, StateUse, StateWrite, ToolRun, TranscriptRead,
-    WrittenValue,
+    ModelReply, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateRead, StateUse, StateWrite, ToolRun,
+    TranscriptRead, WrittenValue,
 };
 pub use value::Bytes;
 

@@ -92,8 +92,11 @@ fn serve(mut stream: TcpStream, heard: &Mutex<Vec<String>>) -> io::Result<()> {
                 _ => format!("HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n", "h".repeat(30_000)),
             };
             if how == "long" {
-                stream.write_all(format!("HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n", "h".repeat(40_000)).as_bytes())?;
-                return stream.write_all(whole("200 OK", &format!("x-long: {}\r\n", "h".repeat(40_000)), "").as_bytes());
+                stream.write_all(
+                    format!("HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n", "h".repeat(40_000)).as_bytes(),
+                )?;
+                return stream
+                    .write_all(whole("200 OK", &format!("x-long: {}\r\n", "h".repeat(40_000)), "").as_bytes());
             }
             if how == "once" {
                 stream.write_all(interim.as_bytes())?;

@@ -3,8 +3,8 @@
 use super::table::{bare, rows_under};
 use crate::failure_table::says;
 use hookhost::schema::{
-    MAX_BYTES, MAX_CHAIN, MAX_NESTING, MAX_PATHS, MAX_PATTERN, MAX_PATTERNS, MAX_SCHEMA_NESTING, MAX_SUBSCHEMAS, MAX_WORK,
-    Schema,
+    MAX_BYTES, MAX_CHAIN, MAX_NESTING, MAX_PATHS, MAX_PATTERN, MAX_PATTERNS, MAX_SCHEMA_NESTING, MAX_SUBSCHEMAS,
+    MAX_WORK, Schema,
 };
 use serde_json::{Map, Value, json};
 
