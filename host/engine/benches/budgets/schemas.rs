@@ -1,6 +1,6 @@
-//! What a step of checking a value costs: the bounds on steps stand for time, and these rows say for how much.
+//! What a step of checking a value costs: the bounds on steps stand for time, and this row says for how much.
 
-use hookhost::schema::{DEADLINE, MAX_WORK, MAX_WORK_AT_ONCE, Schema};
+use hookhost::schema::{MAX_WORK_AT_ONCE, Schema};
 use hookhost_bench_table::measure::{spoken, times_of};
 use hookhost_bench_table::table::{Row, Table};
 use serde_json::{Value, json};
@@ -17,9 +17,6 @@ pub(crate) fn rows(table: &mut Table, each: bool) {
     let (named, at_once) = worst(MAX_WORK_AT_ONCE, each);
     let why = "A check on the thread that asks holds it for so long: 20 000 steps of the worst known schema.";
     row(table, "20 000 steps of a schema, on the thread that asks", &named, at_once, AT_ONCE, why);
-    let (named, whole) = worst(MAX_WORK, each);
-    let why = "Such a check has a thread of its own, and is given up after 5 s: it must come to its end, also on a machine a tenth as fast.";
-    row(table, "2 000 000 steps of a schema, on a thread of its own", &named, whole, DEADLINE / 10, why);
 }
 
 fn row(table: &mut Table, what: &str, worst: &str, took: (Duration, Duration), most: Duration, why: &str) {
@@ -96,9 +93,9 @@ fn cases() -> Vec<Case> {
         json!({ "items": to(0), "$defs": definitions })
     };
     let chain = {
-        let steps = (0..60).map(|step| (format!("e{step}"), json!({ "allOf": [to(step + 1)] })));
+        let steps = (0..40).map(|step| (format!("e{step}"), json!({ "allOf": [to(step + 1)] })));
         let definitions: serde_json::Map<_, _> =
-            steps.chain([("e60".to_owned(), json!({ "type": "string" }))]).collect();
+            steps.chain([("e40".to_owned(), json!({ "type": "string" }))]).collect();
         json!({ "items": to(0), "$defs": definitions })
     };
     let many = |keyword: &str, of: Value| json!({ "items": { keyword: vec![of; 100] } });
@@ -137,8 +134,8 @@ fn cases() -> Vec<Case> {
             (0..size).map(|n| json!([[n], "x"])).collect()
         }),
         Case::new("a pattern over a long text", &json!({ "pattern": "^(a+)+$" }), |size| json!("a".repeat(size) + "b")),
-        Case::new("a pattern of classes over a long text", &json!({ "pattern": "(\\w\\d?){1,60}x$" }), |size| {
-            json!("é".repeat(size))
+        Case::new("a pattern of classes over a long text", &json!({ "pattern": "([a-z][0-9]?){1,60}x$" }), |size| {
+            json!("a".repeat(size))
         }),
         Case::new("patterns of names", &json!({ "patternProperties": patterns, "additionalProperties": false }), names),
         Case::new("a format", &json!({ "items": { "format": "idn-email" } }), |size| {
