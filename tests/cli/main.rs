@@ -10,6 +10,7 @@ mod configuration;
 mod dispatch;
 mod dispatch_shell;
 mod failing_plugins;
+mod hostile;
 mod inspect_and_hooks;
 mod interrupt;
 mod mcp;

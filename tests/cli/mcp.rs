@@ -1,5 +1,7 @@
 //! MCP servers: their tools in a run, and servers that end, hang, answer garbage or list too much.
 
+use crate::hostile;
+use hookhost_agent::mcp;
 use hookhost_tests::{Ended, Entry, User};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
@@ -159,8 +161,8 @@ fn a_projects_server_does_not_start_before_the_project_is_trusted() {
 struct Service(Child, String);
 
 impl Service {
-    fn start() -> Self {
-        let mut child = Command::new(SERVER).arg("http").stdout(Stdio::piped()).spawn().expect("the service");
+    fn start(mode: &str) -> Self {
+        let mut child = Command::new(SERVER).arg(mode).stdout(Stdio::piped()).spawn().expect("the service");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("its address");
         Self(child, line.trim().to_owned())
@@ -176,7 +178,7 @@ impl Drop for Service {
 
 #[test]
 fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
-    let service = Service::start();
+    let service = Service::start("http");
     let user = User::new();
     user.configure(&format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\n", service.1));
     user.write("script.toml", call("mcp__test__say", &json!({ "text": "far" })) + BYE);
@@ -191,6 +193,67 @@ fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
     wrong.expect(0, &["the MCP server test cannot be used: "]);
     for key in ["let-me-in", "let-me-out"] {
         assert!(!format!("{ended:?}{wrong:?}{:?}{:?}", user.records(), user.sessions()).contains(key), "{key}");
+    }
+}
+
+/// The rows of `docs/hostile.md`: how a server misbehaves, and what is said of a program and of a service.
+fn hostile_rows() -> Vec<[String; 5]> {
+    hostile::rows(["MCP server", "what it answers", "at most", "a program", "a service"])
+}
+
+#[test]
+fn the_page_has_the_bounds_of_what_a_server_answers() {
+    let mib = |bytes: usize| format!("{} MiB", bytes >> 20);
+    let thousands = |number: usize| format!("{} 000", number / 1_000);
+    let found: Vec<_> = hostile_rows().into_iter().map(|[name, _, most, ..]| (name, most)).collect();
+    let bound = |name: &str, most: String| (name.to_owned(), most);
+    assert_eq!(
+        found,
+        [
+            bound("values", format!("{} values", thousands(mcp::MAX_VALUES))),
+            bound("blocks", format!("{} blocks", thousands(mcp::MAX_BLOCKS))),
+            bound("large", mib(mcp::MAX_MESSAGE)),
+            bound(
+                "endless",
+                format!("{} of a program, {} of a service", mib(mcp::MAX_UNDER_WAY), mib(mcp::MAX_MESSAGE))
+            ),
+            bound("endless-events", mib(mcp::MAX_STREAM)),
+        ]
+    );
+}
+
+#[test]
+fn a_program_that_answers_too_much_is_what_its_row_says_and_is_read_no_further_where_it_has_not_ended_its_message() {
+    for [kind, _, _, said, _] in hostile_rows().into_iter().filter(|row| !row[3].is_empty()) {
+        let user = User::new();
+        // A message that is passed over is no answer; what is read no further is told, however slow the machine.
+        user.configure(&section("good", if kind == "large" { "call-seconds = 3" } else { "call-seconds = 100" }));
+        let script =
+            call("mcp__test__flood", &json!({ "kind": kind })) + &call("mcp__test__say", &json!({ "text": "again" }));
+        run(&user, &script).expect(0, &[]);
+        let results = results(&user);
+        assert!(results[0].1 && hostile::says(&said, &results[0].0), "{kind}: {results:?}");
+        let goes_on = ["blocks", "large"].contains(&kind.as_str());
+        assert_eq!(results[1].0 == "said again", goes_on, "{kind}: {results:?}");
+    }
+}
+
+#[test]
+fn a_service_that_answers_too_much_is_what_its_row_says_and_its_next_answer_counts() {
+    for mode in ["http", "http-events"] {
+        let service = Service::start(mode);
+        let rows: Vec<_> =
+            hostile_rows().into_iter().filter(|row| mode == "http-events" || row[0] != "endless-events").collect();
+        let user = User::new();
+        user.configure(&format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\n", service.1));
+        let flood = |[kind, ..]: &[String; 5]| {
+            call("mcp__test__flood", &json!({ "kind": kind })) + &call("mcp__test__say", &json!({ "text": kind }))
+        };
+        user.write("script.toml", rows.iter().map(flood).collect::<String>() + BYE);
+        let mut command = user.command(["run", "go", "--script", "script.toml"]);
+        Ended::of(command.env("TEST_MCP_KEY", "let-me-in")).expect(0, &[]);
+        let expected = rows.iter().flat_map(|row| [(row[4].clone(), true), (format!("said {}", row[0]), false)]);
+        assert_eq!(results(&user), expected.collect::<Vec<_>>(), "{mode}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! What programs have that the agent starts: no terminal, no keys, and an end.
 
+use crate::hostile;
 use crate::pty::Session;
+use hookhost_agent::tool::Bash;
 use hookhost_tests::{Ended, User};
 use serde_json::json;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -68,6 +70,35 @@ fn tools_and_servers_and_what_they_start_have_no_terminal() {
     assert_eq!(written("shell"), "open\n", "the test has a terminal");
     assert_eq!((written("server"), written("below-server")), ("closed\n".into(), "closed\n".into()));
     assert_eq!(results(&user), ["closed\n[exit code 0]"; 3]);
+}
+
+#[test]
+fn every_row_of_programs_is_what_the_model_reads_and_none_of_them_is_left() {
+    let rows = hostile::rows(["program", "command", "at most", "what the model reads"]);
+    assert!(rows.len() >= 6, "{rows:?}");
+    let user = User::new();
+    // So that what belongs to this test is known from all else that runs.
+    let mark = format!("HOOKHOST_ROW={}", user.project().display());
+    let call = |[_, command, ..]: &[String; 4]| {
+        let command = json!(format!("export {mark}; {command}"));
+        format!("[[turn]]\ncall = [{{ tool = \"bash\", arguments = {{ command = {command}, timeout_ms = 1000 }} }}]\n")
+    };
+    user.write("script.toml", rows.iter().map(call).collect::<String>() + "[[turn]]\ntext = \"Bye.\"\n");
+    user.run(RUN).expect(0, &[]);
+    let most = Bash::default().output_cap;
+    for (row, said) in rows.iter().zip(results(&user)) {
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(hostile::says(&row[3], &words), "{row:?}: {}", &words[words.len().saturating_sub(200)..]);
+        assert!(said.len() < most + 200, "{row:?}: {}", said.len());
+    }
+    let bound = rows.iter().find(|row| row[0] == "endless-output").map(|row| row[2].clone());
+    assert_eq!(bound, Some(format!("{} KiB", most >> 10)));
+    let left = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let environment = |process: std::fs::DirEntry| std::fs::read(process.path().join("environ")).ok();
+        processes.filter_map(environment).any(|variables| String::from_utf8_lossy(&variables).contains(&mark))
+    };
+    wait_for("the end of all of them", || !left());
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn a_run_can_be_listed_shown_gone_on_with_and_removed() {
     assert_eq!(texts[0], "go");
     assert_eq!(texts[3..], ["It says hello.", "Really?", "Of course."]);
     assert_eq!((&session["turns"], &session["status"]), (&json!(3), &json!("success")));
+    assert_eq!(session["subagent-turns"], json!(0));
     user.run(["session", "rm", &id[..20]]).expect(0, &[&format!("removed the session {id}")]);
     assert!(user.sessions().is_empty() && !folder(&user, &id).exists());
 }

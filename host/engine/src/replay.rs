@@ -105,7 +105,7 @@ async fn replay_lines(
     mut each: impl FnMut(&Compared),
 ) -> Result<Summary, LogError> {
     let mut summary = Summary::default();
-    let mut sessions: HashMap<String, Replayed> = HashMap::new();
+    let mut sessions: HashMap<String, Known> = HashMap::new();
     for line in lines {
         let line = match line {
             Ok(line) => line,
@@ -117,7 +117,8 @@ async fn replay_lines(
         };
         match line.entry() {
             Ok(Entry::Session(opened)) => {
-                sessions.insert(opened.session.clone(), Replayed::Announced(opened));
+                let (id, lacks_schemas) = (opened.session.clone(), !opened.without_schema.is_empty());
+                sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas });
             }
             Ok(Entry::SessionEnded(ended)) => {
                 sessions.remove(&ended.session);
@@ -135,6 +136,13 @@ async fn replay_lines(
 }
 
 /// A session of the log.
+struct Known {
+    session: Replayed,
+    /// Arguments that missed a schema when they were recorded fit now.
+    lacks_schemas: bool,
+}
+
+/// How far it is opened again.
 enum Replayed {
     Announced(Box<SessionOpened>),
     Open(Session),
@@ -172,7 +180,7 @@ fn spec(opened: &SessionOpened) -> SessionSpec {
     }
 }
 
-async fn compare(host: &Host, sessions: &mut HashMap<String, Replayed>, seq: u64, recorded: Record) -> Compared {
+async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, recorded: Record) -> Compared {
     let mut compared = Compared {
         seq,
         not_replayable: recorded.not_replayable.clone(),
@@ -181,13 +189,16 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Replayed>, seq: u64
         differences: Vec::new(),
     };
     let recorded = &compared.recorded;
+    if sessions.get(&recorded.session).is_some_and(|known| known.lacks_schemas) {
+        compared.not_replayable.push("the log does not hold the schemas of all tools of its session".into());
+    }
     if !recorded.withheld.is_empty() {
         compared.not_replayable.push("the configuration kept a part of it out of the log".into());
     }
     if recorded.withheld.contains_key("original") {
         return compared;
     }
-    let again = match sessions.get_mut(&recorded.session).map(|session| session.session(host)) {
+    let again = match sessions.get_mut(&recorded.session).map(|known| known.session.session(host)) {
         None => Err("the log does not have the opening of its session".to_owned()),
         Some(Err(why)) => Err(why),
         Some(Ok(session)) => again(session, recorded).await,

@@ -8,6 +8,10 @@
 //! | `garbage` | writes a line that is no JSON, one that is no message and one of 17 MiB before each answer |
 //! | `many` | lists 10 000 tools |
 //! | `http` | is `good` over streamable HTTP; its first line of output is its address |
+//! | `http-events` | is `http`, and answers with event streams |
+//!
+//! The tool `flood` answers too much, in the way that its argument `kind` names: `values`, `blocks`, `large`, `endless`, and
+//! over HTTP `endless-events`.
 //!
 //! With a second argument it first makes a file of that name, so that a test sees whether it was started.
 
@@ -27,7 +31,8 @@ fn main() -> ExitCode {
             eprintln!("no licence was found");
             return ExitCode::from(3);
         }
-        "http" => serve_http(),
+        "http" => serve_http("application/json"),
+        "http-events" => serve_http("text/event-stream"),
         mode => serve_stdio(mode),
     }
     ExitCode::SUCCESS
@@ -44,6 +49,9 @@ fn serve_stdio(mode: &str) {
             let _ = write!(output, "not JSON\n{{\"jsonrpc\":\"1.0\"}}\n{huge}\n");
         }
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
+        if flood(&message) == "endless" {
+            while output.write_all(&[b'x'; 64 * 1024]).is_ok() {}
+        }
         if let Some(answer) = answer(&message, mode) {
             let _ = writeln!(output, "{answer}");
             let _ = output.flush();
@@ -62,6 +70,10 @@ fn answer(message: &Value, mode: &str) -> Option<Value> {
         }),
         "tools/list" => json!({ "tools": tools(mode) }),
         "tools/call" => match called(&message["params"]) {
+            Ok(_) if flood(message) == "values" => {
+                json!({ "content": [], "structuredContent": { "n": vec![0; 100_001] } })
+            }
+            Ok(content) if flood(message) == "blocks" => json!({ "content": vec![content; 1_001] }),
             Ok(content) => json!({ "content": [content] }),
             Err(why) => {
                 return Some(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32602, "message": why } }));
@@ -72,11 +84,18 @@ fn answer(message: &Value, mode: &str) -> Option<Value> {
     Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }
 
+/// What it is to flood the caller with; nothing for other calls.
+fn flood(message: &Value) -> &str {
+    let params = &message["params"];
+    let kind = params["arguments"]["kind"].as_str().filter(|_| params["name"] == "flood");
+    kind.unwrap_or_default()
+}
+
 fn tools(mode: &str) -> Vec<Value> {
     let tool = |name: &str| json!({ "name": name, "description": format!("does {name}"), "inputSchema": { "type": "object" } });
     match mode {
         "many" => (0..10_000).map(|number| tool(&format!("tool-{number}"))).collect(),
-        _ => ["say", "image", "environment", "fork", "quit"].map(tool).to_vec(),
+        _ => ["say", "image", "environment", "fork", "quit", "flood"].map(tool).to_vec(),
     }
 }
 
@@ -94,6 +113,8 @@ fn called(params: &Value) -> Result<Value, String> {
             let child = Command::new("sleep").arg("1000").spawn().map_err(|error| error.to_string())?;
             text(child.id().to_string())
         }
+        "flood" if arguments["kind"] == "large" => text("x".repeat(17 * 1024 * 1024)),
+        "flood" => text("x".into()),
         "quit" => {
             eprintln!("I have had enough");
             std::process::exit(7)
@@ -102,16 +123,16 @@ fn called(params: &Value) -> Result<Value, String> {
     }
 }
 
-fn serve_http() {
+fn serve_http(kind: &'static str) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
     println!("http://{}/mcp", listener.local_addr().expect("its address"));
     for stream in listener.incoming().flatten() {
-        std::thread::spawn(move || exchange(&stream));
+        std::thread::spawn(move || exchange(&stream, kind));
     }
 }
 
 /// One request of a connection, and its answer. Whoever has no key is not let in.
-fn exchange(mut stream: &TcpStream) -> std::io::Result<()> {
+fn exchange(mut stream: &TcpStream, kind: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let (mut length, mut first, mut allowed) = (0, String::new(), false);
     reader.read_line(&mut first)?;
@@ -130,15 +151,22 @@ fn exchange(mut stream: &TcpStream) -> std::io::Result<()> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let is_endless = allowed && flood(&message).starts_with("endless");
     let (status, body) = match answer(&message, "good") {
         _ if !allowed => ("401 Unauthorized", String::new()),
         _ if !first.starts_with("POST") => ("405 Method Not Allowed", String::new()),
+        Some(answer) if kind == "text/event-stream" => ("200 OK", format!("data: {answer}\n\n")),
         Some(answer) => ("200 OK", answer.to_string()),
         None => ("202 Accepted", String::new()),
     };
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    )
+    write!(stream, "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n")?;
+    if is_endless {
+        let event = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
+        let part = if flood(&message) == "endless" { "x".repeat(64 * 1024) } else { event.repeat(1_000) };
+        write!(stream, "\r\ndata: ")?;
+        loop {
+            stream.write_all(part.as_bytes())?;
+        }
+    }
+    write!(stream, "content-length: {}\r\n\r\n{body}", body.len())
 }

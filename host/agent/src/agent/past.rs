@@ -15,7 +15,9 @@ pub(super) struct Past {
     pub(super) messages: usize,
     /// Model calls.
     pub(super) turns: u32,
-    /// What they used.
+    /// Model calls of its sub-agents.
+    pub(super) subagent_turns: u32,
+    /// What both used.
     pub(super) usage: TokenUsage,
     /// What plugins wanted the model to be reminded of.
     pub(super) reminders: Vec<(u32, Reminder)>,
@@ -42,7 +44,7 @@ pub(super) fn open(
         let writer = store.map(|store| store.create(&header)).transpose()?;
         return Ok((Conversation::new(Vec::new(), writer), Past::default()));
     };
-    let StoredSession { header: before, conversation, turns, usage, .. } = session;
+    let StoredSession { header: before, conversation, turns, subagent_turns, usage, .. } = session;
     if (&before.provider, &before.model) != (&header.provider, &header.model) {
         let (old, new) = (format!("{} of {}", before.model, before.provider), &header);
         notices.push(format!("the session was with {old} so far, and goes on with {} of {}", new.model, new.provider));
@@ -53,7 +55,8 @@ pub(super) fn open(
     }
     writer.take_up(&header)?;
     let messages = conversation.len();
-    Ok((Conversation::new(conversation, Some(writer)), Past { messages, turns, usage, reminders, notices }))
+    let past = Past { messages, turns, subagent_turns, usage, reminders, notices };
+    Ok((Conversation::new(conversation, Some(writer)), past))
 }
 
 /// Whether the model was about to answer.

@@ -86,6 +86,8 @@ pub(super) struct Opened {
     pub(super) session: Arc<Session>,
     pub(super) conversation: Conversation,
     pub(super) turns: u32,
+    /// Model calls of its sub-agents.
+    subagent_turns: u32,
     pub(super) usage: TokenUsage,
     own: ModelRef,
     context_tokens: u64,
@@ -134,6 +136,8 @@ pub(super) struct Run<'a> {
     pub(super) turns_begun: u32,
     /// Model calls of the run's sub-agents.
     pub(super) subagent_turns: u32,
+    /// Those of the session's earlier runs.
+    earlier_subagent_turns: u32,
     pub(super) usage: TokenUsage,
     /// The last final text, as it may be shown.
     pub(super) text: String,
@@ -194,6 +198,7 @@ impl Opened {
             session,
             conversation,
             turns: past.turns,
+            subagent_turns: past.subagent_turns,
             usage: past.usage,
             own: models.own(),
             context_tokens: 0,
@@ -230,7 +235,18 @@ impl<'a> Run<'a> {
         limits: Arc<Limits>,
     ) -> Result<Self, ToolboxError> {
         let Agent { config, workspace, .. } = agent;
-        let Opened { session, conversation, turns, usage, own, context_tokens, past, turns_begun, begun } = opened;
+        let Opened {
+            session,
+            conversation,
+            turns,
+            subagent_turns: earlier_subagent_turns,
+            usage,
+            own,
+            context_tokens,
+            past,
+            turns_begun,
+            begun,
+        } = opened;
         let (tell, told) = unbounded_channel();
         let desk = Arc::new(Desk::new(tell));
         let tools = tools(agent, &desk, &limits)?;
@@ -277,6 +293,7 @@ impl<'a> Run<'a> {
             turns,
             turns_begun,
             subagent_turns: 0,
+            earlier_subagent_turns,
             usage,
             text: String::new(),
             standing: None,
@@ -394,7 +411,13 @@ impl<'a> Run<'a> {
         if let Err(error) = self.conversation.keep_reminders(self.session.kept_reminders()) {
             self.standing.get_or_insert_with(|| Ended::error(error.to_string()));
         }
-        let ending = Ending { status: status.name().to_owned(), reason, turns: self.turns, usage: self.usage };
+        let ending = Ending {
+            status: status.name().to_owned(),
+            reason,
+            turns: self.turns,
+            subagent_turns: self.session_subagent_turns(),
+            usage: self.usage,
+        };
         if let Err(error) = self.conversation.end(&ending) {
             self.standing.get_or_insert_with(|| Ended::error(error.to_string()));
         }
@@ -416,9 +439,25 @@ impl<'a> Run<'a> {
 
     /// What came of the run, and the session that goes on behind it.
     pub(super) fn close(mut self) -> (RunOutcome, Opened) {
-        let outcome = self.take_outcome();
+        let (outcome, subagent_turns) = (self.take_outcome(), self.session_subagent_turns());
         let Self { session, conversation, turns, usage, own, context_tokens, past, turns_begun, begun, .. } = self;
-        (outcome, Opened { session, conversation, turns, usage, own, context_tokens, past, turns_begun, begun })
+        let opened = Opened {
+            session,
+            conversation,
+            turns,
+            subagent_turns,
+            usage,
+            own,
+            context_tokens,
+            past,
+            turns_begun,
+            begun,
+        };
+        (outcome, opened)
+    }
+
+    fn session_subagent_turns(&self) -> u32 {
+        self.earlier_subagent_turns.saturating_add(self.subagent_turns)
     }
 
     fn take_outcome(&mut self) -> RunOutcome {

@@ -1,7 +1,8 @@
-//! What a server's program writes, bounded before anything is made of it.
+//! What a server sends, bounded before anything is made of it.
 //!
 //! A few bytes of JSON can stand for an object a hundred times as large. So the values of a message are counted as its bytes come,
-//! and the bytes of all servers' messages that are on their way have one budget. A message beyond either ends the stream.
+//! and the bytes of all servers' messages that are on their way have one budget. A program's output is read no further once a
+//! message is beyond either; of a service, that answer is.
 
 use std::io;
 use std::pin::Pin;
@@ -11,53 +12,34 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Most arrays, objects and further members of them in one message.
-const MAX_VALUES: usize = 100_000;
+pub const MAX_VALUES: usize = 100_000;
 
-/// Bytes that the messages of all servers have which are on their way.
-const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;
+/// Most bytes that the messages of all servers have which are on their way.
+pub const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;
 
-static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+/// What all servers' messages share.
+pub(super) static ALL_SERVERS: Budget = Budget(AtomicUsize::new(0));
 
-/// A stream of messages, each on a line.
-pub(super) struct Bounded<R> {
-    stream: R,
-    values: usize,
-    /// Of the message that is on its way.
+/// Bytes that are on their way, of [`MAX_UNDER_WAY`].
+#[derive(Debug)]
+pub(super) struct Budget(AtomicUsize);
+
+/// The bytes of one message in a budget; dropping it gives them back.
+#[derive(Debug)]
+pub(super) struct UnderWay {
+    budget: &'static Budget,
     bytes: usize,
-    in_text: bool,
-    escaped: bool,
-    refused: Arc<OnceLock<String>>,
 }
 
-impl<R> Bounded<R> {
-    /// With where it says why it ended the stream.
-    pub(super) fn new(stream: R) -> (Self, Arc<OnceLock<String>>) {
-        let refused = Arc::new(OnceLock::new());
-        let why = Arc::clone(&refused);
-        (Self { stream, values: 0, bytes: 0, in_text: false, escaped: false, refused }, why)
+impl UnderWay {
+    pub(super) fn new(budget: &'static Budget) -> Self {
+        Self { budget, bytes: 0 }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
-        for byte in bytes {
-            match byte {
-                b'\n' => {
-                    self.give_back();
-                    (self.values, self.in_text, self.escaped) = (0, false, false);
-                }
-                _ if self.escaped => self.escaped = false,
-                b'\\' if self.in_text => self.escaped = true,
-                b'"' => self.in_text = !self.in_text,
-                b'[' | b'{' | b',' if !self.in_text => self.values += 1,
-                _ => {}
-            }
-            if self.values > MAX_VALUES {
-                return Err(format!("it sent a message of more than {MAX_VALUES} values, and is read no further"));
-            }
-        }
-        // What is left of the last line is on its way.
-        let rest = bytes.iter().rev().take_while(|byte| **byte != b'\n').count();
-        self.bytes += rest;
-        if UNDER_WAY.fetch_add(rest, Ordering::Relaxed) + rest > MAX_UNDER_WAY {
+    /// So many bytes more; or why they are too many.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), String> {
+        self.bytes += bytes;
+        if self.budget.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_UNDER_WAY {
             let mib = MAX_UNDER_WAY >> 20;
             return Err(format!(
                 "the messages of all MCP servers together are larger than {mib} MiB: it is read no further"
@@ -66,8 +48,73 @@ impl<R> Bounded<R> {
         Ok(())
     }
 
-    fn give_back(&mut self) {
-        UNDER_WAY.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
+    pub(super) fn give_back(&mut self) {
+        self.budget.0.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+/// The values of one message, counted as its bytes come.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    number: usize,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Values {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
+        bytes.iter().try_for_each(|byte| self.take_byte(*byte))
+    }
+
+    fn take_byte(&mut self, byte: u8) -> Result<(), String> {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' if self.in_text => self.escaped = true,
+            b'"' => self.in_text = !self.in_text,
+            b'[' | b'{' | b',' if !self.in_text => self.number += 1,
+            _ => {}
+        }
+        if self.number > MAX_VALUES {
+            return Err(format!("it sent a message of more than {MAX_VALUES} values, and is read no further"));
+        }
+        Ok(())
+    }
+}
+
+/// A stream of messages, each on a line.
+pub(super) struct Bounded<R> {
+    stream: R,
+    values: Values,
+    /// Of the message that is on its way.
+    under_way: UnderWay,
+    refused: Arc<OnceLock<String>>,
+}
+
+impl<R> Bounded<R> {
+    /// With where it says why it ended the stream.
+    pub(super) fn new(stream: R, budget: &'static Budget) -> (Self, Arc<OnceLock<String>>) {
+        let refused = Arc::new(OnceLock::new());
+        let why = Arc::clone(&refused);
+        (Self { stream, values: Values::default(), under_way: UnderWay::new(budget), refused }, why)
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
+        for byte in bytes {
+            if *byte == b'\n' {
+                self.under_way.give_back();
+                self.values = Values::default();
+            } else {
+                self.values.take_byte(*byte)?;
+            }
+        }
+        // What is left of the last line is on its way.
+        self.under_way.take(bytes.iter().rev().take_while(|byte| **byte != b'\n').count())
     }
 }
 
@@ -90,19 +137,18 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
     }
 }
 
-impl<R> Drop for Bounded<R> {
-    fn drop(&mut self) {
-        self.give_back();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use tokio::io::AsyncReadExt as _;
 
+    /// One of its own: tests run at the same time.
+    fn budget() -> &'static Budget {
+        Box::leak(Box::new(Budget(AtomicUsize::new(0))))
+    }
+
     async fn read(bytes: Vec<u8>) -> (io::Result<usize>, Option<String>) {
-        let (mut bounded, why) = Bounded::new(io::Cursor::new(bytes));
+        let (mut bounded, why) = Bounded::new(io::Cursor::new(bytes), budget());
         let read = bounded.read_to_end(&mut Vec::new()).await;
         (read, why.get().cloned())
     }
@@ -126,5 +172,24 @@ mod tests {
         let length = messages.len();
         let (read_bytes, why) = read(messages).await;
         assert_eq!((read_bytes.unwrap(), why), (length, None));
+    }
+
+    #[tokio::test]
+    async fn messages_on_their_way_share_64_mib_and_give_them_back_when_they_end() {
+        let budget = budget();
+        let part = vec![b' '; MAX_UNDER_WAY / 2];
+        let mut first = Bounded::new(io::Cursor::new(part.clone()), budget).0;
+        let (mut second, why) = Bounded::new(io::Cursor::new([part.as_slice(), b" "].concat()), budget);
+        let mut read = Vec::new();
+        first.read_to_end(&mut read).await.unwrap();
+        assert!(second.read_to_end(&mut read).await.is_err(), "half and half and one byte");
+        let why = why.get().unwrap();
+        assert_eq!(why, "the messages of all MCP servers together are larger than 64 MiB: it is read no further");
+        drop((first, second));
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+        let ended = [part.as_slice(), b"\n", &part, b"\n", &part].concat();
+        let mut third = Bounded::new(io::Cursor::new(ended), budget).0;
+        third.read_to_end(&mut read).await.unwrap();
+        assert_eq!(budget.0.load(Ordering::Relaxed), part.len(), "what has ended is not on its way");
     }
 }

@@ -1,6 +1,7 @@
 //! One server: started, asked for its tools, called, and ended with everything it started.
 
-use super::bounded::Bounded;
+use super::bounded::{ALL_SERVERS, Bounded};
+use super::http::{NOT_READ, Service};
 use super::section::{Reached, ServerSection};
 use super::tool::Listed;
 use super::{MOST_TOOLS, McpError, answer};
@@ -34,7 +35,7 @@ const LONGEST_DESCRIPTION: usize = 4 * 1024;
 /// Most tools of one server that are left out with a sentence for each.
 const MAX_NOTICES: usize = 5;
 /// Most blocks of content of one result.
-const MAX_BLOCKS: usize = 1_000;
+pub const MAX_BLOCKS: usize = 1_000;
 /// Most pages of a list of tools that are read.
 const MOST_PAGES: usize = 64;
 /// What is kept of a program's standard error, in bytes: its last words.
@@ -114,7 +115,7 @@ impl Server {
         let (Some(input), Some(output), Some(errors)) = group.take_pipes() else {
             return Err(failed("its standard streams cannot be reached".into()));
         };
-        let (output, refused) = Bounded::new(output);
+        let (output, refused) = Bounded::new(output, &ALL_SERVERS);
         let said = Arc::new(Mutex::new(Vec::new()));
         let hearing = tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
         let program = Program {
@@ -165,7 +166,7 @@ impl Server {
             })
             .collect::<Result<HashMap<_, _>, McpError>>()?;
         let client = http_client(&parsed, Timeouts::default()).map_err(|error| unusable(short(&error.to_string())))?;
-        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let transport = StreamableHttpClientTransport::with_client(Service::new(client), config);
         let client = serve_client(client_info(), transport).await;
         let client = client.map_err(|error| unusable(not_connected(url, &error)))?;
         Ok(Self { name: name.to_owned(), client, program: None, call_limit: call_limit(section) })
@@ -224,6 +225,9 @@ impl Server {
     async fn failed(&self, error: &ServiceError) -> McpError {
         let server = self.name.clone();
         match (error, &self.program) {
+            (ServiceError::McpError(error), None) if error.code == NOT_READ => {
+                McpError::Unusable { server, reason: short(&error.message) }
+            }
             (ServiceError::McpError(error), _) => McpError::Refused { server, reason: short(&error.message) },
             (_, Some(program)) if program.refused.get().is_some() => {
                 McpError::Unusable { server, reason: program.refused.get().cloned().unwrap_or_default() }
@@ -285,7 +289,11 @@ async fn keep_last_words(mut errors: impl AsyncRead + Unpin, said: Arc<Mutex<Vec
 
 /// Why there is no connection: of what has gone wrong on the way, where it began.
 fn not_connected(url: &str, error: &ClientInitializeError) -> String {
-    let ClientInitializeError::TransportError { error, .. } = error else { return short(&error.to_string()) };
+    let error = match error {
+        ClientInitializeError::TransportError { error, .. } => error,
+        ClientInitializeError::JsonRpcError(error) if error.code == NOT_READ => return short(&error.message),
+        other => return short(&other.to_string()),
+    };
     let mut innermost: &dyn std::error::Error = error.error.as_ref();
     while let Some(source) = innermost.source() {
         innermost = source;

@@ -52,6 +52,7 @@ impl Metadata {
         }
         self.0.set("ended", &timestamp::format(now));
         self.0.set("turns", &ending.turns);
+        self.0.set("subagent_turns", &ending.subagent_turns);
         self.0.set("tokens_in", &ending.usage.input_tokens);
         self.0.set("tokens_out", &ending.usage.output_tokens);
         self.0.set("tokens_cached", &ending.usage.cached_input_tokens);
@@ -74,19 +75,28 @@ impl Metadata {
 
     /// How it ended; none where it was killed, or still runs.
     pub(super) fn ending(&self) -> Option<Ending> {
-        let (turns, usage) = self.used();
-        Some(Ending { status: self.0.word("status")?, reason: self.0.word("reason"), turns, usage })
+        let Used { turns, subagent_turns, usage } = self.used();
+        Some(Ending { status: self.0.word("status")?, reason: self.0.word("reason"), turns, subagent_turns, usage })
     }
 
-    /// Model calls, and what they used, when it last ended.
-    pub(super) fn used(&self) -> (u32, TokenUsage) {
+    /// What it had used when it last ended.
+    pub(super) fn used(&self) -> Used {
         let usage = TokenUsage {
             input_tokens: self.0.number("tokens_in"),
             cached_input_tokens: self.0.number("tokens_cached"),
             output_tokens: self.0.number("tokens_out"),
         };
-        (u32::try_from(self.0.number("turns")).unwrap_or(u32::MAX), usage)
+        let calls = |key: &str| u32::try_from(self.0.number(key)).unwrap_or(u32::MAX);
+        Used { turns: calls("turns"), subagent_turns: calls("subagent_turns"), usage }
     }
+}
+
+/// Model calls, those of sub-agents beside the others, and what all of them used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Used {
+    pub(super) turns: u32,
+    pub(super) subagent_turns: u32,
+    pub(super) usage: TokenUsage,
 }
 
 /// Whether a session could have this name.

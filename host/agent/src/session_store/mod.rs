@@ -75,9 +75,11 @@ pub struct Ending {
     pub status: String,
     /// Why, where it is no success.
     pub reason: Option<String>,
-    /// Model calls of the session.
+    /// Model calls of the session, without those of its sub-agents.
     pub turns: u32,
-    /// What the session used.
+    /// Model calls of its sub-agents.
+    pub subagent_turns: u32,
+    /// What the session used, its sub-agents included.
     pub usage: TokenUsage,
 }
 

@@ -1,6 +1,6 @@
 //! Reads what a session left on disk, whoever wrote it and whatever has become of its files since.
 
-use super::metadata::{self, Metadata};
+use super::metadata::{self, Metadata, Used};
 use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_folder, millis};
 use crate::message::{Message, TokenUsage};
 use std::collections::BTreeMap;
@@ -27,9 +27,11 @@ pub struct StoredSession {
     pub missing: Vec<u64>,
     /// How it ended; `None` where it was killed, or still runs.
     pub ending: Option<Ending>,
-    /// Model calls so far.
+    /// Model calls so far, without those of its sub-agents.
     pub turns: u32,
-    /// What they used.
+    /// Model calls of its sub-agents, as far as it is known: since its last end they are not.
+    pub subagent_turns: u32,
+    /// What both used.
     pub usage: TokenUsage,
 }
 
@@ -79,7 +81,7 @@ impl StoredSession {
         let numbers: Vec<u64> = std::iter::once(0).chain(files.iter().map(|(number, _)| *number)).collect();
         let missing = numbers.windows(2).flat_map(|pair| pair[0] + 1..pair[1]).take(100);
         // The last end counts what failed calls used; the messages since then are not in it.
-        let (mut turns, mut usage) = metadata.used();
+        let Used { mut turns, subagent_turns, mut usage } = metadata.used();
         let generations: Vec<_> = messages.iter().filter_map(|message| message.generation.as_ref()).collect();
         let mut counted = TokenUsage::default();
         generations.iter().for_each(|generation| counted.add(generation.usage));
@@ -96,6 +98,7 @@ impl StoredSession {
             damaged,
             ending: metadata.ending(),
             turns,
+            subagent_turns,
             usage,
         })
     }

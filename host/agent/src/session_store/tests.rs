@@ -28,7 +28,7 @@ fn generation(message: &Message) -> Option<Generation> {
 
 fn ending() -> Ending {
     let usage = TokenUsage { input_tokens: 30, cached_input_tokens: 10, output_tokens: 20 };
-    Ending { status: "success".into(), reason: None, turns: 2, usage }
+    Ending { status: "success".into(), reason: None, turns: 2, subagent_turns: 3, usage }
 }
 
 /// A store with one session, which has ended.
@@ -52,7 +52,7 @@ fn what_was_written_is_read_and_gone_on_with() {
     let (_folder, store) = written();
     let read = store.read("s-1").unwrap();
     assert_eq!((&read.conversation, &read.header, &read.ending), (&messages(), &header("s-1"), &Some(ending())));
-    assert_eq!((read.usage, read.turns), (ending().usage, 2));
+    assert_eq!((read.usage, read.turns, read.subagent_turns), (ending().usage, 2, 3));
     assert!(read.damaged.is_empty() && read.missing.is_empty());
     let names: Vec<_> = read.messages.iter().map(|stored| message_file::name(stored.number, &stored.message)).collect();
     assert_eq!(names, ["0001-user.md", "0002-assistant.md", "0003-tool_result.md", "0004-assistant.md"]);

@@ -83,6 +83,18 @@ async fn a_session_goes_on_under_its_id_with_its_conversation_and_the_state_that
 }
 
 #[tokio::test]
+async fn a_session_counts_the_model_calls_of_its_sub_agents_over_all_its_runs_as_it_does_their_tokens() {
+    let answers = || [calls([("agent", json!({ "prompt": "look" }))]), says("It is here."), says("Done.")];
+    let mut harness = Harness::bare(answers()).await;
+    let first = harness.run().await;
+    harness.answers("fake", answers());
+    let second = harness.resume(&first.session, Some("more")).await.unwrap();
+    assert_eq!((second.turns, second.subagent_turns), (4, 1), "of the session, and of the run");
+    let stored = harness.store().read(&first.session).unwrap();
+    assert_eq!((stored.turns, stored.subagent_turns, stored.usage.input_tokens), (4, 2, 600));
+}
+
+#[tokio::test]
 async fn calls_of_a_session_that_was_killed_get_a_result_that_says_so_and_the_model_goes_on() {
     let mut harness = Harness::bare([calls([("list_dir", json!({}))]), says("Done.")]).await;
     let outcome = harness.run().await;

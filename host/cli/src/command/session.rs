@@ -152,7 +152,7 @@ fn text(session: &StoredSession) -> String {
         row("of", parent);
     }
     row("ended", &ended(session.ending.as_ref()));
-    row("used", &used(session.turns, 0, session.usage));
+    row("used", &used(session.turns, session.subagent_turns, session.usage));
     for Damage { path, reason } in &session.damaged {
         let path = one_line(&path.to_string_lossy());
         let _ = writeln!(text, "{ERROR}not shown:{ERROR:#} {path}: {}", one_line(reason));
@@ -210,6 +210,7 @@ fn summary(session: &Summary) -> Value {
 fn whole(session: &StoredSession) -> Value {
     let mut object = about(&session.header, session.created, session.ending.as_ref());
     object["turns"] = json!(session.turns);
+    object["subagent-turns"] = json!(session.subagent_turns);
     object["usage"] = json!(session.usage);
     object["messages"] = session.messages.iter().map(message).collect();
     object["damaged"] =

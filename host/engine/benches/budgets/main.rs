@@ -14,15 +14,22 @@ mod hostile;
 mod loading;
 mod plugins;
 mod processes;
+mod schemas;
 mod sessions;
 mod shell;
 
 use hookhost_bench_table::table::Table;
 
 fn main() {
-    // `--quick` shortens the row that takes minutes.
+    // `--quick` shortens the row that takes minutes; `--schemas` measures those of schemas alone, and
+    // prints each schema.
     let quick = std::env::args().any(|argument| argument == "--quick");
     let mut table = Table::begin();
+    let schemas_alone = std::env::args().any(|argument| argument == "--schemas");
+    schemas::rows(&mut table, schemas_alone);
+    if schemas_alone {
+        return table.end();
+    }
     events::rows(&mut table);
     shell::rows(&mut table);
     loading::rows(&mut table);

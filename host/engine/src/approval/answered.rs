@@ -4,8 +4,22 @@ use super::{Approval, ApprovalRequest, Approver};
 use crate::contract::{AnswerKind, Answered};
 use crate::sandbox::with_deadline;
 use futures_util::FutureExt as _;
+use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
 use tokio::time::Instant;
+
+/// Longest reason of an approver that is passed on and recorded, in bytes. A longer one is cut, and says so.
+const MAX_REASON: usize = 4096;
+
+fn bounded(mut reason: String) -> String {
+    let length = reason.len();
+    if length > MAX_REASON {
+        let end = (0..=MAX_REASON).rev().find(|end| reason.is_char_boundary(*end)).unwrap_or(0);
+        reason.truncate(end);
+        let _ = write!(reason, " … ({} bytes more)", length - end);
+    }
+    reason
+}
 
 /// Asks, and turns whatever goes wrong into a no: no approver, a panic, no answer within the request's deadline.
 pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {
@@ -22,7 +36,7 @@ pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRe
                 Ok(Some(_)) if began.elapsed() >= deadline => too_late(),
                 Ok(Some(Approval::Approved)) => (AnswerKind::Approved, None),
                 Ok(Some(Approval::Denied(reason))) => {
-                    (AnswerKind::Denied, Some(reason.unwrap_or_else(|| "the user said no".to_owned())))
+                    (AnswerKind::Denied, Some(reason.map_or_else(|| "the user said no".to_owned(), bounded)))
                 }
                 Ok(None) => too_late(),
                 Err(_) => (AnswerKind::Panicked, Some("the approver failed".to_owned())),

@@ -88,6 +88,15 @@ async fn only_an_approvers_yes_is_a_yes_and_a_no_says_why() {
 }
 
 #[tokio::test]
+async fn a_reason_that_is_too_long_is_cut_and_says_so() {
+    let longest = Says(|| Approval::Denied(Some("é".repeat(2048))));
+    let longer = Says(|| Approval::Denied(Some("é".repeat(50_000))));
+    assert_eq!(resolve(Some(&longest), request("1", LONG)).await.reason.unwrap(), "é".repeat(2048));
+    let cut = resolve(Some(&longer), request("1", LONG)).await.reason.unwrap();
+    assert_eq!(cut, "é".repeat(2048) + " … (95904 bytes more)");
+}
+
+#[tokio::test]
 async fn without_an_answer_by_the_deadline_the_answer_is_no() {
     let pending = PendingApprovals::default();
     let answered = resolve(Some(&pending), request("1", Duration::from_millis(2))).await;

@@ -263,7 +263,8 @@ impl Scan {
 /// What makes a function take time that grows with the square of it: the compiler cuts it into blocks there.
 #[derive(Default)]
 struct Branching {
-    /// 1 for a branch, 4 for what is compiled to several, 8 for a loop, 16 for what is compiled to a loop over a table.
+    /// 1 for a branch, 4 for what is compiled to several, 8 for a loop, 16 for what is compiled to a loop over a table or costs as
+    /// much.
     weight: u64,
     targets: u64,
     /// For each block that is open, whether it is a loop.
@@ -278,9 +279,12 @@ impl Branching {
             Operator::Block { .. } | Operator::If { .. } | Operator::Else => 1,
             Operator::Br { .. } | Operator::BrIf { .. } | Operator::BrTable { .. } | Operator::Return => 1,
             Operator::CallIndirect { .. } | Operator::ReturnCallIndirect { .. } => 4,
+            Operator::ReturnCall { .. } | Operator::ReturnCallRef { .. } => 4,
             Operator::MemoryGrow { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => 4,
             Operator::MemoryCopy { .. } | Operator::DataDrop { .. } | Operator::ElemDrop { .. } => 4,
-            Operator::TableGrow { .. } | Operator::TableGet { .. } | Operator::TableSet { .. } => 4,
+            Operator::TableGet { .. } | Operator::TableSet { .. } => 4,
+            // As long as a loop over the table, with what asks the host.
+            Operator::TableGrow { .. } => 16,
             // Each is compiled to a loop over the elements, with its checks.
             Operator::TableFill { .. } | Operator::TableInit { .. } | Operator::TableCopy { .. } => 16,
             _ => 0,
@@ -330,6 +334,8 @@ mod tests {
         let locals = |number| function(&format!("(local {})", "i32 ".repeat(number)));
         let modules = |number| component(&"(core module)".repeat(number));
         let branches = |number| function(&"(call_indirect (type $f) (i32.const 0))".repeat(number));
+        let grows = |number| function(&"(drop (table.grow 0 (ref.null func) (i32.const 0)))".repeat(number));
+        let tails = |number| function(&"(if (i32.const 0) (then (return_call 0)))".repeat(number));
         let copies = |number| function(&"(table.copy 0 0 (i32.const 0) (i32.const 0) (i32.const 0))".repeat(number));
         let doubled = |times: usize| {
             let again = |time: usize| {
@@ -345,6 +351,8 @@ mod tests {
             (modules(200), modules(201), "has 201 core modules, and 200 is the most"),
             (branches(10_000), branches(10_001), "has functions with so many branches"),
             (copies(2_500), copies(2_501), "has functions with so many branches"),
+            (grows(2_500), grows(2_501), "has functions with so many branches"),
+            (tails(8_000), tails(8_001), "has functions with so many branches"),
             (doubled(14), doubled(20), "parts, and 200000 is the most"),
         ] {
             assert_eq!(refused(&enough), None, "{said}");

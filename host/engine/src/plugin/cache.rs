@@ -4,7 +4,7 @@
 //! else can write them, and it carries a code that only this user's key makes. Anything else is compiled anew: the cache
 //! can make a start slower, never wrong.
 
-use crate::config::{Digest, Entry};
+use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};
@@ -181,7 +181,7 @@ impl Cache {
                 entry.digest.as_bytes().hash(&mut hasher);
                 serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
                 entry.grants.gives_folders().hash(&mut hasher);
-                format!("{:?}", entry.limits).hash(&mut hasher);
+                bounds_of_configuring(&entry.limits).hash(&mut hasher);
                 OUTCOMES
             }
         };
@@ -233,6 +233,31 @@ impl Cache {
         tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
         tag
     }
+}
+
+/// The limits that taking a configuration depends on, written down.
+fn bounds_of_configuring(limits: &Limits) -> String {
+    let Limits {
+        fuel,
+        compute,
+        deadline,
+        memory,
+        table_elements,
+        tables,
+        instances,
+        handles,
+        output,
+        capability_calls,
+        // There is no event yet, and no request can be sent; what is logged beyond the room is dropped, which nobody sees.
+        input: _,
+        http_body: _,
+        log: _,
+    } = limits;
+    let (compute, deadline) = (compute.as_nanos(), deadline.as_nanos());
+    format!(
+        "fuel {fuel}, compute {compute}, deadline {deadline}, memory {memory}, table-elements {table_elements}, \
+         tables {tables}, instances {instances}, handles {handles}, output {output}, capability-calls {capability_calls}"
+    )
 }
 
 /// What was read, where it counts.
@@ -390,6 +415,7 @@ mod tests {
     use super::{Cache, CacheFiles, Kept, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
     use crate::config::{Digest, Entry};
     use std::fs;
+    use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::{Path, PathBuf};
     use std::time::{Duration, SystemTime};
@@ -481,6 +507,56 @@ mod tests {
         place.settled();
         place.entry.digest = Digest::of_bytes(b"another");
         assert!(!place.is_hit() && place.outcome().is_none());
+    }
+
+    #[test]
+    fn an_outcome_is_of_what_taking_the_configuration_depends_on_and_of_nothing_else() {
+        fn count(number: u32) -> NonZeroU32 {
+            NonZeroU32::new(number).unwrap()
+        }
+        fn size(bytes: usize) -> NonZeroUsize {
+            NonZeroUsize::new(bytes).unwrap()
+        }
+        type Change = fn(&mut Entry);
+        let depends: [(&str, Change); 13] = [
+            ("digest", |entry| entry.digest = Digest::of_bytes(b"another")),
+            ("config", |entry| drop(entry.config.insert("a".into(), 1.into()))),
+            ("folders", |entry| drop(entry.grants.read_dirs.insert("a".into(), "/a".into()))),
+            ("fuel", |entry| entry.limits.fuel = NonZeroU64::MIN),
+            ("compute", |entry| entry.limits.compute += Duration::from_nanos(1)),
+            ("deadline", |entry| entry.limits.deadline += Duration::from_nanos(1)),
+            ("memory", |entry| entry.limits.memory = size(7)),
+            ("table-elements", |entry| entry.limits.table_elements = count(7)),
+            ("tables", |entry| entry.limits.tables = count(7)),
+            ("instances", |entry| entry.limits.instances = count(7)),
+            ("handles", |entry| entry.limits.handles = count(7)),
+            ("output", |entry| entry.limits.output = size(7)),
+            ("capability-calls", |entry| entry.limits.capability_calls = count(7)),
+        ];
+        let others: [(&str, Change); 6] = [
+            ("name", |entry| entry.name = "q".into()),
+            ("path", |entry| entry.path = "/elsewhere/q.wasm".into()),
+            ("priority", |entry| entry.priority = 7),
+            ("input", |entry| entry.limits.input = size(7)),
+            ("log", |entry| entry.limits.log = size(7)),
+            ("http-body", |entry| entry.limits.http_body = size(7)),
+        ];
+        let place = Place::new();
+        let cache = place.cache();
+        let path = |change: Change| {
+            let mut entry = place.entry.clone();
+            change(&mut entry);
+            cache.path(&place.engine, Kept::Outcome(&entry))
+        };
+        let as_it_is = path(|_| ());
+        let mut paths = vec![as_it_is.clone()];
+        for (what, change) in depends {
+            assert!(!paths.contains(&path(change)), "{what}");
+            paths.push(path(change));
+        }
+        for (what, change) in others {
+            assert_eq!(path(change), as_it_is, "{what}");
+        }
     }
 
     #[test]

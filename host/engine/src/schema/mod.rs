@@ -26,13 +26,14 @@ pub use shape::{MAX_BYTES, MAX_CHAIN, MAX_NESTING as MAX_SCHEMA_NESTING, MAX_PAT
 pub use work::{MAX_NESTING, MAX_WORK};
 
 /// How long a schema is compiled, or a value checked, before that is given up.
-const DEADLINE: Duration = Duration::from_secs(5);
+pub const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Bytes that a pattern may take when it is compiled. Twice that is what its automaton may take while it runs.
-const MAX_PATTERN: usize = 256 * 1024;
+pub const MAX_PATTERN: usize = 256 * 1024;
 
-/// Steps of checking that are done on the thread that asks for them.
-const CHEAP: u64 = 20_000;
+/// Most steps of checking that are done on the thread that asks for them: 5 ms of the worst known schema, and 1 ms of an
+/// everyday tool's, measured as for [`MAX_WORK`].
+pub const MAX_WORK_AT_ONCE: u64 = 20_000;
 
 /// How deep the stack may become on the thread that asks: subschemas that hold for the same value, times the nesting of
 /// the value.
@@ -127,6 +128,14 @@ impl Schema {
         })
     }
 
+    /// How many steps checking a value takes, as they are counted before it is checked.
+    ///
+    /// # Errors
+    /// If they are more than [`MAX_WORK`], or the value has more than [`MAX_NESTING`] levels. It reads on from `cannot be checked: `.
+    pub fn steps(&self, value: &Value) -> Result<u64, String> {
+        self.inner.shape.work(value).map(|work| work.steps)
+    }
+
     /// The first thing that is wrong with a value, without the value itself.
     #[must_use]
     pub fn masked_problem(&self, value: &Value) -> Option<String> {
@@ -142,7 +151,7 @@ impl Schema {
             Ok(work) => work,
             Err(why) => return vec![format!("cannot be checked: {why}")],
         };
-        if work.steps <= CHEAP && work.deep <= SHALLOW {
+        if work.steps <= MAX_WORK_AT_ONCE && work.deep <= SHALLOW {
             return problems(&compiled.validator, value, told);
         }
         let (shared, value) = (Arc::clone(compiled), value.clone());

@@ -2,11 +2,13 @@
 
 use super::{Shared, observers};
 use crate::active_config::ActiveConfig;
-use crate::audit::{Loggable, SessionEnded, SessionOpened};
+use crate::audit::{Loggable, MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened};
 use crate::contract;
-use crate::contract::EventKind;
+use crate::contract::bytes::written_size;
+use crate::contract::{EventKind, ToolSpec};
 use crate::state::Writes;
 use crate::store::{StoreError, Unit};
+use serde_json::json;
 use std::sync::Arc;
 
 /// When a record has to be written.
@@ -64,6 +66,7 @@ impl Shared {
     }
 
     pub(super) fn record_opening(self: &Arc<Self>, info: &contract::Session) {
+        let (tools, without_schema) = within_bound(&self.spec.tools);
         let opened = SessionOpened {
             session: info.id.clone(),
             time: super::now(),
@@ -74,7 +77,8 @@ impl Shared {
             interactive: info.interactive,
             parent: self.spec.parent.clone(),
             root: (self.root != self.id).then(|| self.root.clone()),
-            tools: self.spec.tools.clone(),
+            tools,
+            without_schema,
             models: self.spec.models.clone(),
         };
         self.record_soon(&self.services.config(), info, &opened);
@@ -84,4 +88,19 @@ impl Shared {
         let ended = SessionEnded { session: info.id.clone(), time: super::now() };
         self.record_soon(&self.services.config(), info, &ended);
     }
+}
+
+/// The tools as the log holds them, and the names of those whose schemas would be too much for it.
+fn within_bound(tools: &[ToolSpec]) -> (Vec<ToolSpec>, Vec<String>) {
+    let (mut written, mut without_schema) = (0_usize, Vec::new());
+    let recorded = tools.iter().map(|tool| {
+        let size = written_size(tool);
+        if written.saturating_add(size) <= MAX_TOOLS_WRITTEN {
+            written += size;
+            return tool.clone();
+        }
+        without_schema.push(tool.name.clone());
+        ToolSpec { name: tool.name.clone(), input_schema: json!({}) }
+    });
+    (recorded.collect(), without_schema)
 }

@@ -7,7 +7,7 @@ use hookhost::replay::replay;
 use hookhost::{Config, FailureKind, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -173,6 +173,41 @@ async fn a_plugin_writes_in_a_folder_that_it_may_write_to() {
     assert_eq!(results, ["done", "done", "done", "done", "done", "written", "done", "again more named sub"]);
     assert_eq!(house.read("inside/sub/newer").as_deref(), Some("written"));
     house.is_untouched_outside();
+}
+
+/// The permissions of a file, setuid, setgid and sticky bits included.
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[tokio::test]
+async fn what_a_plugin_makes_has_the_permissions_of_any_new_file_and_no_further_bits() {
+    let house = House::new();
+    let session = session(vec![writing("/out", &house.path("inside"))]).await;
+    let steps = json!([{"write-file": ["/out/new", "#!/bin/sh"]}, {"make-dir": "/out/folder"}, {"rename": ["/out/new", "/out/moved"]}]);
+    assert_eq!(does(&session, steps).await, ["done"; 3]);
+    // The umask is the host's, and the same for both.
+    fs::write(house.path("inside/like-any"), "").unwrap();
+    fs::create_dir(house.path("inside/like-any-folder")).unwrap();
+    assert_eq!(mode(&house.path("inside/moved")), mode(&house.path("inside/like-any")));
+    assert_eq!(mode(&house.path("inside/folder")), mode(&house.path("inside/like-any-folder")));
+    assert_eq!(mode(&house.path("inside/moved")) & 0o7111, 0, "nothing is executable, setuid, setgid or sticky");
+}
+
+/// The kernel takes these bits from whoever writes to such a file, but for root.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_file_with_setuid_and_setgid_loses_both_when_a_plugin_writes_to_it_unless_the_host_is_root() {
+    let house = House::new();
+    let program = house.path("inside/program");
+    fs::write(&program, "theirs").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o6755)).unwrap();
+    let is_root = fs::metadata(&program).unwrap().uid() == 0;
+    let session = session(vec![writing("/out", &house.path("inside"))]).await;
+    assert_eq!(does_one(&session, json!({"read-file": "/out/program"})).await, "theirs");
+    assert_eq!(mode(&program), 0o6755, "reading changes nothing");
+    assert_eq!(does_one(&session, json!({"write-file": ["/out/program", "mine"]})).await, "done");
+    assert_eq!(mode(&program), if is_root { 0o6755 } else { 0o755 });
 }
 
 #[tokio::test]

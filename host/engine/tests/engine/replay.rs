@@ -1,16 +1,17 @@
 //! A recorded session, asked about again.
 
 use crate::events::payload;
-use crate::support::{bash, builder, plugin, recording, spec};
+use crate::support::{bash, builder, plugin, recording, spec, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
+use hookhost::audit::{self, MAX_TOOLS_WRITTEN};
 use hookhost::capability::{Message, Model, ModelRequest, Transcript};
 use hookhost::config::{Entry, OnFailure, Settings};
 use hookhost::contract::{EventKind, OutcomeKind, Shape, ToolSpec};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
 use hookhost::session::DispatchOptions;
 use hookhost::store::Log;
-use hookhost::{Config, Host};
+use hookhost::{Config, Host, SessionSpec};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -101,6 +102,40 @@ async fn record(entries: Vec<Entry>) -> (tempfile::TempDir, std::path::PathBuf) 
     drop(session);
     assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
     (folder, log)
+}
+
+#[tokio::test]
+async fn the_opening_of_a_session_has_a_megabyte_of_tools_at_most_and_what_it_lacks_is_not_replayed() {
+    let (_folder, log, builder) = recording(vec![]);
+    let host = builder.build().await.unwrap();
+    let tool = |number: usize| {
+        let input_schema = json!({ "type": "object", "description": "\n".repeat(10_000) });
+        ToolSpec { name: format!("t{number:02}"), input_schema }
+    };
+    let with_tools = |id: &str, number: usize| SessionSpec {
+        id: Some(id.to_owned()),
+        tools: (0..number).map(tool).collect(),
+        ..spec()
+    };
+    for (id, number) in [("few", 40), ("many", 60)] {
+        let session = host.open_session(with_tools(id, number)).unwrap();
+        let _ = session.prompt_submit("a".into()).await;
+        drop(session);
+    }
+    assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
+    let openings: Vec<_> = written(&log)
+        .into_iter()
+        .filter_map(|entry| if let audit::Entry::Session(opened) = entry { Some(opened) } else { None })
+        .collect();
+    let [few, many] = &openings[..] else { panic!("{openings:?}") };
+    assert!(few.without_schema.is_empty() && few.tools == with_tools("few", 40).tools);
+    let written = serde_json::to_vec(&many).unwrap().len();
+    assert!((MAX_TOOLS_WRITTEN - 30_000..MAX_TOOLS_WRITTEN + 3_000).contains(&written), "{written}");
+    assert_eq!((many.tools.len(), many.without_schema.first().unwrap().as_str()), (60, "t52"));
+    assert!(many.tools[51] == tool(51) && many.tools[52].input_schema == json!({}));
+    let (summary, _) = replayed(&log, vec![]).await;
+    let why = "the log does not hold the schemas of all tools of its session";
+    assert_eq!((summary.same, summary.reasons.get(why)), (1, Some(&1)));
 }
 
 async fn host(entries: Vec<Entry>) -> Host {

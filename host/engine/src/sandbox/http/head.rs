@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The server sent more than that before a response.
@@ -36,10 +36,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for BoundedHead<S> {
         if this.left == 0 {
             return Poll::Ready(Err(io::Error::other(HeadTooLong)));
         }
-        let before = into.filled().len();
-        let read = Pin::new(&mut this.stream).poll_read(context, into);
-        this.left = this.left.saturating_sub(into.filled().len() - before);
-        read
+        // Not one byte beyond them.
+        let most = into.remaining().min(this.left);
+        let mut part = ReadBuf::new(into.initialize_unfilled_to(most));
+        ready!(Pin::new(&mut this.stream).poll_read(context, &mut part))?;
+        let read = part.filled().len();
+        into.advance(read);
+        this.left -= read;
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -54,5 +58,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for BoundedHead<S> {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt as _;
+
+    #[tokio::test]
+    async fn not_one_byte_more_is_read_before_the_head_is_there_and_any_number_afterwards() {
+        let (mut bounded, is_there) = BoundedHead::new(&[7; 1000][..], 100);
+        let mut read = Vec::new();
+        let error = bounded.read_to_end(&mut read).await.unwrap_err();
+        assert_eq!(error.to_string(), HeadTooLong.to_string());
+        assert_eq!((read.len(), bounded.stream.len()), (100, 900));
+        is_there.store(true, Ordering::Relaxed);
+        assert_eq!(bounded.read_to_end(&mut read).await.unwrap(), 900);
+        assert_eq!(read, [7; 1000]);
     }
 }

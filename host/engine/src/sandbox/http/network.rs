@@ -30,9 +30,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes that the head of a response may have.
 const RESPONSE_HEAD: usize = 64 * 1024;
 
-/// Bytes that a server may send until that head is there: with interim responses, and with what is read of the body
+/// Bytes that are read of a server until that head is there: with interim responses, and with what comes of the body
 /// together with the head.
-const BEFORE_RESPONSE: usize = 2 * RESPONSE_HEAD;
+const BEFORE_RESPONSE: usize = RESPONSE_HEAD;
 
 /// Turns names into addresses. What it says is checked: a name that leads to an address that is not on the public
 /// internet is not connected to.
@@ -224,4 +224,18 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 fn boxed(stream: impl Stream + 'static) -> Box<dyn Stream> {
     Box::new(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BEFORE_RESPONSE;
+
+    #[test]
+    fn the_page_has_the_bound_of_what_comes_before_a_response() {
+        let page = include_str!("../../../../../docs/hostile.md");
+        let bound = format!("{} KiB", BEFORE_RESPONSE >> 10);
+        assert!(page.contains(&format!("\n{bound} are read of it before the head of its response is complete")));
+        let rows = page.lines().filter(|line| line.starts_with("| `/interim/") || line.starts_with("| `/head/"));
+        assert_eq!(rows.filter(|row| row.contains(&format!("| {bound} |"))).count(), 4);
+    }
 }

@@ -4,7 +4,8 @@ mod component;
 mod generated;
 mod limits;
 mod probing;
+mod schemas;
 mod secrecy;
-mod table;
+pub(crate) mod table;
 
 pub(crate) use component::Shape;

@@ -25,26 +25,32 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let page = include_str!("../../../../../docs/hostile.md");
-    let mut lines = page.lines().skip_while(|line| !line.starts_with("| shape |"));
-    let columns = cells(lines.next().expect("the table"));
-    assert_eq!(columns, ["shape", "what it does", "what the host does", "what the user sees"]);
-    let lines = lines.skip(1).map_while(|line| line.starts_with('|').then(|| cells(line)));
     let row = |cells: Vec<&str>| {
         let [name, _, does, sees] = cells[..] else { panic!("{cells:?}") };
-        let bare = |cell: &str| {
-            cell.strip_prefix("``")
-                .and_then(|cell| cell.strip_suffix("``"))
-                .unwrap_or(cell.trim_matches('`'))
-                .to_owned()
-        };
         Row { name: bare(name), does: bare(does), sees: (sees != "nothing").then(|| bare(sees)) }
     };
-    lines.map(row).collect()
+    rows_under("shape", ["what it does", "what the host does", "what the user sees"]).into_iter().map(row).collect()
+}
+
+/// The cells of each row of the page's table with these columns.
+pub(crate) fn rows_under<const N: usize>(first: &str, others: [&str; N]) -> Vec<Vec<&'static str>> {
+    let page = include_str!("../../../../../docs/hostile.md");
+    let mut lines = page.lines().skip_while(|line| !line.starts_with(&format!("| {first} |")));
+    let columns = cells(lines.next().expect("the table"));
+    assert_eq!(columns, [&[first], &others[..]].concat());
+    lines.skip(1).map_while(|line| line.starts_with('|').then(|| cells(line))).collect()
 }
 
 fn cells(line: &str) -> Vec<&str> {
-    line.trim().trim_matches('|').split('|').map(str::trim).collect()
+    let line = line.trim();
+    let line = line.strip_prefix('|').and_then(|line| line.strip_suffix('|')).expect("a row");
+    line.split('|').map(str::trim).collect()
+}
+
+/// A cell without what marks it as code.
+pub(crate) fn bare(cell: &str) -> String {
+    let cell = cell.strip_prefix("``").and_then(|cell| cell.strip_suffix("``")).unwrap_or(cell.trim_matches('`'));
+    cell.to_owned()
 }
 
 #[test]
