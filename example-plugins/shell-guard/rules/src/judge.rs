@@ -2,9 +2,9 @@
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject};
-use crate::shell::{Command, Location, Places, RedirectKind, Script, read};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
+use shell_syntax::{Command, Location, Places, RedirectKind, Script, read};
 use std::collections::BTreeSet;
 use std::ops::Range;
 

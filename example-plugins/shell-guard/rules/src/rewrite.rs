@@ -2,7 +2,7 @@
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
-use crate::shell::{Command, RedirectKind, Script, UNKNOWN, Word};
+use shell_syntax::{Command, RedirectKind, Script, UNKNOWN, Word};
 use std::ops::Range;
 
 const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";

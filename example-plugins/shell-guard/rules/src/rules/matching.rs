@@ -4,7 +4,7 @@ use super::pattern::{Compile, Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use super::words::{Pairs, Part, Words};
-use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
+use shell_syntax::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
 /// A [`Match`], compiled.

@@ -54,7 +54,7 @@ pub(super) enum Runs {
 
 /// Where a command runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Location {
+pub enum Location {
     #[default]
     Here,
     /// On another machine: its roots and homes are as dear, and nobody knows where the workspace is.

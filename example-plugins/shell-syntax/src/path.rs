@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// What lies at a path, seen from the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub enum Class {
     /// The root of a file system.
     Root,
     /// What belongs to the system: `/usr`, `/etc`, `C:\Windows`.
@@ -35,7 +35,7 @@ pub(crate) enum Class {
 
 impl Class {
     /// As rules name it.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "root" => Self::Root,
             "system" => Self::System,
@@ -55,7 +55,7 @@ impl Class {
 
     /// The same of a path that another machine or a container resolves: where the workspace lies there cannot be said, and
     /// what the folders of a container hold neither.
-    pub(super) fn seen_from(self, location: Location) -> Self {
+    pub(crate) fn seen_from(self, location: Location) -> Self {
         match (location, self) {
             (Location::Here, class) => class,
             (_, Self::Root | Self::Temporary | Self::Device) => self,
@@ -81,24 +81,24 @@ const HOST: [&str; 5] = [
 
 /// Where paths begin.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub struct Places {
     workspace: String,
     home: Option<String>,
 }
 
 impl Places {
-    pub(crate) fn new(workspace: &str) -> Self {
+    pub fn new(workspace: &str) -> Self {
         let workspace = clean(&slashed(workspace));
         let home = home_of(&workspace);
         Self { workspace, home }
     }
 
-    pub(crate) fn workspace(&self) -> &str {
+    pub fn workspace(&self) -> &str {
         &self.workspace
     }
 
     /// The directory after `cd word` from `cwd`.
-    pub(crate) fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+    pub fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
         if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
             return None;
@@ -107,7 +107,7 @@ impl Places {
     }
 
     /// The path that `word` stands for, likely where it is in doubt.
-    pub(crate) fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+    pub fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         // One of several that fit a pattern is as good as any, unless that may be `..`.
         let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
@@ -117,7 +117,7 @@ impl Places {
     }
 
     /// What `word` leads to from `cwd`. Of two that it may lead to, the one that is dearer.
-    pub(crate) fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
+    pub fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
         match (self.surely(word, cwd), word.doubt) {
             (Class::Inside | Class::Temporary, Some(at)) => {
                 let known = word.text.get(..at).unwrap_or_default();
@@ -154,7 +154,7 @@ impl Places {
     }
 
     /// The path of a file in the workspace, as seen from there.
-    pub(crate) fn in_workspace(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+    pub fn in_workspace(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         let path = self.absolute(&word.text, word.home, cwd).filter(|_| word.is_known() && !word.glob)?;
         below(&path, &self.workspace).filter(|inner| !inner.is_empty()).map(str::to_owned)
     }

@@ -3,8 +3,7 @@
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
-use super::{Command, program_name, windows};
-use crate::rules::lower;
+use super::{Command, lower, program_name, windows};
 
 /// A program that runs others in a way of its own; what the tables say of the rest is enough.
 enum Special {

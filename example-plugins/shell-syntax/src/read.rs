@@ -33,26 +33,26 @@ pub(crate) struct Unreadable(pub(crate) String);
 
 /// What a text runs.
 #[derive(Debug, Default)]
-pub(crate) struct Script {
-    pub(crate) commands: Vec<Command>,
+pub struct Script {
+    pub commands: Vec<Command>,
     /// Why some of it could not be read.
-    pub(crate) unreadable: Option<String>,
+    pub unreadable: Option<String>,
     /// Whether text that only the shell will know is run as a command: `eval "$X"`.
-    pub(crate) runs_unknown: bool,
+    pub runs_unknown: bool,
     /// Whether a file is run that the same text has fetched.
-    pub(crate) runs_fetched: bool,
+    pub runs_fetched: bool,
     /// A function that starts itself again and again.
-    pub(crate) fork_bomb: bool,
+    pub fork_bomb: bool,
     /// Whether it is one command and nothing else.
-    pub(crate) is_single: bool,
+    pub is_single: bool,
     /// The functions that it defines.
-    pub(crate) functions: Vec<String>,
+    pub functions: Vec<String>,
     /// Units of work that reading it took: see `bounds::WORK`.
-    pub(crate) work: usize,
+    pub work: usize,
 }
 
 /// Reads `text`, which would run in `cwd`.
-pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
+pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
     let mut reader = Reader {
         places,
         options: brush_parser::ParserOptions::default(),
