@@ -9,7 +9,9 @@ mod expand;
 mod fetched;
 mod find;
 mod git;
-mod path;
+mod known;
+pub mod path;
+mod places;
 mod plain;
 mod read;
 mod scripts;
@@ -18,13 +20,15 @@ mod unwrap;
 mod windows;
 mod word;
 mod wrappers;
+mod writes;
 mod xargs;
 
 pub use bounds::{LENGTH, WORK};
-pub use path::{Class, Places};
-pub use read::{Script, read};
+pub use places::{Class, Places};
+pub use read::{Script, read, read_likely};
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
+pub use writes::Write;
 
 use std::borrow::Cow;
 use std::ops::Range;

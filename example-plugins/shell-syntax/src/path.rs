@@ -1,296 +1,21 @@
-//! Where a path leads, as far as text can tell. Nothing here asks a file system.
+//! Paths as text: from any spelling to the one that they are compared by. Nothing here asks a file system, so symbolic links
+//! stay as they are.
 
-use super::word::{UNKNOWN, Word};
-use super::wrappers::Location;
+use crate::word::UNKNOWN;
 use std::borrow::Cow;
 
-/// What lies at a path, seen from the workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// The root of a file system.
-    Root,
-    /// What belongs to the system: `/usr`, `/etc`, `C:\Windows`.
-    System,
-    /// A home, and what lies in it outside of the workspace.
-    Home,
-    /// What is hookhost's own in a home: its configuration, state, keys and cache. Rules about homes are about it, too.
-    Host,
-    /// A folder that the workspace lies in.
-    Above,
-    /// The workspace, or all that it holds.
-    Workspace,
-    /// The workspace's `.git`.
-    Repository,
-    /// Something in the workspace.
-    Inside,
-    /// Something in a folder for temporary files.
-    Temporary,
-    /// Under `/dev`.
-    Device,
-    /// Elsewhere.
-    Outside,
-    /// It cannot be said.
-    Unknown,
-}
-
-impl Class {
-    /// As rules name it.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "root" => Self::Root,
-            "system" => Self::System,
-            "home" => Self::Home,
-            "host" => Self::Host,
-            "above" => Self::Above,
-            "workspace" => Self::Workspace,
-            "repository" => Self::Repository,
-            "inside" => Self::Inside,
-            "temporary" => Self::Temporary,
-            "device" => Self::Device,
-            "outside" => Self::Outside,
-            "unknown" => Self::Unknown,
-            _ => return None,
-        })
-    }
-
-    /// The same of a path that another machine or a container resolves: where the workspace lies there cannot be said, and
-    /// what the folders of a container hold neither.
-    pub(crate) fn seen_from(self, location: Location) -> Self {
-        match (location, self) {
-            (Location::Here, class) => class,
-            (_, Self::Root | Self::Temporary | Self::Device) => self,
-            (Location::Machine, Self::System | Self::Home) => self,
-            (Location::Machine, Self::Host) => Self::Home,
-            _ => Self::Unknown,
-        }
-    }
-}
-
-/// Folders that are the system's own, between blanks.
-const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var users \
-                      library system applications volumes windows programdata ";
-
-/// hookhost's own folders, as seen from a home.
-const HOST: [&str; 5] = [
-    ".config/hookhost",
-    ".local/state/hookhost",
-    ".cache/hookhost",
-    "AppData/Roaming/hookhost",
-    "AppData/Local/hookhost",
-];
-
-/// Where paths begin.
-#[derive(Clone, Debug)]
-pub struct Places {
-    workspace: String,
-    home: Option<String>,
-}
-
-impl Places {
-    pub fn new(workspace: &str) -> Self {
-        let workspace = clean(&slashed(workspace));
-        let home = home_of(&workspace);
-        Self { workspace, home }
-    }
-
-    pub fn workspace(&self) -> &str {
-        &self.workspace
-    }
-
-    /// The directory after `cd word` from `cwd`.
-    pub fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
-        let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
-        if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
-            return None;
-        }
-        self.path(word, cwd)
-    }
-
-    /// The path that `word` stands for, likely where it is in doubt.
-    pub fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
-        // One of several that fit a pattern is as good as any, unless that may be `..`.
-        let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
-        if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
-            return None;
-        }
-        self.absolute(&word.text, word.home, cwd)
-    }
-
-    /// What `word` leads to from `cwd`. Of two that it may lead to, the one that is dearer.
-    pub fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
-        match (self.surely(word, cwd), word.doubt) {
-            (Class::Inside | Class::Temporary, Some(at)) => {
-                let known = word.text.get(..at).unwrap_or_default();
-                let word = Word { text: format!("{known}{UNKNOWN}"), home: word.home && at > 0, ..Word::default() };
-                self.surely(&word, cwd)
-            }
-            (class, _) => class,
-        }
-    }
-
-    /// The same of a word that is not in doubt.
-    fn surely(&self, word: &Word, cwd: Option<&str>) -> Class {
-        let text = &*slashed(&word.text);
-        if let Some(at) = text.find(UNKNOWN) {
-            // What is unknown may be nothing at all: `/$X` may be `/`. What precedes it in its own part is there anyway.
-            let slash = text[..at].rfind('/');
-            let named = slash.map_or(0, |slash| slash + 1) < at;
-            let folder = match slash {
-                Some(0) => "/",
-                Some(slash) => &text[..slash],
-                None if named => ".",
-                None => return Class::Unknown,
-            };
-            return match self.class_of(folder, word.home, cwd, named) {
-                Class::Workspace => Class::Unknown,
-                Class::Outside if is_temporary_root(&clean(folder)) => Class::Temporary,
-                class => class,
-            };
-        }
-        match glob_folder(text).filter(|_| word.glob) {
-            Some((folder, all)) => self.class_of(folder, word.home, cwd, !all),
-            None => self.class_of(text, word.home, cwd, false),
-        }
-    }
-
-    /// The path of a file in the workspace, as seen from there.
-    pub fn in_workspace(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
-        let path = self.absolute(&word.text, word.home, cwd).filter(|_| word.is_known() && !word.glob)?;
-        below(&path, &self.workspace).filter(|inner| !inner.is_empty()).map(str::to_owned)
-    }
-
-    /// Of something in `text` where `within`, else of `text` and all below it.
-    fn class_of(&self, text: &str, home: bool, cwd: Option<&str>, within: bool) -> Class {
-        let Some(path) = self.absolute(text, home, cwd) else { return Class::Unknown };
-        if within {
-            self.class_of_absolute(&format!("{}/*", path.trim_end_matches('/')))
-        } else {
-            self.class_of_absolute(&path)
-        }
-    }
-
-    fn class_of_absolute(&self, path: &str) -> Class {
-        if self.is_hosts(path) {
-            return Class::Host;
-        }
-        if let Some(inner) = below(path, &self.workspace) {
-            return match inner {
-                "" => Class::Workspace,
-                ".git" => Class::Repository,
-                _ => Class::Inside,
-            };
-        }
-        if path == "/" || (path.len() <= 3 && has_drive(path)) {
-            return Class::Root;
-        }
-        if below(&self.workspace, path).is_some() {
-            return Class::Above;
-        }
-        if path.starts_with('~') || self.home.as_deref().is_some_and(|home| below(path, home).is_some()) {
-            return Class::Home;
-        }
-        if is_temporary_root(path) {
-            return Class::Outside;
-        }
-        if ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders"].iter().any(|dir| below(path, dir).is_some())
-        {
-            return Class::Temporary;
-        }
-        if below(path, "/dev").is_some() {
-            return Class::Device;
-        }
-        if ["/home", "/Users", "/root"].iter().any(|dir| below(path, dir).is_some_and(|inner| !inner.is_empty())) {
-            return Class::Home;
-        }
-        let rest = if has_drive(path) { &path[2..] } else { path };
-        let first = rest.trim_start_matches('/').split('/').next().unwrap_or_default().to_ascii_lowercase();
-        let is_system = SYSTEM.contains(&format!(" {first} ")) || first == "*" || first.starts_with("program files");
-        if is_system { Class::System } else { Class::Outside }
-    }
-
-    /// Whether it lies in a folder of hookhost's own, in any home.
-    fn is_hosts(&self, path: &str) -> bool {
-        // Most paths are soon told.
-        if !path.contains("hookhost") {
-            return false;
-        }
-        let known = home_of(path).or_else(|| self.home.clone()).unwrap_or_else(|| "~".into());
-        let inner = below(path, &known).or_else(|| path.strip_prefix('~')?.split_once('/').map(|(_, inner)| inner));
-        inner.is_some_and(|inner| HOST.iter().any(|folder| below(inner, folder).is_some()))
-    }
-
-    /// Clean and absolute, below `~` where a home is not known.
-    fn absolute(&self, text: &str, home: bool, cwd: Option<&str>) -> Option<String> {
-        let text = &*slashed(text);
-        if home {
-            let (user, rest) = text.split_once('/').unwrap_or((text, ""));
-            return Some(match (&self.home, user) {
-                (Some(home), "~") => clean(&format!("{home}/{rest}")),
-                _ => clean_below(user, rest),
-            });
-        }
-        if text.starts_with('/') || has_drive(text) {
-            return Some(clean(text));
-        }
-        cwd.map(|cwd| match cwd.strip_prefix('~') {
-            Some(rest) => clean_below("~", &format!("{rest}/{text}")),
-            None => clean(&format!("{cwd}/{text}")),
-        })
-    }
-}
-
-fn is_temporary_root(path: &str) -> bool {
-    ["/tmp", "/var/tmp", "/private/tmp"].contains(&path)
-}
-
-/// `path` as seen from `folder`, where it lies in it or is it.
-fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
-    match path.strip_prefix(folder) {
-        Some("") => Some(""),
-        Some(rest) if folder == "/" => Some(rest),
-        Some(rest) => rest.strip_prefix('/'),
-        None => None,
-    }
-}
-
-/// The folder that a pattern looks into, and whether it matches all that the folder holds.
-fn glob_folder(text: &str) -> Option<(&str, bool)> {
-    const ALL: [&str; 5] = [".*", "*.*", ".[!.]*", ".[^.]*", ".??*"];
-    let at = text.find(['*', '?', '['])?;
-    let slash = text[..at].rfind('/');
-    let part = slash.map_or(0, |slash| slash + 1);
-    let (pattern, rest) = text[part..].split_once('/').unwrap_or((&text[part..], ""));
-    let all = |pattern: &str| pattern.chars().all(|c| c == '*' || c == '?') || ALL.contains(&pattern);
-    let folder = match slash {
-        Some(0) => "/",
-        Some(slash) => &text[..slash],
-        None => ".",
-    };
-    let rest_is_all = rest.split('/').all(|part| part.is_empty() || part == "." || all(part));
-    Some((folder, all(pattern) && rest_is_all))
-}
-
-fn has_drive(path: &str) -> bool {
-    matches!(path.as_bytes(), [drive, b':', rest @ ..] if drive.is_ascii_alphabetic() && rest.first().is_none_or(|b| *b == b'/'))
-}
-
-fn clean_below(root: &str, rest: &str) -> String {
-    let path = clean(rest.trim_start_matches('/'));
-    match path.as_str() {
-        "" => root.to_owned(),
-        // Above a home lie other homes.
-        path if path.starts_with("..") => "/home".into(),
-        path => format!("{root}/{path}"),
-    }
-}
-
-/// Without the backslashes of Windows.
-fn slashed(path: &str) -> Cow<'_, str> {
-    if path.as_bytes().contains(&b'\\') { path.replace('\\', "/").into() } else { path.into() }
+/// A path in its one spelling: absolute where its root is known, `/` between the parts, no `.`, no `..` but at the
+/// start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Normal {
+    /// `/work/project/a` or `c:/work/a`.
+    Absolute(String),
+    /// Below a folder that is not known, such as `$DIR` or somebody's `~`.
+    Below(String),
 }
 
 /// Without `.`, `..`, doubled and trailing slashes. A `..` above a root stays at the root, as the kernel has it.
-fn clean(path: &str) -> String {
+pub fn clean(path: &str) -> String {
     if is_clean(path) {
         return path.to_owned();
     }
@@ -325,8 +50,74 @@ fn is_clean(path: &str) -> bool {
     true
 }
 
+/// Where a path leads that goes through the links by which Linux names each process's directories and open files: another
+/// spelling of any path. `path` is clean.
+pub(crate) fn through_process(path: &str) -> Option<Normal> {
+    if let Some(rest) = path.strip_prefix("/dev/fd/") {
+        return rest.split_once('/').map(|(_, rest)| Normal::Below(rest.to_owned()));
+    }
+    let mut parts = path.strip_prefix("/proc/")?.split('/');
+    let is_process = |part: &str| {
+        let is_any = part.contains(['*', '?', '[', UNKNOWN]);
+        is_any || matches!(part, "self" | "thread-self") || part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    parts.next().filter(|part| is_process(part))?;
+    let mut link = parts.next()?;
+    if link == "task" {
+        parts.next()?;
+        link = parts.next()?;
+    }
+    if link == "fd" {
+        parts.next()?;
+    }
+    let rest = parts.collect::<Vec<_>>().join("/");
+    match link {
+        "root" => {
+            let path = format!("/{rest}");
+            Some(through_process(&path).unwrap_or(Normal::Absolute(path)))
+        }
+        // Whose working directory or open folder it is, is not known.
+        "cwd" | "fd" => Some(Normal::Below(rest)),
+        _ => None,
+    }
+}
+
+/// Whether it begins at a root: `/` or a Windows drive.
+pub fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || has_drive(path)
+}
+
+/// `path` as seen from `base`, with `..` where it lies elsewhere. Both are clean and absolute.
+pub fn relative(path: &str, base: &str) -> String {
+    let parts = |path: &str| path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let (path, base) = (parts(path), parts(base));
+    let shared = path.iter().zip(&base).take_while(|(one, other)| one == other).count();
+    let up = base.len() - shared;
+    let parts = std::iter::repeat_n("..".to_owned(), up).chain(path.into_iter().skip(shared));
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// `path` as seen from `folder`, where it lies in it or is it.
+pub(crate) fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    match path.strip_prefix(folder) {
+        Some("") => Some(""),
+        Some(rest) if folder == "/" => Some(rest),
+        Some(rest) => rest.strip_prefix('/'),
+        None => None,
+    }
+}
+
+pub(crate) fn has_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [drive, b':', rest @ ..] if drive.is_ascii_alphabetic() && rest.first().is_none_or(|b| *b == b'/'))
+}
+
+/// Without the backslashes of Windows.
+pub(crate) fn slashed(path: &str) -> Cow<'_, str> {
+    if path.as_bytes().contains(&b'\\') { path.replace('\\', "/").into() } else { path.into() }
+}
+
 /// The home that a path lies in, as the common systems lay them out.
-fn home_of(path: &str) -> Option<String> {
+pub(crate) fn home_of(path: &str) -> Option<String> {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     match (parts.next()?, parts.next(), parts.next()) {
         ("root", _, _) => Some("/root".into()),
@@ -338,7 +129,7 @@ fn home_of(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Places, Word, clean, is_clean};
+    use super::{Normal, clean, is_clean, relative, through_process};
 
     #[test]
     fn what_is_clean_stays_as_it_is() {
@@ -352,68 +143,25 @@ mod tests {
         }
     }
 
-    fn class(text: &str, cwd: &str) -> Class {
-        let word = Word {
-            text: text.replace('$', "\u{1A}"),
-            home: text.starts_with('~'),
-            glob: text.contains(['*', '?']),
-            ..Word::default()
-        };
-        Places::new("/home/me/project").class(&word, Some(cwd))
+    #[test]
+    fn relative_paths_lead_back_to_where_they_came_from() {
+        assert_eq!(relative("/a/b/c", "/a"), "b/c");
+        assert_eq!(relative("/a/x", "/a/b/c"), "../../x");
+        assert_eq!(relative("/a", "/a"), "");
+        assert_eq!(clean("/a/b/c/../../x"), "/a/x");
+        assert_eq!(clean("../../x"), "../../x");
     }
 
     #[test]
-    fn paths_are_told_by_where_they_lead() {
-        for (text, expected) in [
-            ("/", Class::Root),
-            ("//", Class::Root),
-            ("/.", Class::Root),
-            ("/*", Class::Root),
-            ("/../..", Class::Root),
-            ("C:\\", Class::Root),
-            ("C:\\*", Class::Root),
-            ("/usr", Class::System),
-            ("/u*", Class::System),
-            ("/$", Class::Root),
-            ("/etc/x", Class::System),
-            ("~", Class::Above),
-            ("~/*", Class::Above),
-            ("~/Documents", Class::Home),
-            ("~you/x", Class::Home),
-            ("~/.config/hookhost", Class::Host),
-            ("~/.config/hookhost/*", Class::Host),
-            ("~you/.local/state/hookhost/trust.json", Class::Host),
-            ("/home/me/.config/../.config/hookhost/keys.toml", Class::Host),
-            ("../.cache/hookhost/compiled", Class::Host),
-            ("~/.config/hookhost-other", Class::Home),
-            (".config/hookhost", Class::Inside),
-            ("~/project/build", Class::Inside),
-            ("..", Class::Above),
-            ("../sibling", Class::Home),
-            ("/home", Class::Above),
-            (".", Class::Workspace),
-            ("*", Class::Workspace),
-            ("./*", Class::Workspace),
-            (".*", Class::Workspace),
-            ("../project", Class::Workspace),
-            (".git", Class::Repository),
-            ("*.o", Class::Inside),
-            ("*/build", Class::Inside),
-            ("build/*", Class::Inside),
-            ("build/$", Class::Inside),
-            ("build-$", Class::Inside),
-            ("$", Class::Unknown),
-            ("./$", Class::Unknown),
-            ("/tmp/x", Class::Temporary),
-            ("/tmp/$", Class::Temporary),
-            ("/tmp", Class::Outside),
-            ("/data", Class::Outside),
-            ("/dev/sda", Class::Device),
-        ] {
-            assert_eq!(class(text, "/home/me/project"), expected, "{text}");
+    fn the_links_of_any_process_lead_elsewhere() {
+        let below = |path: &str| Some(Normal::Below(path.into()));
+        assert_eq!(through_process("/proc/self/root/etc/x"), Some(Normal::Absolute("/etc/x".into())));
+        assert_eq!(through_process("/proc/1/root/proc/self/root/etc"), Some(Normal::Absolute("/etc".into())));
+        for path in ["/proc/*/cwd/x", "/proc/[0-9]*/cwd/x", "/proc/\u{1A}/cwd/x", "/proc/self/fd/3/x", "/dev/fd/3/x"] {
+            assert_eq!(through_process(path), below("x"), "{path}");
         }
-        assert_eq!(class("*", "/"), Class::Root);
-        assert_eq!(class("*", "/home/me/project/build"), Class::Inside);
-        assert_eq!(Places::new("/w").class(&Word::literal("x"), None), Class::Unknown);
+        for path in ["/proc/self/status", "/proc/cpuinfo", "/dev/fd/63", "/procs/self/cwd"] {
+            assert_eq!(through_process(path), None, "{path}");
+        }
     }
 }

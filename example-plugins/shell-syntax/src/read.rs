@@ -1,10 +1,12 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
-use super::path::Places;
+use super::known::kind;
+use super::places::Places;
 use super::simple::printed_by;
+use super::unwrap::runs_others;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
-use super::{Class, Command, bounds};
+use super::{Class, Command, bounds, lower};
 use super::{arithmetic, plain, windows};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
@@ -27,6 +29,12 @@ const INPUT: usize = 4;
 /// The work of setting the parser to a text or a word, beside its bytes.
 pub(super) const PARSE: usize = 200;
 
+/// Programs that run whatever their words name, behind which a program that nobody knows may do the same.
+const PASSING_ON: [&str; 19] = [
+    "sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "command", "builtin", "exec",
+    "stdbuf", "xargs", "busybox", "setsid", "watch", "chroot", "flock",
+];
+
 /// Why a text cannot be read.
 #[derive(Debug)]
 pub(crate) struct Unreadable(pub(crate) String);
@@ -47,14 +55,38 @@ pub struct Script {
     pub is_single: bool,
     /// The functions that it defines.
     pub functions: Vec<String>,
+    /// Whether [`read_likely`] may find more.
+    leaves_open: bool,
     /// Units of work that reading it took: see `bounds::WORK`.
     pub work: usize,
 }
 
+/// How what may or may not happen is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// What only the shell will know is unknown.
+    Sure,
+    /// Every assignment is made, and holds for all that follows; and behind a wrapper a command begins where a word names a
+    /// program that is known.
+    Likely,
+}
+
 /// Reads `text`, which would run in `cwd`.
 pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
+    read_as(Reading::Sure, text, dialect, cwd, places)
+}
+
+/// Reads `text` a second time where that finds what [`read`] left open in `script`: it takes a variable that was perhaps set for
+/// set, and what a program that nobody knows is given behind a wrapper for a command. Nothing where `script` left none of it open.
+#[must_use]
+pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Option<Script> {
+    script.leaves_open.then(|| read_as(Reading::Likely, text, dialect, cwd, places))
+}
+
+fn read_as(reading: Reading, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
     let mut reader = Reader {
         places,
+        reading,
         options: brush_parser::ParserOptions::default(),
         script: Script::default(),
         scope: Scope { cwd: places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() },
@@ -122,6 +154,7 @@ struct Function {
 
 pub(super) struct Reader<'a> {
     pub(super) places: &'a Places,
+    reading: Reading,
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
     pub(super) scope: Scope,
@@ -247,8 +280,18 @@ impl Reader<'_> {
         // Whoever notes a command next gives up where it is too much.
         self.script.work += scope.work();
         let result = act(self);
-        self.scope = scope;
+        self.leave(scope);
         result
+    }
+
+    /// Goes back to the scope before.
+    pub(super) fn leave(&mut self, before: Scope) {
+        let inner = std::mem::replace(&mut self.scope, before);
+        if self.reading == Reading::Likely {
+            self.scope.variables = inner.variables;
+        } else if self.scope.variables != inner.variables {
+            self.script.leaves_open = true;
+        }
     }
 
     /// What `act` sets may hold afterwards or not. Whether it sets what was known before.
@@ -271,11 +314,15 @@ impl Reader<'_> {
             self.scope.positional = None;
             unsettles = true;
         }
+        if self.reading == Reading::Likely {
+            return unsettles;
+        }
         for (name, value) in &mut self.scope.variables {
             let known = before.variables.get(name);
             if let Some(value) = value.as_mut().filter(|_| keeps_new && known.is_none()) {
                 value.doubt = Some(0);
             } else if known != Some(value) {
+                self.script.leaves_open |= value.is_some();
                 *value = None;
                 unsettles |= known.is_some_and(Option::is_some);
             }
@@ -517,6 +564,18 @@ impl Reader<'_> {
         }
     }
 
+    /// What a program that nobody knows is likely to run where it is started by another: its words, from the first on that names
+    /// a program which writes or runs others.
+    pub(super) fn likely(&mut self, program: &str, args: &[Word]) -> Option<Vec<Word>> {
+        self.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()) && kind(program).is_none())?;
+        let at = args.iter().position(|word| {
+            let name = lower(super::program_name(&word.text));
+            kind(&name).is_some() || runs_others(&name)
+        })?;
+        self.script.leaves_open = true;
+        (self.reading == Reading::Likely).then(|| args[at..].to_vec())
+    }
+
     /// Notes a command, and what it does to the commands that follow.
     pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
         if self.script.commands.len() >= COMMANDS {
@@ -553,6 +612,12 @@ impl Reader<'_> {
 
     pub(super) fn set(&mut self, name: &str, value: Option<Word>) {
         let value = value.filter(|_| !self.references.contains_key(name));
+        if value.is_none() && self.scope.variables.get(name).is_some_and(Option::is_some) {
+            self.script.leaves_open = true;
+            if self.reading == Reading::Likely {
+                return;
+            }
+        }
         self.scope.variables.insert(name.to_owned(), value);
     }
 

@@ -56,6 +56,24 @@ fn special(program: &str) -> Option<Special> {
     })
 }
 
+/// Whether a program's words may be, or name, another command.
+pub(super) fn runs_others(program: &str) -> bool {
+    let is_special = matches!(
+        special(program),
+        Some(
+            Special::Xargs
+                | Special::Parallel
+                | Special::Shell
+                | Special::Eval
+                | Special::Source
+                | Special::Find
+                | Special::Cmd
+                | Special::Powershell
+        )
+    );
+    is_special || wrappers::is_known(program)
+}
+
 /// Whether a program may read the text of a command, or words of one, from its input.
 pub(super) fn reads_commands(program: &str) -> bool {
     matches!(special(program), Some(Special::Shell | Special::Xargs | Special::Parallel | Special::Source))
@@ -90,7 +108,10 @@ impl Reader<'_> {
         if runs_nothing && !is_known && !self.defines(&program.text) && name != "git" {
             let mut words = words;
             command.args = words.split_off(1);
-            return self.note(command);
+            let likely = self.likely(&lower, &command.args);
+            let inner = likely.as_ref().map(|_| Command { exact: false, args: Vec::new(), ..command.clone() });
+            self.note(command)?;
+            return likely.zip(inner).map_or(Ok(()), |(words, inner)| self.run(words, inner));
         }
         let inner = command.clone();
         command.args = args.to_vec();
@@ -328,7 +349,7 @@ impl Reader<'_> {
             _ => {
                 let scope = reader.scope.clone();
                 let result = reader.nested(text);
-                reader.scope = scope;
+                reader.leave(scope);
                 result
             }
         })

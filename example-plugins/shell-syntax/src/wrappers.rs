@@ -111,6 +111,11 @@ pub(super) fn of<'a>(name: &str, args: &'a [Word]) -> Option<(&'static Wrapper, 
     wrappers.into_iter().find_map(|wrapper| Some((wrapper, wrapper.after_subcommand(args)?)))
 }
 
+/// Whether `name` runs other programs, by some words.
+pub(super) fn is_known(name: &str) -> bool {
+    NAMES.binary_search_by_key(&name, |(name, _)| name).is_ok()
+}
+
 /// The options of the shell's own word `time`.
 pub(super) fn time() -> &'static Wrapper {
     of("time", &[]).map_or(&XARGS, |(wrapper, _)| wrapper)

@@ -1,0 +1,492 @@
+//! Where a path leads, as far as text can tell. Nothing here asks a file system.
+
+use super::path::{Normal, below, clean, has_drive, home_of, is_absolute, slashed, through_process};
+use super::word::{UNKNOWN, Word};
+use super::wrappers::Location;
+
+/// What lies at a path, seen from the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The root of a file system.
+    Root,
+    /// What belongs to the system: `/usr`, `/etc`, `C:\Windows`.
+    System,
+    /// A home, and what lies in it outside of the workspace.
+    Home,
+    /// What is hookhost's own in a home: its configuration, state, keys and cache. Rules about homes are about it, too.
+    Host,
+    /// A folder that the workspace lies in.
+    Above,
+    /// The workspace, or all that it holds.
+    Workspace,
+    /// The workspace's `.git`.
+    Repository,
+    /// Something in the workspace.
+    Inside,
+    /// Something in a folder for temporary files.
+    Temporary,
+    /// Under `/dev`.
+    Device,
+    /// Elsewhere.
+    Outside,
+    /// It cannot be said.
+    Unknown,
+}
+
+impl Class {
+    /// As rules name it.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "root" => Self::Root,
+            "system" => Self::System,
+            "home" => Self::Home,
+            "host" => Self::Host,
+            "above" => Self::Above,
+            "workspace" => Self::Workspace,
+            "repository" => Self::Repository,
+            "inside" => Self::Inside,
+            "temporary" => Self::Temporary,
+            "device" => Self::Device,
+            "outside" => Self::Outside,
+            "unknown" => Self::Unknown,
+            _ => return None,
+        })
+    }
+
+    /// The same of a path that another machine or a container resolves: where the workspace lies there cannot be said, and
+    /// what the folders of a container hold neither.
+    pub(crate) fn seen_from(self, location: Location) -> Self {
+        match (location, self) {
+            (Location::Here, class) => class,
+            (_, Self::Root | Self::Temporary | Self::Device) => self,
+            (Location::Machine, Self::System | Self::Home) => self,
+            (Location::Machine, Self::Host) => Self::Home,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Folders that are the system's own, between blanks.
+const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var users \
+                      library system applications volumes windows programdata ";
+
+/// hookhost's own folders, as seen from a home.
+const HOST: [&str; 5] = [
+    ".config/hookhost",
+    ".local/state/hookhost",
+    ".cache/hookhost",
+    "AppData/Roaming/hookhost",
+    "AppData/Local/hookhost",
+];
+
+/// Where paths begin.
+#[derive(Clone, Debug)]
+pub struct Places {
+    workspace: String,
+    home: Option<String>,
+}
+
+impl Places {
+    pub fn new(workspace: &str) -> Self {
+        let workspace = clean(&slashed(workspace));
+        let home = home_of(&workspace);
+        Self { workspace, home }
+    }
+
+    pub fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
+    /// The same, with the home that `path` lies in where the workspace lies in none.
+    #[must_use]
+    pub fn or_home_of(mut self, path: &str) -> Self {
+        self.home = self.home.or_else(|| home_of(&slashed(path)));
+        self
+    }
+
+    /// The one spelling of `path`, which is no word of a shell but the argument of a tool, from `cwd`. `~`, `$HOME`, `$PWD` and
+    /// `file://` are taken for what a shell or a browser takes them for; nobody knows what other variables stand for.
+    pub fn spelt(&self, path: &str, cwd: Option<&str>) -> Normal {
+        let path = slashed(path.trim());
+        let path = without_scheme(&path);
+        let behind = |names: &[&str]| {
+            let rest = names.iter().find_map(|name| path.strip_prefix(name));
+            rest.filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut word = if let Some(rest) = behind(&["$HOME", "${HOME}"]) {
+            Word::literal(format!("~{rest}"))
+        } else if let Some(rest) = behind(&["$PWD", "${PWD}"]) {
+            Word::literal(format!(".{rest}"))
+        } else if path.starts_with('$') {
+            Word::literal(path.replacen('$', &UNKNOWN.to_string(), 1))
+        } else {
+            Word::literal(path)
+        };
+        word.home = word.text.starts_with('~');
+        self.resolve(&word, cwd)
+    }
+
+    /// The one spelling of the path that `word` stands for, from `cwd`. Its patterns are left as they are, and so is what is
+    /// not known behind its beginning.
+    pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
+        let text = slashed(&word.text);
+        if word.home {
+            let (user, rest) = text.split_once('/').unwrap_or((&text, ""));
+            return match &self.home {
+                Some(home) if user == "~" => known(clean(&format!("{home}/{rest}"))),
+                _ => Normal::Below(clean(rest)),
+            };
+        }
+        let text = without_scheme(&text);
+        if text.starts_with(UNKNOWN) {
+            return Normal::Below(behind_first(text));
+        }
+        match self.absolute(text, false, cwd) {
+            Some(path) if path.starts_with('~') => Normal::Below(behind_first(&path)),
+            Some(path) => known(path),
+            None => Normal::Below(clean(text)),
+        }
+    }
+
+    /// The directory after `cd word` from `cwd`.
+    pub fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+        let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
+        if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
+            return None;
+        }
+        self.path(word, cwd)
+    }
+
+    /// The path that `word` stands for, likely where it is in doubt.
+    pub fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+        // One of several that fit a pattern is as good as any, unless that may be `..`.
+        let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
+        if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
+            return None;
+        }
+        self.absolute(&word.text, word.home, cwd)
+    }
+
+    /// What `word` leads to from `cwd`. Of two that it may lead to, the one that is dearer.
+    pub fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
+        match (self.surely(word, cwd), word.doubt) {
+            (Class::Inside | Class::Temporary, Some(at)) => {
+                let known = word.text.get(..at).unwrap_or_default();
+                let word = Word { text: format!("{known}{UNKNOWN}"), home: word.home && at > 0, ..Word::default() };
+                self.surely(&word, cwd)
+            }
+            (class, _) => class,
+        }
+    }
+
+    /// The same of a word that is not in doubt.
+    fn surely(&self, word: &Word, cwd: Option<&str>) -> Class {
+        let text = &*slashed(&word.text);
+        if let Some(at) = text.find(UNKNOWN) {
+            // What is unknown may be nothing at all: `/$X` may be `/`. What precedes it in its own part is there anyway.
+            let slash = text[..at].rfind('/');
+            let named = slash.map_or(0, |slash| slash + 1) < at;
+            let folder = match slash {
+                Some(0) => "/",
+                Some(slash) => &text[..slash],
+                None if named => ".",
+                None => return Class::Unknown,
+            };
+            return match self.class_of(folder, word.home, cwd, named) {
+                Class::Workspace => Class::Unknown,
+                Class::Outside if is_temporary_root(&clean(folder)) => Class::Temporary,
+                class => class,
+            };
+        }
+        match glob_folder(text).filter(|_| word.glob) {
+            Some((folder, all)) => self.class_of(folder, word.home, cwd, !all),
+            None => self.class_of(text, word.home, cwd, false),
+        }
+    }
+
+    /// The path of a file in the workspace, as seen from there.
+    pub fn in_workspace(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+        let path = self.absolute(&word.text, word.home, cwd).filter(|_| word.is_known() && !word.glob)?;
+        below(&path, &self.workspace).filter(|inner| !inner.is_empty()).map(str::to_owned)
+    }
+
+    /// Of something in `text` where `within`, else of `text` and all below it.
+    fn class_of(&self, text: &str, home: bool, cwd: Option<&str>, within: bool) -> Class {
+        let Some(path) = self.absolute(text, home, cwd) else { return Class::Unknown };
+        if within {
+            self.class_of_absolute(&format!("{}/*", path.trim_end_matches('/')))
+        } else {
+            self.class_of_absolute(&path)
+        }
+    }
+
+    /// A path through a link of a process is as dear as what it leads to, where that is known.
+    fn class_of_absolute(&self, path: &str) -> Class {
+        let class = self.class_of_place(path);
+        if class != Class::System || !path.starts_with("/proc/") {
+            return class;
+        }
+        match through_process(path) {
+            Some(Normal::Absolute(real)) => match self.class_of_place(&real) {
+                Class::Inside | Class::Temporary | Class::Device | Class::Outside => class,
+                dearer => dearer,
+            },
+            _ => class,
+        }
+    }
+
+    fn class_of_place(&self, path: &str) -> Class {
+        if self.is_hosts(path) {
+            return Class::Host;
+        }
+        if let Some(inner) = below(path, &self.workspace) {
+            return match inner {
+                "" => Class::Workspace,
+                ".git" => Class::Repository,
+                _ => Class::Inside,
+            };
+        }
+        if path == "/" || (path.len() <= 3 && has_drive(path)) {
+            return Class::Root;
+        }
+        if below(&self.workspace, path).is_some() {
+            return Class::Above;
+        }
+        if path.starts_with('~') || self.home.as_deref().is_some_and(|home| below(path, home).is_some()) {
+            return Class::Home;
+        }
+        if is_temporary_root(path) {
+            return Class::Outside;
+        }
+        if ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders"].iter().any(|dir| below(path, dir).is_some())
+        {
+            return Class::Temporary;
+        }
+        if below(path, "/dev").is_some() {
+            return Class::Device;
+        }
+        if ["/home", "/Users", "/root"].iter().any(|dir| below(path, dir).is_some_and(|inner| !inner.is_empty())) {
+            return Class::Home;
+        }
+        let rest = if has_drive(path) { &path[2..] } else { path };
+        let first = rest.trim_start_matches('/').split('/').next().unwrap_or_default().to_ascii_lowercase();
+        let is_system = SYSTEM.contains(&format!(" {first} ")) || first == "*" || first.starts_with("program files");
+        if is_system { Class::System } else { Class::Outside }
+    }
+
+    /// Whether it lies in a folder of hookhost's own, in any home.
+    fn is_hosts(&self, path: &str) -> bool {
+        // Most paths are soon told.
+        if !path.contains("hookhost") {
+            return false;
+        }
+        let known = home_of(path).or_else(|| self.home.clone()).unwrap_or_else(|| "~".into());
+        let inner = below(path, &known).or_else(|| path.strip_prefix('~')?.split_once('/').map(|(_, inner)| inner));
+        inner.is_some_and(|inner| HOST.iter().any(|folder| below(inner, folder).is_some()))
+    }
+
+    /// Clean and absolute, below `~` where a home is not known.
+    fn absolute(&self, text: &str, home: bool, cwd: Option<&str>) -> Option<String> {
+        let text = &*slashed(text);
+        if home {
+            let (user, rest) = text.split_once('/').unwrap_or((text, ""));
+            return Some(match (&self.home, user) {
+                (Some(home), "~") => clean(&format!("{home}/{rest}")),
+                _ => clean_below(user, rest),
+            });
+        }
+        if is_absolute(text) {
+            return Some(clean(text));
+        }
+        cwd.map(|cwd| match cwd.strip_prefix('~') {
+            Some(rest) => clean_below("~", &format!("{rest}/{text}")),
+            None => clean(&format!("{cwd}/{text}")),
+        })
+    }
+}
+
+/// Without the scheme of a file's address.
+fn without_scheme(path: &str) -> &str {
+    path.strip_prefix("file://").map_or(path, |path| path.strip_prefix("localhost").unwrap_or(path))
+}
+
+/// A clean path whose root is known, as far as it leads through no link.
+fn known(path: String) -> Normal {
+    through_process(&path).unwrap_or(Normal::Absolute(path))
+}
+
+/// What stands behind the first part of a path.
+fn behind_first(path: &str) -> String {
+    clean(path.split_once('/').map_or("", |(_, rest)| rest))
+}
+
+fn is_temporary_root(path: &str) -> bool {
+    ["/tmp", "/var/tmp", "/private/tmp"].contains(&path)
+}
+
+/// The folder that a pattern looks into, and whether it matches all that the folder holds.
+fn glob_folder(text: &str) -> Option<(&str, bool)> {
+    const ALL: [&str; 5] = [".*", "*.*", ".[!.]*", ".[^.]*", ".??*"];
+    let at = text.find(['*', '?', '['])?;
+    let slash = text[..at].rfind('/');
+    let part = slash.map_or(0, |slash| slash + 1);
+    let (pattern, rest) = text[part..].split_once('/').unwrap_or((&text[part..], ""));
+    let all = |pattern: &str| pattern.chars().all(|c| c == '*' || c == '?') || ALL.contains(&pattern);
+    let folder = match slash {
+        Some(0) => "/",
+        Some(slash) => &text[..slash],
+        None => ".",
+    };
+    let rest_is_all = rest.split('/').all(|part| part.is_empty() || part == "." || all(part));
+    Some((folder, all(pattern) && rest_is_all))
+}
+
+fn clean_below(root: &str, rest: &str) -> String {
+    let path = clean(rest.trim_start_matches('/'));
+    match path.as_str() {
+        "" => root.to_owned(),
+        // Above a home lie other homes.
+        path if path.starts_with("..") => "/home".into(),
+        path => format!("{root}/{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, Normal, Places, Word};
+
+    fn class(text: &str, cwd: &str) -> Class {
+        let word = Word {
+            text: text.replace('$', "\u{1A}"),
+            home: text.starts_with('~'),
+            glob: text.contains(['*', '?']),
+            ..Word::default()
+        };
+        Places::new("/home/me/project").class(&word, Some(cwd))
+    }
+
+    #[test]
+    fn paths_are_told_by_where_they_lead() {
+        for (text, expected) in [
+            ("/", Class::Root),
+            ("//", Class::Root),
+            ("/.", Class::Root),
+            ("/*", Class::Root),
+            ("/../..", Class::Root),
+            ("C:\\", Class::Root),
+            ("C:\\*", Class::Root),
+            ("/usr", Class::System),
+            ("/u*", Class::System),
+            ("/$", Class::Root),
+            ("/etc/x", Class::System),
+            ("~", Class::Above),
+            ("~/*", Class::Above),
+            ("~/Documents", Class::Home),
+            ("~you/x", Class::Home),
+            ("~/.config/hookhost", Class::Host),
+            ("~/.config/hookhost/*", Class::Host),
+            ("~you/.local/state/hookhost/trust.json", Class::Host),
+            ("/home/me/.config/../.config/hookhost/keys.toml", Class::Host),
+            ("../.cache/hookhost/compiled", Class::Host),
+            ("~/.config/hookhost-other", Class::Home),
+            (".config/hookhost", Class::Inside),
+            ("~/project/build", Class::Inside),
+            ("..", Class::Above),
+            ("../sibling", Class::Home),
+            ("/home", Class::Above),
+            (".", Class::Workspace),
+            ("*", Class::Workspace),
+            ("./*", Class::Workspace),
+            (".*", Class::Workspace),
+            ("../project", Class::Workspace),
+            (".git", Class::Repository),
+            ("*.o", Class::Inside),
+            ("*/build", Class::Inside),
+            ("build/*", Class::Inside),
+            ("build/$", Class::Inside),
+            ("build-$", Class::Inside),
+            ("$", Class::Unknown),
+            ("./$", Class::Unknown),
+            ("/tmp/x", Class::Temporary),
+            ("/tmp/$", Class::Temporary),
+            ("/tmp", Class::Outside),
+            ("/data", Class::Outside),
+            ("/dev/sda", Class::Device),
+        ] {
+            assert_eq!(class(text, "/home/me/project"), expected, "{text}");
+        }
+        assert_eq!(class("*", "/"), Class::Root);
+        assert_eq!(class("*", "/home/me/project/build"), Class::Inside);
+        assert_eq!(Places::new("/w").class(&Word::literal("x"), None), Class::Unknown);
+    }
+
+    fn spelt(path: &str, cwd: &str) -> Normal {
+        let places = Places::new(cwd);
+        places.spelt(path, Some(places.workspace()))
+    }
+
+    fn absolute(path: &str) -> Normal {
+        Normal::Absolute(path.into())
+    }
+
+    #[test]
+    fn one_file_has_one_spelling() {
+        for path in [
+            "/home/me/project/infra/x",
+            "../infra/x",
+            "./../infra//x",
+            "/home/me/project/./a/../infra/x/",
+            "~/project/infra/x",
+            "$HOME/project/infra/x",
+            "${PWD}/../infra/x",
+            "..\\infra\\x",
+            "file:///home/me/project/infra/x",
+            "/../../home/me/project/infra/x",
+            " ../infra/x ",
+        ] {
+            assert_eq!(spelt(path, "/home/me/project/src"), absolute("/home/me/project/infra/x"), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_lies_below_the_unknown_is_known_from_there_on() {
+        for path in ["~/infra/x", "$DIR/infra/x", "~you/infra/./x"] {
+            assert_eq!(spelt(path, "/srv/project"), Normal::Below("infra/x".into()), "{path}");
+        }
+        let places = Places::new("/srv/project");
+        assert_eq!(places.resolve(&Word::literal("\u{1A}x/infra/x"), None), Normal::Below("infra/x".into()));
+        assert_eq!(places.resolve(&Word::literal("infra/x"), None), Normal::Below("infra/x".into()));
+        assert_eq!(places.resolve(&Word::literal("infra/x"), Some("~/a")), Normal::Below("a/infra/x".into()));
+    }
+
+    #[test]
+    fn the_links_of_processes_are_followed() {
+        for (path, normal) in [
+            ("/proc/self/root/srv/project/infra/x", absolute("/srv/project/infra/x")),
+            ("/proc/self/cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/12/cwd/../cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/12/task/13/cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/thread-self/fd/3/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/cpuinfo", absolute("/proc/cpuinfo")),
+            ("/proc/self/status", absolute("/proc/self/status")),
+            ("/srv/proc/self/cwd/x", absolute("/srv/proc/self/cwd/x")),
+        ] {
+            assert_eq!(spelt(path, "/srv/project"), normal, "{path}");
+        }
+        for (path, expected) in [
+            ("/proc/self/root", Class::Root),
+            ("/proc/self/root/home/me/.config/hookhost/keys.toml", Class::Host),
+            ("/proc/self/root/home/me", Class::Above),
+            ("/proc/self/root/tmp/x", Class::System),
+            ("/proc/self/status", Class::System),
+        ] {
+            assert_eq!(class(path, "/home/me/project"), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_windows_drive_is_a_root() {
+        assert_eq!(spelt(r"..\..\..\x", r"C:\work\project"), absolute("C:/x"));
+        assert_eq!(spelt("infra/x", r"C:\work\project"), absolute("C:/work/project/infra/x"));
+    }
+}
