@@ -7,7 +7,7 @@ use shell_syntax::path::{self, Normal};
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
-const WILDCARDS: [char; 3] = ['*', '?', '['];
+pub(crate) const WILDCARDS: [char; 3] = ['*', '?', '['];
 /// More in one word of a shell command is refused.
 const MOST_WILDCARDS: usize = 32;
 

@@ -1,7 +1,7 @@
 //! What a shell command writes, as the reader that `shell-guard` has, too, sees it.
 
 use crate::patch;
-use crate::rules::Target;
+use crate::rules::{Target, WILDCARDS};
 use hookhost_guest::prelude::*;
 use shell_syntax::path::{Normal, clean, is_absolute};
 use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, read, read_likely};
@@ -77,13 +77,15 @@ impl Written {
         let shown = path.text.replace(UNKNOWN, "…");
         let mut last = None;
         for directory in directories {
+            // `cd */`: each that fits may be meant.
+            let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
             let mut normal = places.resolve(path, *directory);
             // Where a folder of this machine lies in a container is not known.
             if let (Location::Container, Normal::Absolute(absolute)) = (command.location, &normal) {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
             if last.as_ref() != Some(&normal) {
-                self.targets.push((shown.clone(), Target { path: normal.clone(), whole, wild: path.glob }));
+                self.targets.push((shown.clone(), Target { path: normal.clone(), whole, wild }));
                 last = Some(normal);
             }
         }

@@ -56,7 +56,7 @@ pub struct Script {
     /// The functions that it defines.
     pub functions: Vec<String>,
     /// Whether [`read_likely`] may find more.
-    leaves_open: bool,
+    pub leaves_open: bool,
     /// Units of work that reading it took: see `bounds::WORK`.
     pub work: usize,
 }
@@ -66,8 +66,8 @@ pub struct Script {
 enum Reading {
     /// What only the shell will know is unknown.
     Sure,
-    /// Every assignment is made, and holds for all that follows; and behind a wrapper a command begins where a word names a
-    /// program that is known.
+    /// Every assignment is made, and holds for all that follows; so does every change of the directory but those of subshells;
+    /// and behind a wrapper a command begins where a word names a program that is known.
     Likely,
 }
 
@@ -76,8 +76,8 @@ pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Sc
     read_as(Reading::Sure, text, dialect, cwd, places)
 }
 
-/// Reads `text` a second time where that finds what [`read`] left open in `script`: it takes a variable that was perhaps set for
-/// set, and what a program that nobody knows is given behind a wrapper for a command. Nothing where `script` left none of it open.
+/// Reads `text` a second time where that finds what [`read`] left open in `script`: it takes a variable or a directory that was perhaps set
+/// for set, and what a program that nobody knows is given behind a wrapper for a command. Nothing where `script` left none of it open.
 #[must_use]
 pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Option<Script> {
     script.leaves_open.then(|| read_as(Reading::Likely, text, dialect, cwd, places))
@@ -307,7 +307,10 @@ impl Reader<'_> {
     fn unsettle(&mut self, before: &Scope, keeps_new: bool) -> bool {
         let mut unsettles = false;
         if self.scope.cwd != before.cwd {
-            self.scope.cwd = None;
+            self.script.leaves_open |= self.scope.cwd.is_some();
+            if self.reading == Reading::Sure {
+                self.scope.cwd = None;
+            }
             unsettles |= before.cwd.is_some();
         }
         if self.scope.positional != before.positional {
@@ -321,6 +324,7 @@ impl Reader<'_> {
             let known = before.variables.get(name);
             if let Some(value) = value.as_mut().filter(|_| keeps_new && known.is_none()) {
                 value.doubt = Some(0);
+                self.script.leaves_open = true;
             } else if known != Some(value) {
                 self.script.leaves_open |= value.is_some();
                 *value = None;

@@ -1,6 +1,7 @@
 //! Commands of `cmd.exe` and PowerShell, as far as their words tell.
 
 use super::read::{Reader, Unreadable};
+use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word, joined};
 use super::{Command, LENGTH, Redirect, RedirectKind, program_name};
 use base64::Engine;
@@ -89,7 +90,8 @@ fn stage(
             behind(reader, program, args, 1, piped, command)
         }
         "cd" | "chdir" | "set-location" | "sl" | "pushd" => {
-            let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() > 2);
+            noted(reader, program, args, command)?;
+            let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() != 2);
             reader.scope.cwd = to.and_then(|word| reader.places.directory(word, reader.scope.cwd.as_deref()));
             Ok(())
         }
@@ -100,6 +102,11 @@ fn stage(
             }
             command.input = None;
             noted(reader, program, &args, command)
+        }
+        // What this shell starts as any other would. `find` looks for text there.
+        name if name != "find" && runs_others(name) => {
+            let words = [program].into_iter().chain(args).cloned().collect();
+            reader.run(words, command)
         }
         _ => {
             // `%x% rd`: whether that is run depends on what stands before it.
@@ -222,9 +229,14 @@ pub(super) fn is_only_there(command: &Command) -> bool {
     };
     let has_switch =
         || command.args.iter().any(|word| matches!(word.text.as_str(), "/s" | "/S" | "/q" | "/Q" | "/f" | "/F"));
+    // Elixir's shell of that name takes no text.
+    let is_invoked = || program == "iex" && matches!(command.args.as_slice(), [text] if text.text.contains(' '));
     let is_shell = || program.eq_ignore_ascii_case("%comspec%");
     !command.windows
-        && (is_cmdlet() || is_shell() || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
+        && (is_cmdlet()
+            || is_shell()
+            || is_invoked()
+            || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
 }
 
 fn name(word: &Word) -> String {
@@ -317,8 +329,9 @@ impl Splitting {
         if kind == RedirectKind::Write && chars.next_if_eq(&'>').is_some() {
             kind = RedirectKind::Append;
         }
-        if chars.next_if_eq(&'&').is_some() {
-            while chars.next_if(|c| c.is_ascii_digit() || *c == '-').is_some() {}
+        let duplicates = chars.next_if(|c| matches!(c, '&' | '|')) == Some('&');
+        if duplicates && chars.peek().is_some_and(char::is_ascii_digit) {
+            chars.next();
         } else {
             self.redirect = Some(kind);
         }
@@ -402,7 +415,13 @@ fn split(text: &str) -> (Vec<Pipeline>, Vec<String>) {
                 splitting.pipelines[at].stages.push(Stage::default());
             }
             (None, '(' | '{') => splitting.open(),
-            (None, ')' | '}') => splitting.close(),
+            (None, ')' | '}') => {
+                splitting.close();
+                // `(Get-Location)/x`: what is not known is the beginning of a path.
+                if matches!(chars.peek(), Some('/' | '\\')) {
+                    splitting.word = Some(Word::unknown());
+                }
+            }
             (None, ';' | '&' | '|' | '\n') => {
                 splitting.end_word();
                 let stage = splitting.pipelines[splitting.current].stage;
@@ -462,10 +481,48 @@ fn expanded(mut word: Word) -> Word {
         }
     }
     if word.text.contains('$') || (word.text.matches('%').count() > 1) {
-        let at = word.text.find(['$', '%']).unwrap_or_default();
-        word.text.truncate(at);
-        word.text.push(UNKNOWN);
+        word.text = unfilled(&word.text);
     }
     word.glob = word.text.contains(['*', '?']);
     word
+}
+
+/// With [`UNKNOWN`] for `$x`, `${x}`, `$env:x` and `%x%`.
+fn unfilled(text: &str) -> String {
+    let mut made = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['$', '%']) {
+        let (known, variable) = rest.split_at(at);
+        made.push_str(known);
+        made.push(UNKNOWN);
+        let behind = &variable[1..];
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
+        let length = match (behind.strip_prefix('{'), behind.find('%').filter(|_| variable.starts_with('%'))) {
+            (Some(name), _) => name.find('}').map_or(behind.len(), |end| end + 2),
+            (None, Some(end)) => end + 1,
+            (None, None) => behind.find(|c| !is_part(c)).unwrap_or(behind.len()),
+        };
+        rest = &behind[length..];
+    }
+    made + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unfilled;
+
+    #[test]
+    fn what_stands_around_a_variable_is_kept() {
+        for (text, expected) in [
+            ("$DIR/infra/x", "?/infra/x"),
+            ("a/${b c}/d", "a/?/d"),
+            ("$env:TEMP\\x", "?\\x"),
+            ("%A%\\x%B%", "?\\x?"),
+            ("${a", "?"),
+            ("$", "?"),
+            ("a$(", "a?("),
+        ] {
+            assert_eq!(unfilled(text).replace('\u{1A}', "?"), expected, "{text}");
+        }
+    }
 }
