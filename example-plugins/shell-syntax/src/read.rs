@@ -1,11 +1,10 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
-use super::known::kind;
 use super::places::Places;
 use super::simple::printed_by;
-use super::unwrap::runs_others;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
+use super::writes::writes_or_runs;
 use super::{Class, Command, bounds, lower};
 use super::{arithmetic, plain, windows};
 use brush_parser::ast;
@@ -61,32 +60,30 @@ pub struct Script {
     pub work: usize,
 }
 
-/// How what may or may not happen is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reading {
-    /// What only the shell will know is unknown.
-    Sure,
-    /// Every assignment is made, and holds for all that follows; so does every change of the directory but those of subshells;
-    /// and behind a wrapper a command begins where a word names a program that is known.
-    Likely,
-}
+/// Where a command begins among the words of a program that nothing is known of. It is no part of a component that never reads
+/// what is likely.
+type Likely = fn(&str, &[Word]) -> Option<usize>;
 
 /// Reads `text`, which would run in `cwd`.
 pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
-    read_as(Reading::Sure, text, dialect, cwd, places)
+    read_as(None, text, dialect, cwd, places)
 }
 
 /// Reads `text` a second time where that finds what [`read`] left open in `script`: it takes a variable or a directory that was perhaps set
 /// for set, and what a program that nobody knows is given behind a wrapper for a command. Nothing where `script` left none of it open.
 #[must_use]
 pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Option<Script> {
-    script.leaves_open.then(|| read_as(Reading::Likely, text, dialect, cwd, places))
+    let begins = |program: &str, words: &[Word]| {
+        let is_known = |name: &str| writes_or_runs(&lower(name));
+        if is_known(program) { None } else { words.iter().position(|word| is_known(super::program_name(&word.text))) }
+    };
+    script.leaves_open.then(|| read_as(Some(begins), text, dialect, cwd, places))
 }
 
-fn read_as(reading: Reading, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
+fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
     let mut reader = Reader {
         places,
-        reading,
+        likely,
         options: brush_parser::ParserOptions::default(),
         script: Script::default(),
         scope: Scope { cwd: places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() },
@@ -154,7 +151,9 @@ struct Function {
 
 pub(super) struct Reader<'a> {
     pub(super) places: &'a Places,
-    reading: Reading,
+    /// Given where every assignment is made, and holds for all that follows; so does every change of the directory but those of
+    /// subshells; and behind a wrapper a command begins where this says.
+    likely: Option<Likely>,
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
     pub(super) scope: Scope,
@@ -287,7 +286,7 @@ impl Reader<'_> {
     /// Goes back to the scope before.
     pub(super) fn leave(&mut self, before: Scope) {
         let inner = std::mem::replace(&mut self.scope, before);
-        if self.reading == Reading::Likely {
+        if self.likely.is_some() {
             self.scope.variables = inner.variables;
         } else if self.scope.variables != inner.variables {
             self.script.leaves_open = true;
@@ -308,7 +307,7 @@ impl Reader<'_> {
         let mut unsettles = false;
         if self.scope.cwd != before.cwd {
             self.script.leaves_open |= self.scope.cwd.is_some();
-            if self.reading == Reading::Sure {
+            if self.likely.is_none() {
                 self.scope.cwd = None;
             }
             unsettles |= before.cwd.is_some();
@@ -317,7 +316,7 @@ impl Reader<'_> {
             self.scope.positional = None;
             unsettles = true;
         }
-        if self.reading == Reading::Likely {
+        if self.likely.is_some() {
             return unsettles;
         }
         for (name, value) in &mut self.scope.variables {
@@ -568,16 +567,13 @@ impl Reader<'_> {
         }
     }
 
-    /// What a program that nobody knows is likely to run where it is started by another: its words, from the first on that names
-    /// a program which writes or runs others.
+    /// What a program that nothing is known of is likely to run where it is started by another: its words, from the first on that
+    /// names a program which writes or runs others.
     pub(super) fn likely(&mut self, program: &str, args: &[Word]) -> Option<Vec<Word>> {
-        self.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()) && kind(program).is_none())?;
-        let at = args.iter().position(|word| {
-            let name = lower(super::program_name(&word.text));
-            kind(&name).is_some() || runs_others(&name)
-        })?;
-        self.script.leaves_open = true;
-        (self.reading == Reading::Likely).then(|| args[at..].to_vec())
+        self.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()))?;
+        self.script.leaves_open |= !args.is_empty();
+        let at = self.likely?(program, args)?;
+        Some(args[at..].to_vec())
     }
 
     /// Notes a command, and what it does to the commands that follow.
@@ -618,7 +614,7 @@ impl Reader<'_> {
         let value = value.filter(|_| !self.references.contains_key(name));
         if value.is_none() && self.scope.variables.get(name).is_some_and(Option::is_some) {
             self.script.leaves_open = true;
-            if self.reading == Reading::Likely {
+            if self.likely.is_some() {
                 return;
             }
         }

@@ -5,6 +5,9 @@ use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
 use super::{Command, lower, program_name, windows};
 
+/// The most programs that run each other: `sudo nice env …`.
+const WRAPPERS: usize = 8;
+
 /// A program that runs others in a way of its own; what the tables say of the rest is enough.
 enum Special {
     /// The command, with further words from its input.
@@ -108,7 +111,7 @@ impl Reader<'_> {
         if runs_nothing && !is_known && !self.defines(&program.text) && name != "git" {
             let mut words = words;
             command.args = words.split_off(1);
-            let likely = self.likely(&lower, &command.args);
+            let likely = self.likely(&name, &command.args);
             let inner = likely.as_ref().map(|_| Command { exact: false, args: Vec::new(), ..command.clone() });
             self.note(command)?;
             return likely.zip(inner).map_or(Ok(()), |(words, inner)| self.run(words, inner));
@@ -314,8 +317,8 @@ impl Reader<'_> {
             return Ok(());
         }
         self.within(wrapper, |reader| {
-            if reader.wrappers.len() > 7 {
-                return Err(Unreadable("it is wrapped more than 7 times".into()));
+            if reader.wrappers.len() > WRAPPERS {
+                return Err(Unreadable(format!("it is wrapped more than {WRAPPERS} times")));
             }
             reader.run(words.to_vec(), inner)
         })

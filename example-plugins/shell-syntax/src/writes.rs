@@ -36,6 +36,11 @@ impl Command {
     }
 }
 
+/// Whether a program is known to write what its words name, or to run another.
+pub(crate) fn writes_or_runs(program: &str) -> bool {
+    kind(program).is_some() || runs_others(program)
+}
+
 #[derive(Default)]
 struct Writing {
     found: Vec<Write>,
@@ -92,10 +97,9 @@ impl Writing {
         let execute = options
             .iter()
             .position(|word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "--exec"));
-        let writes_found = execute.and_then(|at| options.get(at + 1)).is_some_and(|word| {
-            let name = lower(program_name(&word.text));
-            kind(&name).is_some() || runs_others(&name)
-        });
+        let writes_found = execute
+            .and_then(|at| options.get(at + 1))
+            .is_some_and(|word| writes_or_runs(&lower(program_name(&word.text))));
         if options.iter().any(|word| word.text == "-delete") || writes_found {
             for root in roots {
                 self.write(root, true);
