@@ -1,4 +1,4 @@
-//! Builds every plugin of the repository: the folders of `example-plugins` and `tests/plugins`, each a package.
+//! Builds every plugin of the repository: the folders of `example-plugins` and `tests/plugins` that are a package of a plugin.
 
 use std::{
     fs,
@@ -119,18 +119,27 @@ fn packages(plugins: &[Plugin]) -> impl Iterator<Item = &str> {
     plugins.iter().flat_map(|plugin| ["-p", &plugin.package])
 }
 
-/// The packages in the folders of this one, by name.
+/// The plugins in the folders of this one, by name. Other packages there are what plugins share.
 fn in_folder(folder: &Path) -> Outcome<Vec<Plugin>> {
     let unreadable = |error| format!("cannot read {}: {error}", folder.display());
     let mut plugins = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let manifest = entry.map_err(unreadable)?.path().join("Cargo.toml");
         let Ok(text) = fs::read_to_string(&manifest) else { continue };
+        if !is_component(&text) {
+            continue;
+        }
         let package = package_name(&text).ok_or_else(|| format!("{} has no package name", manifest.display()))?;
         plugins.push(Plugin { package });
     }
     plugins.sort_by(|a, b| a.package.cmp(&b.package));
     Ok(plugins)
+}
+
+/// Whether a package is linked to a component by itself.
+fn is_component(manifest: &str) -> bool {
+    let mut lines = manifest.lines().map(str::trim);
+    lines.any(|line| line.starts_with("crate-type") && line.contains("\"cdylib\""))
 }
 
 /// `name` of `[package]`.
@@ -161,7 +170,7 @@ fn add_target(workspace: &Workspace) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, package_name, remapped, told};
+    use super::{Place, is_component, package_name, remapped, told};
 
     #[test]
     fn a_component_that_tells_where_it_was_built_is_found() {
@@ -174,6 +183,12 @@ mod tests {
             "target.wasm32-wasip2.rustflags=[\"--remap-path-prefix=/home/me/hookhost=/workspace\", \
              \"--remap-path-prefix=/home/me/.cargo=/cargo\"]"
         );
+    }
+
+    #[test]
+    fn a_package_that_plugins_share_is_no_plugin() {
+        assert!(is_component("[package]\nname = \"a\"\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]"));
+        assert!(!is_component("[package]\nname = \"a\"\n[lib]\ndoctest = false"));
     }
 
     #[test]

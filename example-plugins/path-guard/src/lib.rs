@@ -40,15 +40,16 @@
 //! round it, let the agent run in a sandbox as well.
 
 mod patch;
-mod path;
 mod rules;
 mod shell;
 
 use hookhost_guest::prelude::*;
-use path::Places;
 use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
+use shell::Written;
+use shell_syntax::Places;
+use shell_syntax::path::is_absolute;
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
@@ -92,16 +93,16 @@ impl Plugin for PathGuard {
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
-        let targets = match targets(session, call) {
-            Ok(targets) => targets,
-            Err(why) => return Refusal::new(guard.because(&why)).code("path-guard.unreadable").retryable().into(),
-        };
-        let workspace = workspace(session);
+        let Written { targets, unreadable } = written(session, call);
+        let places = Places::new(&session.workspace);
         for (written, target) in targets {
-            if let Some(pattern) = guard.rules.protecting(&target, &workspace) {
+            if let Some(pattern) = guard.rules.protecting(&target, places.workspace()) {
                 let why = format!("`{written}` must not be written: it is protected by `{pattern}`");
                 return Refusal::new(guard.because(&why)).code("path-guard.protected").into();
             }
+        }
+        if let Some(why) = unreadable {
+            return Refusal::new(guard.because(&why)).code("path-guard.unreadable").retryable().into();
         }
         Verdict::allow()
     }
@@ -113,21 +114,8 @@ impl Guard {
     }
 }
 
-fn workspace(session: &Session) -> String {
-    match Places::new(&session.workspace).cwd {
-        Some(workspace) => workspace,
-        None => path::clean(&session.workspace),
-    }
-}
-
-/// What a call writes, each as the agent spelt it and as it is compared.
-fn targets(session: &Session, call: &ToolCall) -> Result<Vec<(String, Target)>, String> {
-    let mut targets = Vec::new();
-    // Where the arguments are relative to is the tool's affair: the directory and the workspace both count.
-    let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
-    let mut add = |places: &Places, path: &str, whole, wild| {
-        targets.push((path.to_owned(), Target { path: places.normal(path), whole, wild }));
-    };
+/// What a call writes.
+fn written(session: &Session, call: &ToolCall) -> Written {
     let mut named: Vec<String> = call.action.written_paths().to_vec();
     // Arguments that are no JSON hold no member to look at; what the host made of them is in the action.
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
@@ -137,23 +125,27 @@ fn targets(session: &Session, call: &ToolCall) -> Result<Vec<(String, Target)>, 
     if matches!(call.action, Action::Mcp(_) | Action::Other(_)) {
         named.extend(path_arguments(&call.name, &arguments));
     }
-    for path in &named {
-        places.iter().for_each(|places| add(places, path, false, false));
-    }
-    if let Some(shell) = call.action.shell() {
-        let start = if shell.cwd.is_empty() { places[0].clone() } else { places[0].within(&shell.cwd) };
-        for write in shell::writes(&shell.command, shell.dialect)? {
-            let from = write.directory.as_ref().map_or_else(|| start.clone(), |directory| start.within(directory));
-            add(&from, &write.path, write.whole, write.wild);
+    let mut written = match call.action.shell() {
+        Some(shell) => shell::written(shell, session),
+        None => Written::default(),
+    };
+    // Where the arguments are relative to is the tool's affair: the directory and the workspace both count.
+    let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
+    for path in named {
+        for places in &places {
+            let from = Some(places.workspace()).filter(|from| is_absolute(from));
+            let target = Target { path: places.spelt(&path, from), whole: false, wild: false };
+            written.targets.push((path.clone(), target));
         }
     }
-    match &call.action {
-        Action::Other(kind) if kind == "shell" => Err("the command cannot be found in the call's arguments".into()),
-        Action::Other(kind) if kind == "write-files" && targets.is_empty() => {
-            Err("what would be written cannot be told from the call's arguments".into())
+    let why = match &call.action {
+        Action::Other(kind) if kind == "shell" => "the command cannot be found in the call's arguments",
+        Action::Other(kind) if kind == "write-files" && written.targets.is_empty() => {
+            "what would be written cannot be told from the call's arguments"
         }
-        _ => Ok(targets),
-    }
+        _ => return written,
+    };
+    Written { unreadable: Some(why.into()), ..written }
 }
 
 /// Of a tool whose action is unknown: the arguments called like paths, where its name says that it writes.

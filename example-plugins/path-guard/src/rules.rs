@@ -1,13 +1,13 @@
 //! The configured patterns, and whether a path falls under one.
 
-use crate::path::{self, Normal};
 use glob::{MatchOptions, Pattern};
+use shell_syntax::path::{self, Normal};
 
 /// `*` and `?` stop at `/`; a dot at the start of a name is a character like any other. Case is dealt with before.
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
-const WILDCARDS: [char; 3] = ['*', '?', '['];
+pub(crate) const WILDCARDS: [char; 3] = ['*', '?', '['];
 /// More in one word of a shell command is refused.
 const MOST_WILDCARDS: usize = 32;
 
@@ -176,7 +176,7 @@ fn stem(base: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Rules, Target};
-    use crate::path::Normal;
+    use shell_syntax::path::Normal;
 
     fn guards(pattern: &str, path: &str) -> bool {
         let rules = Rules::new(&[pattern.into()], &[], true).unwrap();

@@ -239,9 +239,14 @@ fn a_command_that_is_made_to_be_slow_is_refused_or_read_in_time() {
     assert!(is_refused(&shell(&format!("rm {}", "*a".repeat(1_000)))));
     assert!(!is_refused(&shell(&format!("A=aaaa; {} rm $A", "A=$A$A; ".repeat(40)))));
     assert!(!is_refused(&shell(&format!("perl -pi -e '{}' src/x", "s/infra/x/;".repeat(1_000)))));
-    for command in
-        [format!("rm $X{}", "/a".repeat(2_000)), "rm a ".repeat(5_000), "$(".repeat(20_000), "\"`".repeat(20_000)]
-    {
+    for command in [
+        format!("rm $X{}", "/a".repeat(2_000)),
+        "rm a ".repeat(5_000),
+        "$(".repeat(20_000),
+        "\"`".repeat(20_000),
+        format!("sudo {}", "rm ".repeat(2_000)),
+        format!("sudo frob {}", "sudo frob ".repeat(1_000)),
+    ] {
         let _ = ask(&shell(&command));
     }
 }

@@ -6,8 +6,6 @@ use std::path::Path;
 
 #[path = "build/patterns.rs"]
 mod patterns;
-#[path = "build/wrappers.rs"]
-mod wrappers;
 
 /// The files of `catalogues/`: what is known of programs, and then each catalogue, in the order in which rules of equal priority
 /// are asked.
@@ -36,9 +34,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=catalogues");
-    println!("cargo::rerun-if-changed=wrappers.toml");
     let is_guest = std::env::var("TARGET").is_ok_and(|target| target.starts_with("wasm32"));
-    if let Err(error) = catalogues(is_guest).and_then(|()| wrappers::write()) {
+    if let Err(error) = catalogues(is_guest) {
         println!("cargo::error={error}");
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject};
-use crate::shell::{Command, Location, Places, RedirectKind, Script, read};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
+use shell_syntax::{Command, Location, Places, Script, read};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -202,11 +202,11 @@ fn effective<'a>(
 
 /// Whether a command redirects into files that are not there yet, and into no others.
 fn only_creates(command: &Command, places: &Places, input: &Input<'_>) -> bool {
-    let mut written = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).peekable();
+    let mut written = command.outputs().peekable();
     written.peek().is_some()
         && command.location == Location::Here
-        && written.all(|redirect| {
-            let path = places.in_workspace(&redirect.target, command.cwd.as_deref());
+        && written.all(|target| {
+            let path = places.in_workspace(target, command.cwd.as_deref());
             path.is_some_and(|path| (input.is_missing)(&path))
         })
 }

@@ -2,7 +2,7 @@
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
-use crate::shell::{Command, RedirectKind, Script, UNKNOWN, Word};
+use shell_syntax::{Command, Script, UNKNOWN, Word};
 use std::ops::Range;
 
 const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
@@ -115,7 +115,7 @@ fn keeps_output(script: &Script) -> bool {
 }
 
 fn writes(command: &Command) -> bool {
-    command.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Read)
+    command.outputs().next().is_some()
 }
 
 /// Whether one of `names` is a word of the script, or a part of a path in it.

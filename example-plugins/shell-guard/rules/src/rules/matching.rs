@@ -4,7 +4,7 @@ use super::pattern::{Compile, Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use super::words::{Pairs, Part, Words};
-use crate::shell::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
+use shell_syntax::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
 /// A [`Match`], compiled.
@@ -25,7 +25,7 @@ pub(crate) struct Matcher {
     redirects: bool,
     environment: bool,
     whole: Option<Box<Whole>>,
-    /// All of these, those with patterns last.
+    /// All of these, those that take longest last.
     conditions: Box<[Condition]>,
 }
 
@@ -259,10 +259,11 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     if wanted.no_document {
         conditions.push(Condition::NoDocument);
     }
-    let paths = classes(&wanted.paths)?;
-    if !paths.is_empty() {
-        conditions.push(Condition::Paths(paths));
-    }
+    let paths = Some(classes(&wanted.paths)?).filter(|paths| !paths.is_empty()).map(Condition::Paths);
+    // Where a path leads is soon asked of the few programs that rules are about, and not of every word of every command: of any
+    // program, few have the word that is looked for.
+    let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
+    conditions.extend(paths);
     let patterns: [(_, Of<Box<Pattern>>); 6] = [
         (wanted.operand, Condition::Operand),
         (wanted.target, Condition::Target),
@@ -278,6 +279,7 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
         let target = wanted.writes.map(pattern).transpose()?;
         conditions.push(Condition::Writes(target, classes(&wanted.writes_paths)?));
     }
+    conditions.extend(paths_last);
     Ok(conditions.into())
 }
 
@@ -335,14 +337,10 @@ impl Condition {
                 let mut sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 sources.any(|redirect| pattern.is_match(&redirect.target.text))
             }
-            Self::Writes(pattern, paths) => {
-                let mut targets = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
-                targets.any(|redirect| {
-                    let target = &redirect.target;
-                    pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
-                        && (paths.is_empty() || is_one_of(paths, command.class(target, places)))
-                })
-            }
+            Self::Writes(pattern, paths) => command.outputs().any(|target| {
+                pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
+                    && (paths.is_empty() || is_one_of(paths, command.class(target, places)))
+            }),
         }
     }
 

@@ -10,7 +10,7 @@ mod words;
 
 pub(crate) use embedded::Embedded;
 pub(crate) use matching::Subject;
-pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, lower, stack_name};
+pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
 
 /// The catalogue whose rules hold whatever a mode says.

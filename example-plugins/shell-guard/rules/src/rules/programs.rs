@@ -1,8 +1,8 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
 use super::words::{Index, Name, Words};
-use crate::shell::{Class, Word};
 use serde::Deserialize;
+use shell_syntax::{Class, Word};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 

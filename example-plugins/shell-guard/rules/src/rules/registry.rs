@@ -5,9 +5,9 @@ use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
 use super::words::{Index, Name};
 use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
-use crate::shell::{Command, LENGTH, Places, read};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Deserialize;
+use shell_syntax::{Command, LENGTH, Places, is_lower, lower, read};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -373,15 +373,6 @@ fn compile(
     let spares_whole_files = matchers.iter().any(Matcher::spares_whole_files);
     let catalogue = catalogue.to_owned();
     Ok((Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
-}
-
-/// In lower case, as nearly every program is anyway.
-pub(crate) fn lower(name: &str) -> Cow<'_, str> {
-    if is_lower(name) { name.into() } else { name.to_ascii_lowercase().into() }
-}
-
-fn is_lower(name: &str) -> bool {
-    !name.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 /// A stack by its one name.

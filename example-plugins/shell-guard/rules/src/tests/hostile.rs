@@ -52,7 +52,8 @@ fn what_is_deep_is_read_as_deep_as_it_says_and_asked_about_beyond() {
     assert_eq!(word(&format!("{}rm -rf /{}", "( ".repeat(4), " )".repeat(4))), "deny");
     assert_ne!(word(&format!("{}rm -rf /{}", "( ".repeat(20), " )".repeat(20))), "allow");
     assert_ne!(word(&format!("(({}1{}))", "(".repeat(21), ")".repeat(21))), "deny");
-    assert_eq!(word(&format!("{}rm -rf /", "sudo ".repeat(7))), "deny");
+    assert_eq!(word(&format!("{}rm -rf /", "sudo ".repeat(8))), "deny");
+    assert_eq!(word(&format!("{}rm -rf /", "sudo ".repeat(9))), "ask");
     assert_ne!(word(&format!("{}rm -rf /", "sudo ".repeat(1000))), "allow");
 }
 

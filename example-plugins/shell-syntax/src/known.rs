@@ -21,14 +21,6 @@ pub(super) enum Kind {
     Find,
     /// By its subcommand.
     Git,
-    /// The words that follow are a command.
-    Wrapper,
-    /// The word after `-c`, or the input, is a command line.
-    Shell,
-    /// All words together are a command line.
-    Eval,
-    /// The word is the directory from then on.
-    Directory,
 }
 
 /// What is known of a program, called by its file name in lower case.
@@ -56,12 +48,6 @@ pub(super) fn kind(program: &str) -> Option<Kind> {
         "dd" => Kind::Assignment("of"),
         "find" | "fd" => Kind::Find,
         "git" => Kind::Git,
-        "sudo" | "doas" | "env" | "nohup" | "nice" | "ionice" | "time" | "timeout" | "gtimeout" | "command"
-        | "builtin" | "exec" | "stdbuf" | "xargs" | "busybox" | "setsid" | "parallel" | "watch" | "then" | "do"
-        | "else" | "if" | "while" | "until" | "!" | "{" | "chroot" | "flock" => Kind::Wrapper,
-        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "pwsh" | "powershell" | "cmd" => Kind::Shell,
-        "eval" | "iex" | "invoke-expression" => Kind::Eval,
-        "cd" | "pushd" | "chdir" | "set-location" | "sl" => Kind::Directory,
         _ => return None,
     })
 }

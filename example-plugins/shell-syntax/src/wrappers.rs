@@ -54,7 +54,7 @@ pub(super) enum Runs {
 
 /// Where a command runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Location {
+pub enum Location {
     #[default]
     Here,
     /// On another machine: its roots and homes are as dear, and nobody knows where the workspace is.
@@ -109,6 +109,11 @@ pub(super) fn of<'a>(name: &str, args: &'a [Word]) -> Option<(&'static Wrapper, 
     let at = NAMES.binary_search_by_key(&name, |(name, _)| name).ok()?;
     let wrappers = NAMES[at].1.iter().map(|at| &WRAPPERS[usize::from(*at)]);
     wrappers.into_iter().find_map(|wrapper| Some((wrapper, wrapper.after_subcommand(args)?)))
+}
+
+/// Whether `name` runs other programs, by some words.
+pub(super) fn is_known(name: &str) -> bool {
+    NAMES.binary_search_by_key(&name, |(name, _)| name).is_ok()
 }
 
 /// The options of the shell's own word `time`.

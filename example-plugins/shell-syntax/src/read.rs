@@ -1,10 +1,11 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
-use super::path::Places;
+use super::places::Places;
 use super::simple::printed_by;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
-use super::{Class, Command, bounds};
+use super::writes::writes_or_runs;
+use super::{Class, Command, bounds, lower};
 use super::{arithmetic, plain, windows};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
@@ -27,34 +28,62 @@ const INPUT: usize = 4;
 /// The work of setting the parser to a text or a word, beside its bytes.
 pub(super) const PARSE: usize = 200;
 
+/// Programs that run whatever their words name, behind which a program that nobody knows may do the same.
+const PASSING_ON: [&str; 19] = [
+    "sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "command", "builtin", "exec",
+    "stdbuf", "xargs", "busybox", "setsid", "watch", "chroot", "flock",
+];
+
 /// Why a text cannot be read.
 #[derive(Debug)]
 pub(crate) struct Unreadable(pub(crate) String);
 
 /// What a text runs.
 #[derive(Debug, Default)]
-pub(crate) struct Script {
-    pub(crate) commands: Vec<Command>,
+pub struct Script {
+    pub commands: Vec<Command>,
     /// Why some of it could not be read.
-    pub(crate) unreadable: Option<String>,
+    pub unreadable: Option<String>,
     /// Whether text that only the shell will know is run as a command: `eval "$X"`.
-    pub(crate) runs_unknown: bool,
+    pub runs_unknown: bool,
     /// Whether a file is run that the same text has fetched.
-    pub(crate) runs_fetched: bool,
+    pub runs_fetched: bool,
     /// A function that starts itself again and again.
-    pub(crate) fork_bomb: bool,
+    pub fork_bomb: bool,
     /// Whether it is one command and nothing else.
-    pub(crate) is_single: bool,
+    pub is_single: bool,
     /// The functions that it defines.
-    pub(crate) functions: Vec<String>,
+    pub functions: Vec<String>,
+    /// Whether [`read_likely`] may find more.
+    pub leaves_open: bool,
     /// Units of work that reading it took: see `bounds::WORK`.
-    pub(crate) work: usize,
+    pub work: usize,
 }
 
+/// Where a command begins among the words of a program that nothing is known of. It is no part of a component that never reads
+/// what is likely.
+type Likely = fn(&str, &[Word]) -> Option<usize>;
+
 /// Reads `text`, which would run in `cwd`.
-pub(crate) fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
+pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
+    read_as(None, text, dialect, cwd, places)
+}
+
+/// Reads `text` a second time where that finds what [`read`] left open in `script`: it takes a variable or a directory that was perhaps set
+/// for set, and what a program that nobody knows is given behind a wrapper for a command. Nothing where `script` left none of it open.
+#[must_use]
+pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Option<Script> {
+    let begins = |program: &str, words: &[Word]| {
+        let is_known = |name: &str| writes_or_runs(&lower(name));
+        if is_known(program) { None } else { words.iter().position(|word| is_known(super::program_name(&word.text))) }
+    };
+    script.leaves_open.then(|| read_as(Some(begins), text, dialect, cwd, places))
+}
+
+fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
     let mut reader = Reader {
         places,
+        likely,
         options: brush_parser::ParserOptions::default(),
         script: Script::default(),
         scope: Scope { cwd: places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() },
@@ -122,6 +151,9 @@ struct Function {
 
 pub(super) struct Reader<'a> {
     pub(super) places: &'a Places,
+    /// Given where every assignment is made, and holds for all that follows; so does every change of the directory but those of
+    /// subshells; and behind a wrapper a command begins where this says.
+    likely: Option<Likely>,
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
     pub(super) scope: Scope,
@@ -247,8 +279,18 @@ impl Reader<'_> {
         // Whoever notes a command next gives up where it is too much.
         self.script.work += scope.work();
         let result = act(self);
-        self.scope = scope;
+        self.leave(scope);
         result
+    }
+
+    /// Goes back to the scope before.
+    pub(super) fn leave(&mut self, before: Scope) {
+        let inner = std::mem::replace(&mut self.scope, before);
+        if self.likely.is_some() {
+            self.scope.variables = inner.variables;
+        } else if self.scope.variables != inner.variables {
+            self.script.leaves_open = true;
+        }
     }
 
     /// What `act` sets may hold afterwards or not. Whether it sets what was known before.
@@ -264,18 +306,26 @@ impl Reader<'_> {
     fn unsettle(&mut self, before: &Scope, keeps_new: bool) -> bool {
         let mut unsettles = false;
         if self.scope.cwd != before.cwd {
-            self.scope.cwd = None;
+            self.script.leaves_open |= self.scope.cwd.is_some();
+            if self.likely.is_none() {
+                self.scope.cwd = None;
+            }
             unsettles |= before.cwd.is_some();
         }
         if self.scope.positional != before.positional {
             self.scope.positional = None;
             unsettles = true;
         }
+        if self.likely.is_some() {
+            return unsettles;
+        }
         for (name, value) in &mut self.scope.variables {
             let known = before.variables.get(name);
             if let Some(value) = value.as_mut().filter(|_| keeps_new && known.is_none()) {
                 value.doubt = Some(0);
+                self.script.leaves_open = true;
             } else if known != Some(value) {
+                self.script.leaves_open |= value.is_some();
                 *value = None;
                 unsettles |= known.is_some_and(Option::is_some);
             }
@@ -517,6 +567,15 @@ impl Reader<'_> {
         }
     }
 
+    /// What a program that nothing is known of is likely to run where it is started by another: its words, from the first on that
+    /// names a program which writes or runs others.
+    pub(super) fn likely(&mut self, program: &str, args: &[Word]) -> Option<Vec<Word>> {
+        self.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()))?;
+        self.script.leaves_open |= !args.is_empty();
+        let at = self.likely?(program, args)?;
+        Some(args[at..].to_vec())
+    }
+
     /// Notes a command, and what it does to the commands that follow.
     pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
         if self.script.commands.len() >= COMMANDS {
@@ -553,6 +612,12 @@ impl Reader<'_> {
 
     pub(super) fn set(&mut self, name: &str, value: Option<Word>) {
         let value = value.filter(|_| !self.references.contains_key(name));
+        if value.is_none() && self.scope.variables.get(name).is_some_and(Option::is_some) {
+            self.script.leaves_open = true;
+            if self.likely.is_some() {
+                return;
+            }
+        }
         self.scope.variables.insert(name.to_owned(), value);
     }
 

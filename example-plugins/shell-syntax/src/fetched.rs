@@ -1,6 +1,6 @@
 //! Files that a text fetches and then runs, so that nobody reads them in between.
 
-use super::path::Class;
+use super::places::Class;
 use super::read::{Reader, Unreadable};
 use super::word::Word;
 use super::{Command, RedirectKind};

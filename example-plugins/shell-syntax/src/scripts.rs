@@ -36,7 +36,7 @@ impl Reader<'_> {
                 let stdin = std::mem::replace(&mut self.stdin, inner.input);
                 let result = self.text(name, &script.text.clone());
                 self.stdin = stdin;
-                self.scope = before;
+                self.leave(before);
                 return result;
             }
             Some(script) if script.text.starts_with(UNKNOWN) && script.splits => self.script.runs_unknown = true,
@@ -74,7 +74,7 @@ impl Reader<'_> {
         let before = self.scope.clone();
         self.set_positional(args);
         let result = self.text(name, text);
-        self.scope = before;
+        self.leave(before);
         result
     }
 }

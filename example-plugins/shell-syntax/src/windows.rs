@@ -1,9 +1,12 @@
 //! Commands of `cmd.exe` and PowerShell, as far as their words tell.
 
 use super::read::{Reader, Unreadable};
+use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word, joined};
-use super::{Command, LENGTH, program_name};
+use super::{Command, LENGTH, Redirect, RedirectKind, program_name};
 use base64::Engine;
+use std::iter::Peekable;
+use std::str::Chars;
 
 /// The most commands of one text.
 const COMMANDS: usize = 2000;
@@ -14,32 +17,40 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
         return Err(Unreadable(format!("it is {} bytes long, and no more than {LENGTH} are read", text.len())));
     }
     reader.spend(text.len())?;
-    let pipelines = split(text);
-    if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|words| !words.is_empty()).count() > COMMANDS {
+    let (pipelines, nested) = split(text);
+    if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|stage| !stage.words.is_empty()).count() > COMMANDS
+    {
         return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
     }
     for (number, pipeline) in pipelines.iter().enumerate() {
         let stages = &pipeline.stages;
         reader.spend(stages.len() * stages.len())?;
-        let names: Vec<String> = stages.iter().map(|words| words.first().map(name).unwrap_or_default()).collect();
-        for (at, words) in stages.iter().enumerate() {
-            let Some((program, args)) = words.split_first() else { continue };
+        let names: Vec<String> = stages.iter().map(|stage| stage.words.first().map(name).unwrap_or_default()).collect();
+        for (at, Stage { words, redirects }) in stages.iter().enumerate() {
+            let Some((program, args)) = words.split_first() else {
+                if !redirects.is_empty() {
+                    let (redirects, place) = (redirects.clone(), reader.place.clone());
+                    reader.note(Command { windows: true, place, redirects, ..Command::default() })?;
+                }
+                continue;
+            };
             let mut upstream = names[..at].to_vec();
             // What stands between brackets among its words is read by it, too.
             for inner in pipelines.iter().skip(number + 1).take_while(|inner| inner.depth > pipeline.depth) {
                 reader.spend(1)?;
                 if inner.stage == Some((number, at)) {
-                    upstream.extend(inner.stages.iter().filter_map(|words| words.first().map(name)));
+                    upstream.extend(inner.stages.iter().filter_map(|stage| stage.words.first().map(name)));
                 }
             }
             let place = reader.place.clone();
             let downstream = names[at + 1..].to_vec();
-            let command = Command { windows: true, place, upstream, downstream, ..Command::default() };
-            let piped = at.checked_sub(1).map(|before| &stages[before]);
+            let redirects = redirects.clone();
+            let command = Command { windows: true, place, upstream, downstream, redirects, ..Command::default() };
+            let piped = at.checked_sub(1).map(|before| &stages[before].words);
             stage(reader, program, args, piped, command)?;
         }
     }
-    Ok(())
+    nested.iter().try_for_each(|text| reader.nested_windows(text))
 }
 
 /// Reads one command, which is given what `piped` finds.
@@ -79,7 +90,8 @@ fn stage(
             behind(reader, program, args, 1, piped, command)
         }
         "cd" | "chdir" | "set-location" | "sl" | "pushd" => {
-            let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() > 2);
+            noted(reader, program, args, command)?;
+            let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() != 2);
             reader.scope.cwd = to.and_then(|word| reader.places.directory(word, reader.scope.cwd.as_deref()));
             Ok(())
         }
@@ -90,6 +102,11 @@ fn stage(
             }
             command.input = None;
             noted(reader, program, &args, command)
+        }
+        // What this shell starts as any other would. `find` looks for text there.
+        name if name != "find" && runs_others(name) => {
+            let words = [program].into_iter().chain(args).cloned().collect();
+            reader.run(words, command)
         }
         _ => {
             // `%x% rd`: whether that is run depends on what stands before it.
@@ -212,9 +229,14 @@ pub(super) fn is_only_there(command: &Command) -> bool {
     };
     let has_switch =
         || command.args.iter().any(|word| matches!(word.text.as_str(), "/s" | "/S" | "/q" | "/Q" | "/f" | "/F"));
+    // Elixir's shell of that name takes no text.
+    let is_invoked = || program == "iex" && matches!(command.args.as_slice(), [text] if text.text.contains(' '));
     let is_shell = || program.eq_ignore_ascii_case("%comspec%");
     !command.windows
-        && (is_cmdlet() || is_shell() || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
+        && (is_cmdlet()
+            || is_shell()
+            || is_invoked()
+            || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
 }
 
 fn name(word: &Word) -> String {
@@ -252,16 +274,24 @@ fn decoded(text: &str) -> Option<String> {
     char::decode_utf16(units).collect::<Result<String, _>>().ok()
 }
 
+/// A command and where its input and output lead.
+#[derive(Default)]
+struct Stage {
+    words: Vec<Word>,
+    redirects: Vec<Redirect>,
+}
+
 /// Commands that hand on what they find.
 #[derive(Default)]
 struct Pipeline {
-    stages: Vec<Vec<Word>>,
+    stages: Vec<Stage>,
     /// The pipeline and the stage among whose words it stands, in brackets.
     stage: Option<(usize, usize)>,
     depth: usize,
 }
 
 /// A text as it is taken apart.
+#[derive(Default)]
 struct Splitting {
     pipelines: Vec<Pipeline>,
     /// The pipeline that words are added to.
@@ -269,6 +299,10 @@ struct Splitting {
     /// Those that go on where a bracket closes.
     outer: Vec<usize>,
     word: Option<Word>,
+    /// What the next word is led into or from.
+    redirect: Option<RedirectKind>,
+    /// The texts of `"$(…)"`.
+    nested: Vec<String>,
 }
 
 impl Splitting {
@@ -276,16 +310,55 @@ impl Splitting {
         let Some(word) = self.word.take() else { return };
         let stages = &mut self.pipelines[self.current].stages;
         if stages.is_empty() {
-            stages.push(Vec::new());
+            stages.push(Stage::default());
         }
-        if let Some(words) = stages.last_mut() {
-            words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)]));
+        let Some(Stage { words, redirects }) = stages.last_mut() else { return };
+        match self.redirect.take() {
+            Some(kind) => redirects.push(Redirect { kind, target: expanded(word) }),
+            None => words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)])),
         }
     }
 
+    /// `>`, `2>>`, `*>` and `<`; `2>&1` leads into no file.
+    fn redirect(&mut self, chars: &mut Peekable<Chars<'_>>, mut kind: RedirectKind) {
+        let is_stream = |word: &Word| word.text == "*" || word.text.bytes().all(|byte| byte.is_ascii_digit());
+        if self.word.as_ref().is_some_and(is_stream) {
+            self.word = None;
+        }
+        self.end_word();
+        if kind == RedirectKind::Write && chars.next_if_eq(&'>').is_some() {
+            kind = RedirectKind::Append;
+        }
+        let duplicates = chars.next_if(|c| matches!(c, '&' | '|')) == Some('&');
+        if duplicates && chars.peek().is_some_and(char::is_ascii_digit) {
+            chars.next();
+        } else {
+            self.redirect = Some(kind);
+        }
+    }
+
+    /// Takes the text of `$(…)` within a quote, of which the word is not known.
+    fn expression(&mut self, chars: &mut Peekable<Chars<'_>>) {
+        let (mut text, mut depth) = (String::new(), 1);
+        for c in chars.by_ref().skip(1) {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            text.push(c);
+        }
+        self.word.get_or_insert_default().text.push(UNKNOWN);
+        self.nested.push(text);
+    }
+
     fn begin(&mut self, stage: Option<(usize, usize)>) {
+        self.redirect = None;
         self.current = self.pipelines.len();
-        self.pipelines.push(Pipeline { stages: vec![Vec::new()], stage, depth: self.outer.len() });
+        self.pipelines.push(Pipeline { stages: vec![Stage::default()], stage, depth: self.outer.len() });
     }
 
     /// What stands in brackets is a pipeline of its own, and a word that is not known to the command that it is in.
@@ -293,9 +366,12 @@ impl Splitting {
         self.end_word();
         let at = self.current;
         let stage = self.pipelines[at].stages.len().saturating_sub(1);
-        let words = self.pipelines[at].stages.last_mut();
-        if let Some(words) = words.filter(|words| !words.is_empty()) {
-            words.push(Word::unknown());
+        if let Some(Stage { words, redirects }) = self.pipelines[at].stages.last_mut() {
+            match self.redirect.take() {
+                Some(kind) => redirects.push(Redirect { kind, target: Word::unknown() }),
+                None if !words.is_empty() => words.push(Word::unknown()),
+                None => {}
+            }
         }
         self.outer.push(at);
         self.begin(Some((at, stage)));
@@ -310,15 +386,16 @@ impl Splitting {
     }
 }
 
-/// The pipelines of a text, each the words of its commands.
-fn split(text: &str) -> Vec<Pipeline> {
-    let mut splitting = Splitting { pipelines: Vec::new(), current: 0, outer: Vec::new(), word: None };
+/// The pipelines of a text, each the words of its commands, and the texts of commands within its quotes.
+fn split(text: &str) -> (Vec<Pipeline>, Vec<String>) {
+    let mut splitting = Splitting::default();
     splitting.begin(None);
     let mut quote = None;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
+            (Some('"'), '$') if chars.peek() == Some(&'(') => splitting.expression(&mut chars),
             (Some(_), c) => splitting.word.get_or_insert_default().text.push(c),
             (None, '"' | '\'') => {
                 splitting.word.get_or_insert_default();
@@ -329,13 +406,22 @@ fn split(text: &str) -> Vec<Pipeline> {
                     splitting.word.get_or_insert_default().text.push(next);
                 }
             }
+            (None, '>') => splitting.redirect(&mut chars, RedirectKind::Write),
+            (None, '<') => splitting.redirect(&mut chars, RedirectKind::Read),
             (None, '|') if chars.peek() != Some(&'|') => {
                 splitting.end_word();
+                splitting.redirect = None;
                 let at = splitting.current;
-                splitting.pipelines[at].stages.push(Vec::new());
+                splitting.pipelines[at].stages.push(Stage::default());
             }
             (None, '(' | '{') => splitting.open(),
-            (None, ')' | '}') => splitting.close(),
+            (None, ')' | '}') => {
+                splitting.close();
+                // `(Get-Location)/x`: what is not known is the beginning of a path.
+                if matches!(chars.peek(), Some('/' | '\\')) {
+                    splitting.word = Some(Word::unknown());
+                }
+            }
             (None, ';' | '&' | '|' | '\n') => {
                 splitting.end_word();
                 let stage = splitting.pipelines[splitting.current].stage;
@@ -346,7 +432,7 @@ fn split(text: &str) -> Vec<Pipeline> {
         }
     }
     splitting.end_word();
-    splitting.pipelines
+    (splitting.pipelines, splitting.nested)
 }
 
 /// What one word holds of several: `/s/q`, `-Path:C:\\`.
@@ -395,10 +481,48 @@ fn expanded(mut word: Word) -> Word {
         }
     }
     if word.text.contains('$') || (word.text.matches('%').count() > 1) {
-        let at = word.text.find(['$', '%']).unwrap_or_default();
-        word.text.truncate(at);
-        word.text.push(UNKNOWN);
+        word.text = unfilled(&word.text);
     }
     word.glob = word.text.contains(['*', '?']);
     word
+}
+
+/// With [`UNKNOWN`] for `$x`, `${x}`, `$env:x` and `%x%`.
+fn unfilled(text: &str) -> String {
+    let mut made = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['$', '%']) {
+        let (known, variable) = rest.split_at(at);
+        made.push_str(known);
+        made.push(UNKNOWN);
+        let behind = &variable[1..];
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
+        let length = match (behind.strip_prefix('{'), behind.find('%').filter(|_| variable.starts_with('%'))) {
+            (Some(name), _) => name.find('}').map_or(behind.len(), |end| end + 2),
+            (None, Some(end)) => end + 1,
+            (None, None) => behind.find(|c| !is_part(c)).unwrap_or(behind.len()),
+        };
+        rest = &behind[length..];
+    }
+    made + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unfilled;
+
+    #[test]
+    fn what_stands_around_a_variable_is_kept() {
+        for (text, expected) in [
+            ("$DIR/infra/x", "?/infra/x"),
+            ("a/${b c}/d", "a/?/d"),
+            ("$env:TEMP\\x", "?\\x"),
+            ("%A%\\x%B%", "?\\x?"),
+            ("${a", "?"),
+            ("$", "?"),
+            ("a$(", "a?("),
+        ] {
+            assert_eq!(unfilled(text).replace('\u{1A}', "?"), expected, "{text}");
+        }
+    }
 }

@@ -3,8 +3,10 @@
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
-use super::{Command, program_name, windows};
-use crate::rules::lower;
+use super::{Command, lower, program_name, windows};
+
+/// The most programs that run each other: `sudo nice env …`.
+const WRAPPERS: usize = 8;
 
 /// A program that runs others in a way of its own; what the tables say of the rest is enough.
 enum Special {
@@ -57,6 +59,24 @@ fn special(program: &str) -> Option<Special> {
     })
 }
 
+/// Whether a program's words may be, or name, another command.
+pub(super) fn runs_others(program: &str) -> bool {
+    let is_special = matches!(
+        special(program),
+        Some(
+            Special::Xargs
+                | Special::Parallel
+                | Special::Shell
+                | Special::Eval
+                | Special::Source
+                | Special::Find
+                | Special::Cmd
+                | Special::Powershell
+        )
+    );
+    is_special || wrappers::is_known(program)
+}
+
 /// Whether a program may read the text of a command, or words of one, from its input.
 pub(super) fn reads_commands(program: &str) -> bool {
     matches!(special(program), Some(Special::Shell | Special::Xargs | Special::Parallel | Special::Source))
@@ -91,7 +111,10 @@ impl Reader<'_> {
         if runs_nothing && !is_known && !self.defines(&program.text) && name != "git" {
             let mut words = words;
             command.args = words.split_off(1);
-            return self.note(command);
+            let likely = self.likely(&name, &command.args);
+            let inner = likely.as_ref().map(|_| Command { exact: false, args: Vec::new(), ..command.clone() });
+            self.note(command)?;
+            return likely.zip(inner).map_or(Ok(()), |(words, inner)| self.run(words, inner));
         }
         let inner = command.clone();
         command.args = args.to_vec();
@@ -294,8 +317,8 @@ impl Reader<'_> {
             return Ok(());
         }
         self.within(wrapper, |reader| {
-            if reader.wrappers.len() > 7 {
-                return Err(Unreadable("it is wrapped more than 7 times".into()));
+            if reader.wrappers.len() > WRAPPERS {
+                return Err(Unreadable(format!("it is wrapped more than {WRAPPERS} times")));
             }
             reader.run(words.to_vec(), inner)
         })
@@ -329,7 +352,7 @@ impl Reader<'_> {
             _ => {
                 let scope = reader.scope.clone();
                 let result = reader.nested(text);
-                reader.scope = scope;
+                reader.leave(scope);
                 result
             }
         })

@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_the_parser_makes_of_every_case_is_what_is_said_of_plain_ones() {
         let cases = ["harmful.txt", "harmless.txt", "floor.txt", "seed-rules.txt"];
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell-guard/rules/cases/");
         let text: String = cases.map(|name| std::fs::read_to_string(format!("{folder}{name}")).unwrap()).concat();
         let mut count = 0;
         // Harmful ones stand behind what becomes of them.

@@ -5,8 +5,16 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=wrappers.toml");
+    if let Err(error) = write() {
+        println!("cargo::error={error}");
+    }
+}
+
 /// Writes `wrappers.toml` as tables: nothing of it needs to be read when the plugin starts.
-pub(super) fn write() -> Result<(), Box<dyn Error>> {
+fn write() -> Result<(), Box<dyn Error>> {
     let text = fs::read_to_string("wrappers.toml")?;
     let file: serde_json::Value = toml::from_str(&text).map_err(|error| format!("wrappers.toml: {error}"))?;
     fs::write(Path::new(&std::env::var("OUT_DIR")?).join("wrappers.rs"), tables(&file)?)?;

@@ -2,7 +2,7 @@
 //! word, so both are counted first, by one pass without recursion.
 
 /// The longest command that is read, in bytes.
-pub(crate) const LENGTH: usize = 64 * 1024;
+pub const LENGTH: usize = 64 * 1024;
 /// The longest that it may be beside its here-documents: of other text the parser looks at each character for long.
 const TEXT: usize = 32 * 1024;
 /// The most words and operators, here-documents left out.
@@ -19,7 +19,7 @@ const INNER_INDICES: usize = 16;
 const COMPOUNDS: usize = 64;
 /// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
 /// parsed or filled in is one unit. What the bounds above let through is far below, unless it multiplies itself.
-pub(crate) const WORK: usize = 256 * 1024;
+pub const WORK: usize = 256 * 1024;
 
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
 

@@ -1,7 +1,7 @@
 //! Programs that a text gives another name, and then runs by that: `cp /bin/rm x; ./x`.
 
 use super::Command;
-use super::path::Class;
+use super::places::Class;
 use super::read::{Reader, Unreadable};
 use super::word::Word;
 

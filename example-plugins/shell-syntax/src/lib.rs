@@ -1,4 +1,6 @@
-//! From the text of a command to the commands that it runs.
+//! What a shell command is, read from its text: the programs that it runs, with their words and redirections, through
+//! wrappers such as `sudo`, `xargs` and `sh -c`, with `cd` and assignments followed; which files it writes; and where a path
+//! leads. Nothing here runs anything or asks a file system. What only the shell will know is marked as [`UNKNOWN`].
 
 mod arithmetic;
 mod bounds;
@@ -7,7 +9,9 @@ mod expand;
 mod fetched;
 mod find;
 mod git;
-mod path;
+mod known;
+pub mod path;
+mod places;
 mod plain;
 mod read;
 mod scripts;
@@ -16,62 +20,63 @@ mod unwrap;
 mod windows;
 mod word;
 mod wrappers;
+mod writes;
 mod xargs;
 
-pub(crate) use bounds::LENGTH;
-#[cfg(not(target_arch = "wasm32"))]
-pub(crate) use bounds::WORK;
-pub(crate) use path::{Class, Places};
-pub(crate) use read::{Script, read};
-pub(crate) use word::{UNKNOWN, Word};
-pub(crate) use wrappers::Location;
+pub use bounds::{LENGTH, WORK};
+pub use places::{Class, Places};
+pub use read::{Script, read, read_likely};
+pub use word::{UNKNOWN, Word};
+pub use wrappers::Location;
+pub use writes::Write;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// One program with its words, wherever in the text it stands and whatever it is wrapped in.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Command {
+pub struct Command {
     /// The program's file name; empty where it is not known.
-    pub(crate) program: String,
-    pub(crate) program_word: Word,
-    pub(crate) args: Vec<Word>,
-    pub(crate) redirects: Vec<Redirect>,
+    pub program: String,
+    pub program_word: Word,
+    pub args: Vec<Word>,
+    pub redirects: Vec<Redirect>,
     /// Variables that are set for it: `NAME=value program`.
-    pub(crate) environment: Vec<(String, Word)>,
+    pub environment: Vec<(String, Word)>,
     /// The bytes of the agent's text that it came from.
-    pub(crate) place: Range<usize>,
+    pub place: Range<usize>,
     /// Whether its words stand in those bytes as they are, so that it can be changed there.
-    pub(crate) exact: bool,
+    pub exact: bool,
     /// The programs that run it: `sudo`, `xargs`, `sh`.
-    pub(crate) wrappers: Vec<String>,
+    pub wrappers: Vec<String>,
     /// Where it runs; nothing where that is not known.
-    pub(crate) cwd: Option<String>,
-    pub(crate) location: Location,
+    pub cwd: Option<String>,
+    pub location: Location,
     /// The programs whose output it reads, and those that read its output.
-    pub(crate) upstream: Vec<String>,
-    pub(crate) downstream: Vec<String>,
+    pub upstream: Vec<String>,
+    pub downstream: Vec<String>,
     /// What it reads, where the text says so: a here-document, `echo … |`.
-    pub(crate) input: Option<Word>,
+    pub input: Option<Word>,
     /// Whether it is spelt as Windows does.
-    pub(crate) windows: bool,
+    pub windows: bool,
 }
 
 impl Command {
     /// What a word of it leads to.
-    pub(crate) fn class(&self, word: &Word, places: &Places) -> Class {
+    pub fn class(&self, word: &Word, places: &Places) -> Class {
         places.class(word, self.cwd.as_deref()).seen_from(self.location)
     }
 }
 
 /// A redirection to or from a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Redirect {
-    pub(crate) kind: RedirectKind,
-    pub(crate) target: Word,
+pub struct Redirect {
+    pub kind: RedirectKind,
+    pub target: Word,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RedirectKind {
+pub enum RedirectKind {
     Read,
     Write,
     Append,
@@ -82,4 +87,14 @@ pub(crate) fn program_name(word: &str) -> &str {
     let folder = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
     let name = folder.map_or(word, |slash| &word[slash + 1..]);
     name.strip_suffix(".exe").or_else(|| name.strip_suffix(".EXE")).unwrap_or(name)
+}
+
+/// A name in the case in which it is looked up.
+pub fn lower(name: &str) -> Cow<'_, str> {
+    if is_lower(name) { name.into() } else { name.to_ascii_lowercase().into() }
+}
+
+/// Whether it is so already.
+pub fn is_lower(name: &str) -> bool {
+    !name.bytes().any(|byte| byte.is_ascii_uppercase())
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Stands in a word's text for what only the shell will know: a variable, the output of a command.
-pub(crate) const UNKNOWN: char = '\u{1A}';
+pub const UNKNOWN: char = '\u{1A}';
 
 /// In the place of a `~` that is somebody's home, where it does not begin a [`Word`]: within a word that is in the making, and
 /// in the text of several words. So a text can be taken apart again, or be read as a command, and no home is lost.
@@ -12,28 +12,28 @@ pub(crate) const HOME: char = '\u{1C}';
 
 /// A word after expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Word {
+pub struct Word {
     /// Without quotes; [`UNKNOWN`] for each part that is not known.
-    pub(crate) text: String,
+    pub text: String,
     /// Whether an unquoted `*`, `?` or `[` makes it a pattern of file names.
-    pub(crate) glob: bool,
+    pub glob: bool,
     /// Whether the leading `~` of the text is somebody's home, and not a file of that name.
-    pub(crate) home: bool,
+    pub home: bool,
     /// Whether an unquoted part is unknown, so that it may be any number of words.
-    pub(crate) splits: bool,
+    pub splits: bool,
     /// The byte from which on it may be something else, where a variable was perhaps not set: `false && X=y`.
-    pub(crate) doubt: Option<usize>,
+    pub doubt: Option<usize>,
     /// The bytes of the agent's own text that it came from, where it is these and no others.
-    pub(crate) span: Option<Range<usize>>,
+    pub span: Option<Range<usize>>,
 }
 
 impl Word {
-    pub(crate) fn literal(text: impl Into<String>) -> Self {
+    pub fn literal(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
     /// A part of a text in which each home is marked with [`HOME`].
-    pub(crate) fn marked(text: impl Into<String>) -> Self {
+    pub fn marked(text: impl Into<String>) -> Self {
         let text = text.into();
         match text.strip_prefix(HOME) {
             Some(rest) => Self { text: format!("~{rest}"), home: true, ..Self::default() },
@@ -42,14 +42,14 @@ impl Word {
     }
 
     /// The same word with another text, in which each further home is marked.
-    pub(crate) fn with_text(&self, text: impl Into<String>) -> Self {
+    pub fn with_text(&self, text: impl Into<String>) -> Self {
         let made = Self::marked(text);
         let home = made.home || (self.home && made.text.starts_with('~'));
         Self { text: made.text, home, ..self.clone() }
     }
 
     /// The text with [`HOME`] for a home that it begins with.
-    pub(crate) fn with_mark(&self) -> Cow<'_, str> {
+    pub fn with_mark(&self) -> Cow<'_, str> {
         match self.text.strip_prefix('~').filter(|_| self.home) {
             Some(rest) => format!("{HOME}{rest}").into(),
             None => self.text.as_str().into(),
@@ -57,7 +57,7 @@ impl Word {
     }
 
     /// Adds another word to the end, with what is known of it.
-    pub(crate) fn append(&mut self, other: &Self) {
+    pub fn append(&mut self, other: &Self) {
         let before = self.text.len();
         if before == 0 {
             self.home |= other.home;
@@ -71,7 +71,7 @@ impl Word {
     }
 
     /// All words as one, with blanks between them.
-    pub(crate) fn of_all<'a>(words: impl IntoIterator<Item = &'a Self>) -> Self {
+    pub fn of_all<'a>(words: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Self::default();
         for (at, word) in words.into_iter().enumerate() {
             if at > 0 {
@@ -84,17 +84,17 @@ impl Word {
     }
 
     /// Makes a `~` of each mark within: nothing takes the word apart any more.
-    pub(crate) fn unmark(&mut self) {
+    pub fn unmark(&mut self) {
         if self.text.contains(HOME) {
             self.text = self.text.replace(HOME, "~");
         }
     }
 
-    pub(crate) fn unknown() -> Self {
+    pub fn unknown() -> Self {
         Self { text: UNKNOWN.into(), splits: true, ..Self::default() }
     }
 
-    pub(crate) fn is_known(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         !self.text.contains(UNKNOWN)
     }
 }

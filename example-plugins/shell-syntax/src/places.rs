@@ -1,12 +1,12 @@
 //! Where a path leads, as far as text can tell. Nothing here asks a file system.
 
+use super::path::{Normal, below, clean, has_drive, home_of, is_absolute, slashed, through_process};
 use super::word::{UNKNOWN, Word};
 use super::wrappers::Location;
-use std::borrow::Cow;
 
 /// What lies at a path, seen from the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub enum Class {
     /// The root of a file system.
     Root,
     /// What belongs to the system: `/usr`, `/etc`, `C:\Windows`.
@@ -35,7 +35,7 @@ pub(crate) enum Class {
 
 impl Class {
     /// As rules name it.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "root" => Self::Root,
             "system" => Self::System,
@@ -55,7 +55,7 @@ impl Class {
 
     /// The same of a path that another machine or a container resolves: where the workspace lies there cannot be said, and
     /// what the folders of a container hold neither.
-    pub(super) fn seen_from(self, location: Location) -> Self {
+    pub(crate) fn seen_from(self, location: Location) -> Self {
         match (location, self) {
             (Location::Here, class) => class,
             (_, Self::Root | Self::Temporary | Self::Device) => self,
@@ -81,24 +81,75 @@ const HOST: [&str; 5] = [
 
 /// Where paths begin.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub struct Places {
     workspace: String,
     home: Option<String>,
 }
 
 impl Places {
-    pub(crate) fn new(workspace: &str) -> Self {
+    pub fn new(workspace: &str) -> Self {
         let workspace = clean(&slashed(workspace));
         let home = home_of(&workspace);
         Self { workspace, home }
     }
 
-    pub(crate) fn workspace(&self) -> &str {
+    pub fn workspace(&self) -> &str {
         &self.workspace
     }
 
+    /// The same, with the home that `path` lies in where the workspace lies in none.
+    #[must_use]
+    pub fn or_home_of(mut self, path: &str) -> Self {
+        self.home = self.home.or_else(|| home_of(&slashed(path)));
+        self
+    }
+
+    /// The one spelling of `path`, which is no word of a shell but the argument of a tool, from `cwd`. `~`, `$HOME`, `$PWD` and
+    /// `file://` are taken for what a shell or a browser takes them for; nobody knows what other variables stand for.
+    pub fn spelt(&self, path: &str, cwd: Option<&str>) -> Normal {
+        let path = slashed(path.trim());
+        let path = without_scheme(&path);
+        let behind = |names: &[&str]| {
+            let rest = names.iter().find_map(|name| path.strip_prefix(name));
+            rest.filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut word = if let Some(rest) = behind(&["$HOME", "${HOME}"]) {
+            Word::literal(format!("~{rest}"))
+        } else if let Some(rest) = behind(&["$PWD", "${PWD}"]) {
+            Word::literal(format!(".{rest}"))
+        } else if path.starts_with('$') {
+            Word::literal(path.replacen('$', &UNKNOWN.to_string(), 1))
+        } else {
+            Word::literal(path)
+        };
+        word.home = word.text.starts_with('~');
+        self.resolve(&word, cwd)
+    }
+
+    /// The one spelling of the path that `word` stands for, from `cwd`. Its patterns are left as they are, and so is what is
+    /// not known behind its beginning.
+    pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
+        let text = slashed(&word.text);
+        if word.home {
+            let (user, rest) = text.split_once('/').unwrap_or((&text, ""));
+            return match &self.home {
+                Some(home) if user == "~" => known(clean(&format!("{home}/{rest}"))),
+                _ => Normal::Below(clean(rest)),
+            };
+        }
+        let text = without_scheme(&text);
+        if text.starts_with(UNKNOWN) {
+            return Normal::Below(behind_first(text));
+        }
+        match self.absolute(text, false, cwd) {
+            Some(path) if path.starts_with('~') => Normal::Below(behind_first(&path)),
+            Some(path) => known(path),
+            None => Normal::Below(clean(text)),
+        }
+    }
+
     /// The directory after `cd word` from `cwd`.
-    pub(crate) fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+    pub fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
         if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
             return None;
@@ -107,7 +158,7 @@ impl Places {
     }
 
     /// The path that `word` stands for, likely where it is in doubt.
-    pub(crate) fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+    pub fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         // One of several that fit a pattern is as good as any, unless that may be `..`.
         let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
@@ -117,7 +168,7 @@ impl Places {
     }
 
     /// What `word` leads to from `cwd`. Of two that it may lead to, the one that is dearer.
-    pub(crate) fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
+    pub fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
         match (self.surely(word, cwd), word.doubt) {
             (Class::Inside | Class::Temporary, Some(at)) => {
                 let known = word.text.get(..at).unwrap_or_default();
@@ -154,7 +205,7 @@ impl Places {
     }
 
     /// The path of a file in the workspace, as seen from there.
-    pub(crate) fn in_workspace(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+    pub fn in_workspace(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         let path = self.absolute(&word.text, word.home, cwd).filter(|_| word.is_known() && !word.glob)?;
         below(&path, &self.workspace).filter(|inner| !inner.is_empty()).map(str::to_owned)
     }
@@ -169,7 +220,22 @@ impl Places {
         }
     }
 
+    /// A path through a link of a process is as dear as what it leads to, where that is known.
     fn class_of_absolute(&self, path: &str) -> Class {
+        let class = self.class_of_place(path);
+        if class != Class::System || !path.starts_with("/proc/") {
+            return class;
+        }
+        match through_process(path) {
+            Some(Normal::Absolute(real)) => match self.class_of_place(&real) {
+                Class::Inside | Class::Temporary | Class::Device | Class::Outside => class,
+                dearer => dearer,
+            },
+            _ => class,
+        }
+    }
+
+    fn class_of_place(&self, path: &str) -> Class {
         if self.is_hosts(path) {
             return Class::Host;
         }
@@ -229,7 +295,7 @@ impl Places {
                 _ => clean_below(user, rest),
             });
         }
-        if text.starts_with('/') || has_drive(text) {
+        if is_absolute(text) {
             return Some(clean(text));
         }
         cwd.map(|cwd| match cwd.strip_prefix('~') {
@@ -239,18 +305,23 @@ impl Places {
     }
 }
 
-fn is_temporary_root(path: &str) -> bool {
-    ["/tmp", "/var/tmp", "/private/tmp"].contains(&path)
+/// Without the scheme of a file's address.
+fn without_scheme(path: &str) -> &str {
+    path.strip_prefix("file://").map_or(path, |path| path.strip_prefix("localhost").unwrap_or(path))
 }
 
-/// `path` as seen from `folder`, where it lies in it or is it.
-fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
-    match path.strip_prefix(folder) {
-        Some("") => Some(""),
-        Some(rest) if folder == "/" => Some(rest),
-        Some(rest) => rest.strip_prefix('/'),
-        None => None,
-    }
+/// A clean path whose root is known, as far as it leads through no link.
+fn known(path: String) -> Normal {
+    through_process(&path).unwrap_or(Normal::Absolute(path))
+}
+
+/// What stands behind the first part of a path.
+fn behind_first(path: &str) -> String {
+    clean(path.split_once('/').map_or("", |(_, rest)| rest))
+}
+
+fn is_temporary_root(path: &str) -> bool {
+    ["/tmp", "/var/tmp", "/private/tmp"].contains(&path)
 }
 
 /// The folder that a pattern looks into, and whether it matches all that the folder holds.
@@ -270,10 +341,6 @@ fn glob_folder(text: &str) -> Option<(&str, bool)> {
     Some((folder, all(pattern) && rest_is_all))
 }
 
-fn has_drive(path: &str) -> bool {
-    matches!(path.as_bytes(), [drive, b':', rest @ ..] if drive.is_ascii_alphabetic() && rest.first().is_none_or(|b| *b == b'/'))
-}
-
 fn clean_below(root: &str, rest: &str) -> String {
     let path = clean(rest.trim_start_matches('/'));
     match path.as_str() {
@@ -284,73 +351,9 @@ fn clean_below(root: &str, rest: &str) -> String {
     }
 }
 
-/// Without the backslashes of Windows.
-fn slashed(path: &str) -> Cow<'_, str> {
-    if path.as_bytes().contains(&b'\\') { path.replace('\\', "/").into() } else { path.into() }
-}
-
-/// Without `.`, `..`, doubled and trailing slashes. A `..` above a root stays at the root, as the kernel has it.
-fn clean(path: &str) -> String {
-    if is_clean(path) {
-        return path.to_owned();
-    }
-    let mut parts: Vec<&str> = Vec::new();
-    let absolute = path.starts_with('/');
-    let rooted = usize::from(has_drive(path));
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.len() > rooted && parts.last() != Some(&"..") => {
-                parts.pop();
-            }
-            ".." if absolute || rooted > 0 => {}
-            part => parts.push(part),
-        }
-    }
-    format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
-}
-
-/// Whether it is as [`clean`] would make it: as most are.
-fn is_clean(path: &str) -> bool {
-    let parts = path.strip_prefix('/').unwrap_or(path).as_bytes();
-    let mut begin = 0;
-    for at in 0..=parts.len() {
-        if parts.get(at).is_none_or(|byte| *byte == b'/') {
-            if matches!(&parts[begin..at], b"" | b"." | b"..") {
-                return false;
-            }
-            begin = at + 1;
-        }
-    }
-    true
-}
-
-/// The home that a path lies in, as the common systems lay them out.
-fn home_of(path: &str) -> Option<String> {
-    let mut parts = path.split('/').filter(|part| !part.is_empty());
-    match (parts.next()?, parts.next(), parts.next()) {
-        ("root", _, _) => Some("/root".into()),
-        (first @ ("home" | "Users"), Some(name), _) => Some(format!("/{first}/{name}")),
-        (drive, Some("Users"), Some(name)) if drive.ends_with(':') => Some(format!("{drive}/Users/{name}")),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Class, Places, Word, clean, is_clean};
-
-    #[test]
-    fn what_is_clean_stays_as_it_is() {
-        let parts = ["", ".", "..", "a", "C:", "...", "é"];
-        let paths = parts.iter().flat_map(|a| parts.map(|b| parts.map(|c| [*a, b, c].join("/"))));
-        for path in paths.flatten().chain(parts.map(str::to_owned)) {
-            let inner = path.strip_prefix('/').unwrap_or(&path);
-            let expected = inner.split('/').all(|part| !matches!(part, "" | "." | ".."));
-            assert_eq!(is_clean(&path), expected, "{path}");
-            assert!(!expected || clean(&format!("./{path}")) == path.trim_start_matches('/'), "{path}");
-        }
-    }
+    use super::{Class, Normal, Places, Word};
 
     fn class(text: &str, cwd: &str) -> Class {
         let word = Word {
@@ -415,5 +418,75 @@ mod tests {
         assert_eq!(class("*", "/"), Class::Root);
         assert_eq!(class("*", "/home/me/project/build"), Class::Inside);
         assert_eq!(Places::new("/w").class(&Word::literal("x"), None), Class::Unknown);
+    }
+
+    fn spelt(path: &str, cwd: &str) -> Normal {
+        let places = Places::new(cwd);
+        places.spelt(path, Some(places.workspace()))
+    }
+
+    fn absolute(path: &str) -> Normal {
+        Normal::Absolute(path.into())
+    }
+
+    #[test]
+    fn one_file_has_one_spelling() {
+        for path in [
+            "/home/me/project/infra/x",
+            "../infra/x",
+            "./../infra//x",
+            "/home/me/project/./a/../infra/x/",
+            "~/project/infra/x",
+            "$HOME/project/infra/x",
+            "${PWD}/../infra/x",
+            "..\\infra\\x",
+            "file:///home/me/project/infra/x",
+            "/../../home/me/project/infra/x",
+            " ../infra/x ",
+        ] {
+            assert_eq!(spelt(path, "/home/me/project/src"), absolute("/home/me/project/infra/x"), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_lies_below_the_unknown_is_known_from_there_on() {
+        for path in ["~/infra/x", "$DIR/infra/x", "~you/infra/./x"] {
+            assert_eq!(spelt(path, "/srv/project"), Normal::Below("infra/x".into()), "{path}");
+        }
+        let places = Places::new("/srv/project");
+        assert_eq!(places.resolve(&Word::literal("\u{1A}x/infra/x"), None), Normal::Below("infra/x".into()));
+        assert_eq!(places.resolve(&Word::literal("infra/x"), None), Normal::Below("infra/x".into()));
+        assert_eq!(places.resolve(&Word::literal("infra/x"), Some("~/a")), Normal::Below("a/infra/x".into()));
+    }
+
+    #[test]
+    fn the_links_of_processes_are_followed() {
+        for (path, normal) in [
+            ("/proc/self/root/srv/project/infra/x", absolute("/srv/project/infra/x")),
+            ("/proc/self/cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/12/cwd/../cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/12/task/13/cwd/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/thread-self/fd/3/infra/x", Normal::Below("infra/x".into())),
+            ("/proc/cpuinfo", absolute("/proc/cpuinfo")),
+            ("/proc/self/status", absolute("/proc/self/status")),
+            ("/srv/proc/self/cwd/x", absolute("/srv/proc/self/cwd/x")),
+        ] {
+            assert_eq!(spelt(path, "/srv/project"), normal, "{path}");
+        }
+        for (path, expected) in [
+            ("/proc/self/root", Class::Root),
+            ("/proc/self/root/home/me/.config/hookhost/keys.toml", Class::Host),
+            ("/proc/self/root/home/me", Class::Above),
+            ("/proc/self/root/tmp/x", Class::System),
+            ("/proc/self/status", Class::System),
+        ] {
+            assert_eq!(class(path, "/home/me/project"), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_windows_drive_is_a_root() {
+        assert_eq!(spelt(r"..\..\..\x", r"C:\work\project"), absolute("C:/x"));
+        assert_eq!(spelt("infra/x", r"C:\work\project"), absolute("C:/work/project/infra/x"));
     }
 }

@@ -1,0 +1,93 @@
+//! What a shell command writes, as the reader that `shell-guard` has, too, sees it.
+
+use crate::patch;
+use crate::rules::{Target, WILDCARDS};
+use hookhost_guest::prelude::*;
+use shell_syntax::path::{Normal, clean, is_absolute};
+use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, read, read_likely};
+
+/// The most directories, and the most paths, of one command line that are followed.
+const DIRECTORIES: usize = 32;
+const PATHS: usize = 10_000;
+
+/// What a command line writes, as far as it is read.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Each as the command spells it, and as it is compared.
+    pub(crate) targets: Vec<(String, Target)>,
+    /// Why some of it could not be read.
+    pub(crate) unreadable: Option<String>,
+}
+
+/// All that the command of `shell` obviously writes.
+pub(crate) fn written(shell: &ShellCommand, session: &Session) -> Written {
+    let places = Places::new(&session.workspace).or_home_of(&session.cwd);
+    let start =
+        match places.spelt(&shell.cwd, Some(Places::new(&session.cwd).workspace()).filter(|cwd| is_absolute(cwd))) {
+            Normal::Absolute(start) => Some(start),
+            Normal::Below(_) => None,
+        };
+    let unknown = UNKNOWN.to_string();
+    let cwd = start.as_deref().unwrap_or(&unknown);
+    let script = read(&shell.command, shell.dialect, cwd, &places);
+    let likely = read_likely(&script, &shell.command, shell.dialect, cwd, &places);
+    let mut written = Written::default();
+    for script in [Some(script), likely].into_iter().flatten() {
+        written.take(&script, start.as_deref(), &places);
+        let why = script.unreadable.map(|why| format!("the command cannot be read: {why}"));
+        written.unreadable = written.unreadable.or(why);
+    }
+    written
+}
+
+impl Written {
+    fn take(&mut self, script: &Script, start: Option<&str>, places: &Places) {
+        // All of them count, since a `cd` may fail.
+        let mut directories = vec![start];
+        let mut patched: Option<&Word> = None;
+        for command in &script.commands {
+            // What another machine holds is not protected here.
+            if command.location == Location::Machine {
+                continue;
+            }
+            let cwd = command.cwd.as_deref();
+            if !directories.contains(&cwd) {
+                directories.push(cwd);
+            }
+            if directories.len() > DIRECTORIES || self.targets.len() > PATHS {
+                let why = "the command changes directories or writes files too often to be read";
+                self.unreadable.get_or_insert_with(|| why.into());
+                return;
+            }
+            for write in command.writes() {
+                self.add(command, &write.path, write.whole, &directories, places);
+            }
+            let input = command.input.as_ref().filter(|input| patched != Some(input));
+            patched = input.or(patched);
+            let is_patch = matches!(command.program.as_str(), "apply_patch" | "applypatch");
+            for text in input.into_iter().chain(command.args.iter().filter(|_| is_patch)) {
+                for path in patch::paths(&text.text) {
+                    self.add(command, &Word::literal(path), true, &directories, places);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, command: &Command, path: &Word, whole: bool, directories: &[Option<&str>], places: &Places) {
+        let shown = path.text.replace(UNKNOWN, "…");
+        let mut last = None;
+        for directory in directories {
+            // `cd */`: each that fits may be meant.
+            let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
+            let mut normal = places.resolve(path, *directory);
+            // Where a folder of this machine lies in a container is not known.
+            if let (Location::Container, Normal::Absolute(absolute)) = (command.location, &normal) {
+                normal = Normal::Below(clean(absolute.trim_start_matches('/')));
+            }
+            if last.as_ref() != Some(&normal) {
+                self.targets.push((shown.clone(), Target { path: normal.clone(), whole, wild }));
+                last = Some(normal);
+            }
+        }
+    }
+}
