@@ -40,6 +40,11 @@ static HOST: Shared = Shared::new(|| {
         ),
         on("not_recovered", "starter", json!({ "agent-error": { "verdict": "finish" } })),
         on(
+            "a_run_in_which_every_task_failed_is_no_success",
+            "starter",
+            json!({ "agent-error": { "verdict": "go-on", "value": [{ "prompt": "recover" }] } }),
+        ),
+        on(
             "tasks_without_end_are_ended",
             "starter",
             json!({ "task-complete": { "verdict": "go-on", "value": [{ "prompt": "again" }] } }),
@@ -120,6 +125,22 @@ async fn an_error_that_a_plugin_answers_with_a_task_does_not_stand() {
 
     let outcome = Harness::on(&HOST, "not_recovered", [Err(broken())]).await.run().await;
     assert_eq!((outcome.status, outcome.reason.as_deref()), (Status::Error, Some(expected)));
+}
+
+#[tokio::test]
+async fn a_run_in_which_every_task_failed_is_no_success() {
+    // The model calls a tool once, and then has no answer any more.
+    let call = calls([("bash", json!({ "command": "true" }))]);
+    let harness = Harness::on(&HOST, "a_run_in_which_every_task_failed_is_no_success", [call]).await;
+    let outcome = harness.run().await;
+    let ended = harness.events().into_iter().filter_map(|event| match event {
+        AgentEvent::TaskEnded { status, .. } => Some(status),
+        _ => None,
+    });
+    assert_eq!(ended.collect::<Vec<_>>(), [Status::Error; MAX_TASKS]);
+    // Each was answered with a task but the last, for whose recovery the queue had no room.
+    assert_eq!(outcome.status, Status::Error);
+    assert!(outcome.reason.is_some_and(|reason| reason.contains("no answer is left")));
 }
 
 #[tokio::test]

@@ -18,6 +18,9 @@ pub struct Answered {
     pub reason: Option<String>,
     /// How long it was waited for, in microseconds.
     pub micros: u64,
+    /// Whether the yes was given for the rest of the session, as far as the configuration asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_session: bool,
 }
 
 /// The kinds of [`Answered`]. All but the first are a no.
@@ -52,6 +55,7 @@ pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRe
     let began = Instant::now();
     let deadline = request.deadline;
     let too_late = || (AnswerKind::TooLate, Some(format!("nobody answered within {deadline:?}")));
+    let mut for_session = false;
     let (kind, reason) = match approver {
         None => (AnswerKind::NobodyThere, Some("nobody is there to answer".to_owned())),
         Some(approver) => {
@@ -61,6 +65,10 @@ pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRe
                 // An approver that blocks the thread holds up the timer, too.
                 Ok(Some(_)) if began.elapsed() >= deadline => too_late(),
                 Ok(Some(Approval::Approved)) => (AnswerKind::Approved, None),
+                Ok(Some(Approval::ApprovedForSession)) => {
+                    for_session = true;
+                    (AnswerKind::Approved, None)
+                }
                 Ok(Some(Approval::Denied(reason))) => {
                     (AnswerKind::Denied, Some(reason.unwrap_or_else(|| "the user said no".to_owned())))
                 }
@@ -69,5 +77,6 @@ pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRe
             }
         }
     };
-    Answered { kind, reason, micros: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX) }
+    let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    Answered { kind, reason, micros, for_session }
 }

@@ -58,6 +58,14 @@ pub struct ApprovalRequest {
     pub deadline: Duration,
 }
 
+impl ApprovalRequest {
+    /// Whether [`Approval::ApprovedForSession`] can be offered: where the configuration asks, and no plugin does.
+    #[must_use]
+    pub fn can_be_kept(&self) -> bool {
+        self.questions.iter().all(|question| question.by == Asker::Configuration)
+    }
+}
+
 /// Which agent a request comes from: what tells two sub-agents that run beside each other apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -140,6 +148,9 @@ impl fmt::Display for Asker {
 pub enum Approval {
     /// Yes, to all questions.
     Approved,
+    /// Yes, to all questions; and to what the configuration asks about this very call for the rest of the session. What
+    /// plugins ask is not kept: see [`ApprovalRequest::can_be_kept`].
+    ApprovedForSession,
     /// No; the text says why, where the person gave a reason.
     Denied(Option<String>),
 }

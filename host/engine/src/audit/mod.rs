@@ -18,7 +18,7 @@ pub use line::{Line, LineError, VERSION};
 pub use log::{Filter, Lines, Log, LogError, VerifiedLines};
 pub use mask::Withheld;
 pub use record::{
-    Answer, AskedAgain, CallRecord, Dropped, Entry, Inputs, LoadedPlugin, LogBegins, ModelAnswer, ModelReply, Observed,
+    Answer, AskedAgain, CallRecord, Dropped, Entry, Inputs, KeptAnswer, LoadedPlugin, LogBegins, ModelAnswer, ModelReply, Observed,
     Record, RulesChanged, SessionEnded, SessionOpened, StateRead, StateUse, StateWrite, ToolRun, TranscriptRead,
     WrittenValue,
 };

@@ -2,6 +2,7 @@
 
 mod approving;
 mod dispatch;
+mod kept;
 mod observers;
 mod outcome;
 mod payload;
@@ -30,6 +31,7 @@ use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
 use crate::sandbox::{Failure, FailureKind};
 use dispatch::Beginning;
+use kept::KeptAnswers;
 use rules::Schemas;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -178,6 +180,7 @@ pub(crate) struct Shared {
     told_records: AtomicU64,
     /// The call that [`Session::tool_call`] made last: asked about next, it need not be made anew.
     made: Mutex<Option<ToolCall>>,
+    kept_answers: Mutex<KeptAnswers>,
     life: Mutex<Life>,
     observers: observers::Observers,
 }
@@ -238,6 +241,7 @@ impl Session {
             events: AtomicU64::new(0),
             told_records: AtomicU64::new(0),
             made: Mutex::new(None),
+            kept_answers: Mutex::default(),
             life: Mutex::new(life),
             observers: observers::Observers::default(),
         };
@@ -438,6 +442,10 @@ impl std::fmt::Debug for Session {
 impl Shared {
     fn life(&self) -> MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept_answers(&self) -> MutexGuard<'_, KeptAnswers> {
+        self.kept_answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn rules<'a>(&'a self, rules: &'a RuleSet, info: &'a contract::Session) -> Rules<'a> {

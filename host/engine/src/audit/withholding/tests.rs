@@ -1,4 +1,4 @@
-use super::super::record::{Entry, Inputs, ModelAnswer, StateRead, StateUse, StateWrite, TranscriptRead};
+use super::super::record::{Entry, Inputs, KeptAnswer, ModelAnswer, StateRead, StateUse, StateWrite, TranscriptRead};
 use super::super::{Loggable, Scope};
 use super::*;
 use crate::allowlist::{Digest, KeyPattern, Mode};
@@ -84,6 +84,10 @@ fn full() -> Record {
         raw: Some(text()),
         questions: vec![Question { by: Asker::Configuration, escalation: Escalation { question: text(), code: None } }],
         asked_again: None,
+        kept: vec![KeptAnswer {
+            question: Question { by: Asker::Configuration, escalation: Escalation { question: text(), code: None } },
+            of: "e".into(),
+        }],
         approved_by: None,
         calls: vec![call],
         unconcerned: vec![],
@@ -92,7 +96,7 @@ fn full() -> Record {
     }
 }
 
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "calls/0/failure/detail",
     "calls/0/findings/0/details",
     "calls/0/findings/0/explanation",
@@ -106,6 +110,7 @@ const PARTS: [&str; 18] = [
     "calls/0/verdict",
     "calls/0/wrote/0/value",
     "final",
+    "kept/0",
     "original",
     "questions/0",
     "raw",
