@@ -106,6 +106,11 @@ impl Desk {
         }
     }
 
+    /// Whether a plugin has said that the run is to stop.
+    pub(super) fn is_to_stop(&self) -> bool {
+        locked(&self.stop).is_some()
+    }
+
     pub(super) fn take_stop(&self) -> Option<Rejection> {
         locked(&self.stop).take()
     }

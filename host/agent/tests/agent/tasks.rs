@@ -5,7 +5,7 @@ use hookhost::allowlist::Settings;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
-use hookhost_agent::message::Message;
+use hookhost_agent::message::{Author, Message};
 use hookhost_agent::provider::ProviderError;
 use serde_json::json;
 use std::num::NonZeroU32;
@@ -14,6 +14,11 @@ use std::time::Duration;
 
 fn prompts(messages: &[Message]) -> Vec<&str> {
     messages.iter().filter(|message| matches!(message, Message::User { .. })).map(Message::text).collect()
+}
+
+fn authors(messages: &[Message]) -> Vec<Author> {
+    let author = |message: &Message| if let Message::User { author, .. } = message { Some(*author) } else { None };
+    messages.iter().filter_map(author).collect()
 }
 
 fn broken() -> ProviderError {
@@ -74,6 +79,7 @@ async fn tasks_of_session_start_come_behind_the_users_prompt() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Two."));
     assert_eq!(prompts(&stored(&outcome)), ["do it", "then this"]);
+    assert_eq!(authors(&stored(&outcome)), [Author::User, Author::Plugin]);
     let started = AgentEvent::TaskStarted { prompt: "then this".into(), title: Some("More".into()) };
     assert!(harness.events().contains(&started));
 }
