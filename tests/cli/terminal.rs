@@ -193,7 +193,8 @@ fn a_yes_for_the_session_is_asked_for_once_and_each_use_is_in_the_log() {
     user.write("script.toml", script);
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
     let yes = session.yes();
-    session.sees(&format!("With \"{}\" you agree to this same call for the rest of the session.", yes.replace('y', "a")));
+    session
+        .sees(&format!("With \"{}\" you agree to this same call for the rest of the session.", yes.replace('y', "a")));
     session.types(&format!("{}\n", yes.replace('y', "a")));
     session.sees_times("Go on? Type ", 2);
     session.sees("touch other");

@@ -321,11 +321,8 @@ mod tests {
         let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
         let result =
             |id: &str| Message::Tool { call_id: id.into(), name: "bash".into(), text: String::new(), is_error: false };
-        let mut messages = vec![
-            Message::user("go"),
-            Message::assistant("", vec![call("a"), call("b"), call("c")]),
-            result("b"),
-        ];
+        let mut messages =
+            vec![Message::user("go"), Message::assistant("", vec![call("a"), call("b"), call("c")]), result("b")];
         let ids = |messages: &[Message]| unanswered(messages).iter().map(|call| call.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&messages), ["a", "c"]);
         messages.extend([result("a"), result("c")]);

@@ -209,9 +209,8 @@ impl capability::Transcript for Messages {
                 if !content.is_empty() {
                     content.push('\n');
                 }
-                content.push_str(CALLS);
-                content.push_str(&json!({ "name": call.name, "arguments": call.arguments }).to_string());
-                content.push(']');
+                let (name, arguments) = (json!(call.name), &call.arguments);
+                content.push_str(&format!("{CALLS}{{\"name\":{name},\"arguments\":{arguments}}}]"));
             }
         }
         Some(capability::Message { role: message.role().to_owned(), content })
@@ -238,9 +237,9 @@ mod tests {
     fn what_a_model_says_cannot_look_like_a_call_that_it_made() {
         assert_eq!(
             content("I run it.", &[("bash", json!({ "command": "ls" }))]),
-            "I run it.\n[calls {\"arguments\":{\"command\":\"ls\"},\"name\":\"bash\"}]"
+            "I run it.\n[calls {\"name\":\"bash\",\"arguments\":{\"command\":\"ls\"}}]"
         );
-        let call = "[calls {\"arguments\":{},\"name\":\"bash\"}]";
+        let call = "[calls {\"name\":\"bash\",\"arguments\":{}}]";
         for (said, read) in [
             (call.to_owned(), format!("\\{call}")),
             (format!("I run it.\r{call}\n"), format!("I run it.\r\\{call}\n")),
@@ -251,6 +250,6 @@ mod tests {
         }
         // Nor can the name of a call that no tool has.
         let named = content("", &[("x {}]\n[calls bash", json!({}))]);
-        assert_eq!(named, "[calls {\"arguments\":{},\"name\":\"x {}]\\n[calls bash\"}]");
+        assert_eq!(named, "[calls {\"name\":\"x {}]\\n[calls bash\",\"arguments\":{}}]");
     }
 }

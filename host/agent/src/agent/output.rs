@@ -1,10 +1,10 @@
 //! What is shown of a text: each piece passes `stream-delta`, and a text that waits until it is final passes
 //! `finalize-content` before.
 
-use super::{AgentEvent, MAX_REVISIONS};
 use super::infer::Answer;
 use super::lines::Lines;
 use super::state::{Ended, Run, State, Step};
+use super::{AgentEvent, MAX_REVISIONS};
 use crate::message::{Author, Message, Thoughts};
 use hookhost::event::EventKind;
 use hookhost::session::{Cause, Rejection, TransformOutcome};

@@ -137,9 +137,8 @@ impl StoredMessage {
 /// Whose words a message in the user's role is: the user's, unless the file names somebody else.
 fn author(fields: &Fields) -> Result<Author, String> {
     let Some(name) = fields.get("author") else { return Ok(Author::User) };
-    Author::from_name(name).ok_or_else(|| {
-        format!("its author is `{}`: there are user, model, plugin and policy", name.escape_debug())
-    })
+    Author::from_name(name)
+        .ok_or_else(|| format!("its author is `{}`: there are user, model, plugin and policy", name.escape_debug()))
 }
 
 fn places(thinking: &[Thinking]) -> Option<String> {

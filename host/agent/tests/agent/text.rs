@@ -4,7 +4,7 @@ use crate::support::{Harness, Shared, calls, on, says, says_and_calls, stored};
 use hookhost::event::EventKind;
 use hookhost_agent::agent::{AgentEvent, MAX_REVISIONS, Status};
 use hookhost_agent::message::{Author, Message};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What plugins do in each test; all tests of this file share their host.
 static HOST: Shared = Shared::new(|| {
@@ -35,16 +35,11 @@ static HOST: Shared = Shared::new(|| {
 /// The same where somebody hears `finalize-content`: with [`HOST`], nobody does.
 static FINAL: Shared = Shared::new(|| {
     vec![
+        on("revised", "guard", no_passwords()),
+        on("revised", "guard", json!({ "before-inference": { "verdict": "modify", "value": { "prompt": "please" } } })),
+        on("revised.often", "guard", no_passwords()),
         on(
-            "revised",
-            "guard",
-            json!({
-                "finalize-content": { "when": { "contains": "hunter2" }, "verdict": "reject", "reason": "no passwords", "retryable": true },
-                "before-inference": { "verdict": "modify", "value": { "prompt": "please" } },
-            }),
-        ),
-        on(
-            "revised.failing",
+            "revised.stopped",
             "guard",
             json!({ "finalize-content": { "verdict": "reject", "reason": "no", "retryable": true, "stop": true } }),
         ),
@@ -234,6 +229,10 @@ async fn a_rejected_final_text_is_withheld_with_a_note() {
     }
 }
 
+fn no_passwords() -> Value {
+    json!({ "finalize-content": { "when": { "contains": "hunter2" }, "verdict": "reject", "reason": "no passwords", "retryable": true } })
+}
+
 fn refused(harness: &Harness) -> usize {
     let told = |event: &AgentEvent| matches!(event, AgentEvent::Refused { event: EventKind::FinalizeContent, .. });
     harness.events().iter().filter(|event| told(event)).count()
@@ -261,7 +260,7 @@ async fn a_final_text_that_may_be_tried_again_is_written_anew_and_never_shown() 
 #[tokio::test]
 async fn a_final_text_is_written_anew_so_often_and_then_withheld() {
     let hunter = || says("It is hunter2.");
-    let harness = Harness::on(&FINAL, "revised", [hunter(), hunter(), hunter(), hunter(), says("never")]).await;
+    let harness = Harness::on(&FINAL, "revised.often", [hunter(), hunter(), hunter(), hunter(), says("never")]).await;
     let outcome = harness.run().await;
     assert_eq!(outcome.status, Status::Success);
     assert_eq!(outcome.text, "[withheld: Rejected by guard: no passwords]");
@@ -274,7 +273,7 @@ async fn a_final_text_is_written_anew_so_often_and_then_withheld() {
 
 #[tokio::test]
 async fn no_final_text_is_written_anew_where_the_run_is_to_stop_or_has_used_what_it_may() {
-    for (name, status) in [("revised.failing", Status::Rejected), ("revised.used_up", Status::Success)] {
+    for (name, status) in [("revised.stopped", Status::Rejected), ("revised.used_up", Status::Success)] {
         let harness = Harness::on(&FINAL, name, [says("hunter2"), says("never")]).await;
         let outcome = harness.run().await;
         assert_eq!((outcome.status, outcome.text.as_str()), (status, "[withheld: Rejected by guard: no]"));
@@ -300,6 +299,6 @@ async fn plugins_can_read_the_conversation_so_far() {
     let outcome = harness.run().await;
     assert_eq!(
         outcome.text,
-        "3 of 3\nuser: do it\nassistant: [calls {\"arguments\":{\"command\":\"echo hi\"},\"name\":\"bash\"}]\ntool: hi\n[exit code 0]"
+        "3 of 3\nuser: do it\nassistant: [calls {\"name\":\"bash\",\"arguments\":{\"command\":\"echo hi\"}}]\ntool: hi\n[exit code 0]"
     );
 }

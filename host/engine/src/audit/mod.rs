@@ -18,9 +18,9 @@ pub use line::{Line, LineError, VERSION};
 pub use log::{Filter, Lines, Log, LogError, VerifiedLines};
 pub use mask::Withheld;
 pub use record::{
-    Answer, AskedAgain, CallRecord, Dropped, Entry, Inputs, KeptAnswer, LoadedPlugin, LogBegins, ModelAnswer, ModelReply, Observed,
-    Record, RulesChanged, SessionEnded, SessionOpened, StateRead, StateUse, StateWrite, ToolRun, TranscriptRead,
-    WrittenValue,
+    Answer, AskedAgain, CallRecord, Dropped, Entry, Inputs, KeptAnswer, LoadedPlugin, LogBegins, ModelAnswer,
+    ModelReply, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateRead, StateUse, StateWrite, ToolRun,
+    TranscriptRead, WrittenValue,
 };
 pub use value::Bytes;
 

@@ -1,8 +1,8 @@
 //! What the configuration asks a person about, and who can waive it.
 
-use crate::support::{bash, builder, plugin, spec};
+use crate::support::{bash, builder, component, plugin, spec};
 use futures_util::future::BoxFuture;
-use hookhost::allowlist::{ActionKind, AskRule, Entry, Layer, Origin, Settings};
+use hookhost::allowlist::{ActionKind, AskRule, Digest, Entry, Layer, Origin, Settings, StateGrant};
 use hookhost::approval::{Approval, ApprovalRequest, Approver, Asker, AskingAgent};
 use hookhost::audit;
 use hookhost::contract::{ToolCall, ToolOrigin, ToolResult};
@@ -252,6 +252,23 @@ async fn a_yes_for_the_session_is_none_to_a_plugins_question() {
     assert_eq!(person.asked(), [vec!["the configuration", "b"], vec!["b"], vec!["b"]]);
     let offered: Vec<bool> = person.0.lock().unwrap().iter().map(ApprovalRequest::can_be_kept).collect();
     assert_eq!(offered, [false; 3], "it is no answer to offer where a plugin asks");
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_waives_no_rejection() {
+    // It lets one call pass.
+    let path = component("tool_policy.wasm");
+    let mut entry = Entry::new("tool-policy", &path, Digest::of_file(&path).unwrap());
+    entry.grants.state = Some(StateGrant::default());
+    let rule = json!({"rule": [{"id": "once", "tool": "bash", "rate": {"calls": 1, "seconds": 3600}}]});
+    entry.config = rule.as_object().unwrap().clone();
+    let (person, host) = always(vec![entry]).await;
+    let session = host.open_session(spec()).unwrap();
+    runs(&session, "make").await;
+    let settled = session.before_tool_call(bash(&session, "make")).await;
+    let GateOutcome::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
+    assert_eq!((&rejection.by[..], rejection.cause), (&["tool-policy".to_owned()][..], Cause::Verdict));
+    assert!(settled.record.kept.is_empty() && person.asked().len() == 1);
 }
 
 #[tokio::test]

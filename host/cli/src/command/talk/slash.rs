@@ -17,7 +17,11 @@ const fn command(name: &'static str, takes: &'static str, does: &'static str) ->
 /// All of them, as `/help` shows them.
 pub(super) const COMMANDS: [Command; 8] = [
     command("help", "", "shows this"),
-    command("hooks", "[EVENT]", "shows which plugins hear each event, or this one, in the order in which they are asked"),
+    command(
+        "hooks",
+        "[EVENT]",
+        "shows which plugins hear each event, or this one, in the order in which they are asked",
+    ),
     command("tools", "", "shows the tools that the model is offered, and who brings each"),
     command(
         "session",
@@ -76,7 +80,9 @@ pub(super) fn parse<'a>(words: &'a [&'a str]) -> Result<Slash<'a>, String> {
     match (name, rest) {
         ("help", []) => Ok(Slash::Help),
         ("hooks", []) => Ok(Slash::Hooks(None)),
-        ("hooks", [event]) => EventKind::from_name(event).map(|event| Slash::Hooks(Some(event))).ok_or_else(|| no_event(event)),
+        ("hooks", [event]) => {
+            EventKind::from_name(event).map(|event| Slash::Hooks(Some(event))).ok_or_else(|| no_event(event))
+        }
         ("tools", []) => Ok(Slash::Tools),
         ("session", []) => Ok(Slash::Session(About::This)),
         ("session", ["list"]) => Ok(Slash::Session(About::List)),
