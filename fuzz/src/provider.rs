@@ -30,7 +30,7 @@ async fn answer(provider: &dyn Provider) {
     let request = Request {
         model: "m".into(),
         system_prompt: String::new(),
-        messages: vec![Message::User { text: "Hello".into() }],
+        messages: vec![Message::user("Hello")],
         reminders: Vec::new(),
         tools: Vec::new(),
         max_output_tokens: 100,

@@ -101,15 +101,88 @@ fn inspect_tells_what_a_large_stack_costs() {
     assert_eq!(inspect(&user, "other.wasm")["metadata"]["stack"], Value::Null);
 }
 
+/// The bytes of a component, and a custom section behind them.
+fn with_section(mut bytes: Vec<u8>, name: &str, text: &[u8]) -> Vec<u8> {
+    let mut section = vec![u8::try_from(name.len()).unwrap()];
+    section.extend(name.as_bytes());
+    section.extend(text);
+    bytes.extend([0, u8::try_from(section.len()).unwrap()]);
+    bytes.extend(section);
+    bytes
+}
+
+/// The priority that the only entry of the user's file gives, where it gives one.
+fn written_priority(user: &User) -> Option<i64> {
+    let file = std::fs::read_to_string(user.config_file()).unwrap();
+    let line = file.lines().find_map(|line| line.strip_prefix("priority = "));
+    line.map(|number| number.parse().unwrap())
+}
+
+#[test]
+fn a_priority_that_a_plugin_proposes_is_shown_and_written_unless_another_is_given() {
+    for (flags, asked, written) in [
+        (&["--yes"][..], "asked   at priority 40, as the plugin proposes", Some(40)),
+        (&["--yes", "--priority", "7"], "hears ", Some(7)),
+    ] {
+        let user = User::new();
+        user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
+        let text = user.run(["inspect", "asks.wasm"]).stdout;
+        assert!(text.contains("  priority  40, which it proposes: only its entry counts\n"), "{text}");
+        assert_eq!(inspect(&user, "asks.wasm")["metadata"]["priority"], 40);
+        let ended = user.run(["allow", "asks.wasm"].iter().chain(flags));
+        ended.expect(0, &[asked]);
+        assert_eq!(ended.stderr.contains("as the plugin proposes"), written == Some(40), "{ended:#?}");
+        assert_eq!(written_priority(&user), written);
+    }
+}
+
+#[test]
+fn at_run_time_only_the_priority_of_the_file_counts() {
+    let user = User::new();
+    let bytes = WatPlugin::default().build();
+    user.write("one.wasm", with_section(bytes, "hookhost:priority", b"-5"));
+    user.run(["allow", "one.wasm", "--yes"]).expect(0, &["at priority -5"]);
+    assert_eq!(written_priority(&user), Some(-5));
+    let file = std::fs::read_to_string(user.config_file()).unwrap();
+    user.configure(&file.replace("priority = -5\n", ""));
+    let hooks = user.run(["hooks"]);
+    hooks.expect(0, &[]);
+    assert!(hooks.stdout.contains("one priority 100"), "{hooks:#?}");
+}
+
+#[test]
+fn a_proposal_that_is_no_priority_is_said_and_allowed_only_with_one() {
+    let says = |texts: &[&[u8]]| {
+        let plain = WatPlugin::default().build();
+        texts.iter().fold(plain, |bytes, text| with_section(bytes, "hookhost:priority", text))
+    };
+    let range = "must say a whole number from -2147483648 to 2147483647";
+    for (texts, said) in [
+        (&[&b"soon"[..]][..], "its section `hookhost:priority` says \"soon\", and must say"),
+        (&[b"2147483648"], range),
+        (&[b""], range),
+        (&[b"\xff\x1b[2J"], range),
+        (&[b"1", b"2"], "it has several sections `hookhost:priority` that say different numbers"),
+    ] {
+        let user = User::new();
+        user.write("odd.wasm", says(texts));
+        let inspected = user.run(["inspect", "odd.wasm"]);
+        inspected.expect(0, &[]);
+        assert!(inspected.stdout.contains(said) && !inspected.stdout.contains('\u{1b}'), "{inspected:#?}");
+        let ended = user.run(["allow", "odd.wasm", "--yes"]);
+        ended.expect(2, &["the priority that the plugin proposes cannot be used: ", said, "--priority 100"]);
+        assert!(!user.config_file().exists());
+        user.run(["allow", "odd.wasm", "--yes", "--priority", "100"]).expect(0, &[]);
+    }
+    let user = User::new();
+    user.write("twice.wasm", says(&[b"3", b"3"]));
+    user.run(["allow", "twice.wasm", "--yes"]).expect(0, &["at priority 3"]);
+}
+
 #[test]
 fn what_a_component_says_of_itself_cannot_steer_the_terminal() {
     let user = User::new();
-    let mut bytes = wat::parse_str("(component)").unwrap();
-    let mut section = b"\x0bdescription".to_vec();
-    section.extend(b"nice\x1b[2J");
-    bytes.extend([0, u8::try_from(section.len()).unwrap()]);
-    bytes.extend(section);
-    user.write("rude.wasm", bytes);
+    user.write("rude.wasm", with_section(wat::parse_str("(component)").unwrap(), "description", b"nice\x1b[2J"));
     let text = user.run(["inspect", "rude.wasm"]).stdout;
     assert!(text.contains("nice\u{fffd}[2J"), "{text}");
 }

@@ -25,6 +25,7 @@ mod reload;
 mod repl;
 mod replay;
 mod requests;
+mod rules_meanwhile;
 mod run;
 mod sessions;
 mod terminal;

@@ -221,3 +221,15 @@ fn a_skipped_failure_and_one_of_an_observer_are_told_once_each_also_as_json_befo
     assert_eq!(notices.count(), 2, "{lines:#?}");
     assert_eq!(lines.last().unwrap()["type"], "outcome");
 }
+
+#[test]
+fn a_run_in_which_every_task_failed_does_not_end_with_0() {
+    let recovers = json!({ "agent-error": { "verdict": "go-on", "value": [{ "prompt": "recover" }] } });
+    let user = user(recovers, &bash("true"));
+    let ended = user.run(RUN.into_iter().chain(["--json"]));
+    ended.expect(1, &[]);
+    let lines = ended.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let failed = lines.filter(|line| line["type"] == "task-ended" && line["status"] == "error");
+    assert_eq!(failed.count(), 64);
+    assert_eq!(user.sessions()[0]["status"], "error");
+}

@@ -182,6 +182,49 @@ fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
 }
 
 #[test]
+fn a_yes_for_the_session_is_asked_for_once_and_each_use_is_in_the_log() {
+    let user = User::new();
+    user.configure("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this command?\"\n");
+    let call = |command: &str| {
+        format!("[[turn]]\ncall = [{{ tool = \"bash\", arguments = {{ command = \"{command}\" }} }}]\n")
+    };
+    let same = call("echo >> made");
+    let script = format!("{same}{same}{}{same}[[turn]]\ntext = \"Bye.\"\n", call("touch other"));
+    user.write("script.toml", script);
+    let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
+    let yes = session.yes();
+    session
+        .sees(&format!("With \"{}\" you agree to this same call for the rest of the session.", yes.replace('y', "a")));
+    session.types(&format!("{}\n", yes.replace('y', "a")));
+    session.sees_times("Go on? Type ", 2);
+    session.sees("touch other");
+    session.types("n\n");
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert_eq!(screen.matches("Go on? Type ").count(), 2, "{screen}");
+    assert_eq!(std::fs::read_to_string(user.project().join("made")).unwrap(), "\n\n\n");
+    assert!(!user.project().join("other").exists());
+    let log = user.run(["audit", "show", "--all", "--event", "before-tool-call"]).stdout;
+    assert_eq!(log.matches("answered: approved for the session, after").count(), 1, "{log}");
+    assert_eq!(log.matches("the configuration was answered for the session at ").count(), 2, "{log}");
+}
+
+#[test]
+fn where_a_plugin_asks_no_yes_for_the_session_is_taken() {
+    let user = asked();
+    let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
+    let yes = session.yes();
+    session.types(&format!("{}\n", yes.replace('y', "a")));
+    session.sees("A plugin asks, so a yes is for this once.");
+    assert!(!user.project().join("made").exists());
+    session.agrees();
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(!screen.contains("rest of the session"), "{screen}");
+    assert!(user.project().join("made").exists());
+}
+
+#[test]
 fn ctrl_c_at_a_question_of_dispatch_ends_it_with_130_and_a_whole_log() {
     let user = User::new();
     user.configure("[[ask]]\ntools = [\"*\"]\n");

@@ -94,7 +94,13 @@ fn typed(command: &mut Command) -> String {
         }
     }
     let screen = String::from_utf8_lossy(&screen).replace("\r\n", "\n");
-    let screen = answered.map_or_else(|| screen.clone(), |yes| screen.replace(&yes, YES));
+    let screen = answered.map_or_else(
+        || screen.clone(),
+        |yes| {
+            let kept = |yes: &str| yes.replacen('y', "a", 1);
+            screen.replace(&yes, YES).replace(&kept(&yes), &kept(YES))
+        },
+    );
     let status = child.wait().expect("its end");
     assert!(status.success(), "{screen}");
     screen

@@ -3,8 +3,9 @@
 use hookhost_wit::{Contract, Event};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Type, parse_quote};
+use syn::{Error, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitByteStr, LitInt, Token, Type, parse_quote};
 
 /// The methods of `Plugin` that are no events, with the interface that each belongs to.
 const CONFIGURE: &str = "configure";
@@ -44,9 +45,7 @@ fn sound(tokens: &TokenStream) -> TokenStream {
 }
 
 fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
-    if !attribute.is_empty() {
-        return Err(Error::new(attribute.span(), "`#[plugin]` takes no arguments: the methods are the subscriptions"));
-    }
+    let arguments: Arguments = syn::parse2(attribute.clone())?;
     let span = item.span();
     let mut item: ItemImpl = syn::parse2(item)
         .map_err(|_| Error::new(span, "`#[plugin]` belongs on an `impl Plugin for YourType { … }` block"))?;
@@ -56,7 +55,53 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     let written = Written::of(&item, &contract)?;
     add_config_type(&mut item, written.configure.as_ref());
     let exports = exports(&item.self_ty, &contract, &written);
-    Ok(quote!(#item #exports))
+    let priority = arguments.priority.map(priority_section);
+    Ok(quote!(#item #exports #priority))
+}
+
+/// What stands in the brackets of the attribute.
+#[derive(Default)]
+struct Arguments {
+    priority: Option<i32>,
+}
+
+impl Parse for Arguments {
+    fn parse(input: ParseStream<'_>) -> Result<Self, Error> {
+        const TAKES: &str = "`#[plugin]` takes `priority = NUMBER` or nothing: the methods are the subscriptions";
+        if input.is_empty() {
+            return Ok(Self::default());
+        }
+        let wrong = |at: Span| Error::new(at, TAKES);
+        let name: Ident = input.parse().map_err(|error| wrong(error.span()))?;
+        if name != "priority" {
+            return Err(wrong(name.span()));
+        }
+        input.parse::<Token![=]>().map_err(|error| wrong(error.span()))?;
+        let number: LitInt = input.parse().map_err(|error| wrong(error.span()))?;
+        if !input.is_empty() {
+            return Err(wrong(input.span()));
+        }
+        let out_of_range = |_| {
+            let (least, most) = (i32::MIN, i32::MAX);
+            Error::new(number.span(), format!("a priority is a whole number from {least} to {most}"))
+        };
+        Ok(Self { priority: Some(number.base10_parse().map_err(out_of_range)?) })
+    }
+}
+
+/// The proposal, where a host reads it without running anything.
+fn priority_section(priority: i32) -> TokenStream {
+    let text = priority.to_string();
+    let (length, bytes) = (text.len(), LitByteStr::new(text.as_bytes(), Span::call_site()));
+    quote! {
+        #[cfg(target_arch = "wasm32")]
+        #[allow(warnings, unsafe_code, clippy::all, clippy::allow_attributes_without_reason)]
+        const _: () = {
+            #[used]
+            #[unsafe(link_section = "hookhost:priority")]
+            static PRIORITY: [u8; #length] = *#bytes;
+        };
+    }
 }
 
 fn check_header(item: &ItemImpl) -> Result<(), Error> {
@@ -291,6 +336,26 @@ mod tests {
 
     fn expansion(item: TokenStream) -> String {
         expand(&TokenStream::new(), item).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_priority_is_proposed_in_a_section_and_nothing_else_is_taken() {
+        let item = || quote! { impl Plugin for X { fn stream_end(session: &Session, text: &str) {} } };
+        assert!(!expansion(item()).contains("link_section"));
+        for (attribute, text) in [(quote!(priority = 50), "b\"50\""), (quote!(priority = -7), "b\"-7\"")] {
+            let expansion = expand(&attribute, item()).unwrap().to_string();
+            assert!(expansion.contains("\"hookhost:priority\"") && expansion.contains(text), "{expansion}");
+        }
+        for (attribute, said) in [
+            (quote!(prio = 1), "takes `priority = NUMBER` or nothing"),
+            (quote!(priority), "takes `priority = NUMBER` or nothing"),
+            (quote!(priority = "1"), "takes `priority = NUMBER` or nothing"),
+            (quote!(priority = 1, more), "takes `priority = NUMBER` or nothing"),
+            (quote!(priority = 2147483648), "a whole number from -2147483648 to 2147483647"),
+        ] {
+            let error = expand(&attribute, item()).expect_err("should not expand").to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]

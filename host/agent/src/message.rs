@@ -10,10 +10,13 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Message {
-    /// What the user, or a task of a plugin, asks for.
+    /// What the model is asked, in the user's role: not always by the user.
     User {
         /// The text.
         text: String,
+        /// Whose words these are.
+        #[serde(default, skip_serializing_if = "Author::is_user")]
+        author: Author,
     },
     /// One answer of the model.
     Assistant {
@@ -39,7 +42,60 @@ pub enum Message {
     },
 }
 
+/// Who wrote a message that goes to the model in the user's role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Author {
+    /// The user.
+    #[default]
+    User,
+    /// The model: a task of its own plan, or one that it gave a sub-agent.
+    Model,
+    /// A plugin: a task that it queued.
+    Plugin,
+    /// The loop, about what a policy refused.
+    Policy,
+}
+
+impl Author {
+    /// All there are.
+    pub const ALL: [Self; 4] = [Self::User, Self::Model, Self::Plugin, Self::Policy];
+
+    /// The word for it, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Model => "model",
+            Self::Plugin => "plugin",
+            Self::Policy => "policy",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|author| author.name() == name)
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    fn is_user(&self) -> bool {
+        *self == Self::User
+    }
+}
+
 impl Message {
+    /// What the user says.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into(), author: Author::User }
+    }
+
+    /// Whether it is what a task begins with.
+    pub(crate) fn is_prompt(&self) -> bool {
+        matches!(self, Self::User { author, .. } if *author != Author::Policy)
+    }
+
     /// An answer without thoughts.
     #[must_use]
     pub fn assistant(text: impl Into<String>, tool_calls: Vec<ToolUse>) -> Self {
@@ -68,7 +124,7 @@ impl Message {
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
-            Self::User { text } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text,
+            Self::User { text, .. } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text,
         }
     }
 }
@@ -265,11 +321,8 @@ mod tests {
         let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
         let result =
             |id: &str| Message::Tool { call_id: id.into(), name: "bash".into(), text: String::new(), is_error: false };
-        let mut messages = vec![
-            Message::User { text: "go".into() },
-            Message::assistant("", vec![call("a"), call("b"), call("c")]),
-            result("b"),
-        ];
+        let mut messages =
+            vec![Message::user("go"), Message::assistant("", vec![call("a"), call("b"), call("c")]), result("b")];
         let ids = |messages: &[Message]| unanswered(messages).iter().map(|call| call.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&messages), ["a", "c"]);
         messages.extend([result("a"), result("c")]);

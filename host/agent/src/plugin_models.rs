@@ -77,7 +77,7 @@ impl PluginModels {
         let request = Request {
             model: known.model.clone(),
             system_prompt: asked.instructions,
-            messages: vec![Message::User { text: asked.input }],
+            messages: vec![Message::user(asked.input)],
             reminders: Vec::new(),
             tools: Vec::new(),
             max_output_tokens: asked.max_output_tokens.min(known.longest_answer.unwrap_or(u32::MAX)),

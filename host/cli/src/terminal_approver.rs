@@ -104,18 +104,25 @@ impl Approver for Terminal {
             // What was typed before the question was seen is no answer to it.
             output::forget_typed();
             let mut answered = read_line(&self.keyboard);
+            let can_be_kept = request.can_be_kept();
             screen::ask(&describe(&request, &code));
             let mut asked = Asked { answered: false };
             let mut slips = 0;
             let approval = loop {
                 match answered.await.ok().flatten().map(|line| code.answer(&line)) {
                     Some(Typed::Yes) => break Approval::Approved,
+                    Some(Typed::Always) if can_be_kept => break Approval::ApprovedForSession,
                     Some(Typed::No) => break Approval::Denied(None),
-                    Some(Typed::Slip) if slips < MAX_SLIPS => {
+                    Some(typed @ (Typed::Always | Typed::Slip)) if slips < MAX_SLIPS => {
                         slips += 1;
                         answered = read_line(&self.keyboard);
-                        screen::ask_again(&format!("A yes has the number of this question.\n{}", code.prompt()));
+                        let why = match typed {
+                            Typed::Always => "A plugin asks, so a yes is for this once.",
+                            _ => "A yes has the number of this question.",
+                        };
+                        screen::ask_again(&format!("{why}\n{}", code.prompt()));
                     }
+                    Some(Typed::Always) => break Approval::Denied(Some("no yes for the session can be given".into())),
                     Some(Typed::Slip) => {
                         break Approval::Denied(Some("the answers had not the number of the question".into()));
                     }
@@ -137,6 +144,8 @@ struct Code(String);
 #[derive(Debug, PartialEq, Eq)]
 enum Typed {
     Yes,
+    /// Yes, for the rest of the session.
+    Always,
     /// Meant as a yes, it seems, and without the number.
     Slip,
     No,
@@ -150,13 +159,19 @@ impl Code {
 
     fn answer(&self, line: &str) -> Typed {
         let line = line.trim().to_ascii_lowercase();
-        let digits = line.strip_prefix("yes").or_else(|| line.strip_prefix('y')).map(str::trim_start);
-        match digits {
-            Some(digits) if digits == self.0 => Typed::Yes,
-            Some(digits) if digits.chars().all(|character| character.is_ascii_digit()) => Typed::Slip,
+        let words = [("yes", Typed::Yes), ("y", Typed::Yes), ("always", Typed::Always), ("a", Typed::Always)];
+        let said = words.into_iter().find_map(|(word, typed)| Some((line.strip_prefix(word)?.trim_start(), typed)));
+        match said {
+            Some((digits, typed)) if digits == self.0 => typed,
+            Some((digits, _)) if digits.chars().all(|character| character.is_ascii_digit()) => Typed::Slip,
             None if line == self.0 => Typed::Slip,
             _ => Typed::No,
         }
+    }
+
+    /// How a yes is given that is kept.
+    fn offer(&self) -> String {
+        format!("{DIM}With \"a {}\" you agree to this same call for the rest of the session.{DIM:#}\n", self.0)
     }
 
     /// What is asked in the end; no is what Enter alone says.
@@ -251,6 +266,9 @@ fn describe(request: &ApprovalRequest, code: &Code) -> String {
         );
     }
     let _ = writeln!(text, "{DIM}Without an answer within {} it is no.{DIM:#}", in_words(request.deadline));
+    if request.can_be_kept() {
+        text.push_str(&code.offer());
+    }
     text.push_str(&code.prompt());
     text
 }
@@ -307,6 +325,11 @@ mod tests {
             ("y 0042\n", Typed::Yes),
             ("  Yes 0042 \r\n", Typed::Yes),
             ("y0042\n", Typed::Yes),
+            ("a 0042\n", Typed::Always),
+            ("Always 0042\n", Typed::Always),
+            ("a\n", Typed::Slip),
+            ("a 0043\n", Typed::Slip),
+            ("and 0042\n", Typed::No),
             ("y\n", Typed::Slip),
             ("YES\n", Typed::Slip),
             ("y 0043\n", Typed::Slip),

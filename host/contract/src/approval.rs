@@ -68,6 +68,9 @@ pub struct Answered {
     pub reason: Option<String>,
     /// How long it was waited for, in microseconds.
     pub micros: u64,
+    /// Whether the yes was given for the rest of the session, as far as the configuration asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_session: bool,
 }
 
 /// The kinds of [`Answered`]. All but the first are a no.

@@ -230,7 +230,13 @@ async fn again(session: &Session, recorded: &Record) -> Result<Record, String> {
         response: json(recorded.response.as_deref()),
         answered: again.answered.clone(),
     });
-    let recall = Recall { id: recorded.id.clone(), time: recorded.time, calls: recorded.calls.clone(), asked_again };
+    let recall = Recall {
+        id: recorded.id.clone(),
+        time: recorded.time,
+        calls: recorded.calls.clone(),
+        asked_again,
+        kept: recorded.kept.clone(),
+    };
     let options = DispatchOptions { raw: recorded.raw.clone(), await_observers: true };
     let value: Value = serde_json::from_str(recorded.original.get()).map_err(|error| error.to_string())?;
     let payload = match recorded.event.parameters() {
@@ -254,7 +260,7 @@ fn differences(recorded: &Record, again: &Record) -> Vec<Difference> {
     if recorded.outcome.is_no() == again.outcome.is_no() && stands(recorded) != stands(again) {
         differences.push(Difference::Value);
     }
-    let asked = |record: &Record| (record.questions.clone(), record.approved_by.clone());
+    let asked = |record: &Record| (record.questions.clone(), record.kept.clone(), record.approved_by.clone());
     if recorded.outcome == again.outcome && asked(recorded) != asked(again) {
         differences.push(Difference::Questions);
     }

@@ -38,6 +38,30 @@ fn hooks_and_tools_show_what_the_commands_of_that_name_show() {
 }
 
 #[test]
+fn hooks_of_one_event_shows_its_chain_in_order_and_no_other() {
+    let user = scripted(&[&says("never")]);
+    let entry = |name: &str, keys: &str| {
+        let copy = user.write(&format!("{name}.wasm"), std::fs::read(hookhost_tests::plugin("all-events")).unwrap());
+        let keys = format!("events = [\"before-tool-call\", \"turn-end\"]\n{keys}");
+        Entry::new(name, &copy).grants(hookhost_tests::ALL_EVENTS_GRANTS).keys(&keys).to_toml()
+    };
+    let last = entry("last", "priority = 90\nmode = \"audit\"");
+    user.configure(&(last + &entry("first", "priority = 10\nactions = [\"shell\"]")));
+    let mut session = talk(&user);
+    session.says("/hooks before-tool-call");
+    session.looks_like("before-tool-call (gate)\n  1. first priority 10, enforce");
+    session.says("/hooks sesion-end");
+    session.looks_like("error: there is no event `sesion-end`: did you mean `session-end`?");
+    session.says("/quit");
+    let (_, _, looks) = session.end_looking();
+    // Long lines are wrapped on the terminal.
+    let printed = user.run(["hooks", "before-tool-call"]).stdout.replace('\n', "");
+    assert!(printed.contains("2. last priority 90, audit") && printed.contains("only actions shell"), "{printed}");
+    assert!(looks.replace('\n', "").contains(&printed), "{printed}\nis not in\n{looks}");
+    assert!(!looks.contains("turn-end"), "{looks}");
+}
+
+#[test]
 fn a_session_is_shown_left_for_a_new_one_and_gone_on_with() {
     let user = scripted(&[&says("One."), &says("Two."), &says("Three.")]);
     let mut session = talk(&user);
@@ -167,8 +191,8 @@ fn a_typo_is_told_with_the_nearest_command_and_is_no_prompt() {
     let mut session = talk(&user);
     session.says("/modle");
     session.looks_like("error: there is no command /modle: did you mean /model?");
-    session.says("/hooks please");
-    session.looks_like("error: /hooks takes nothing behind it");
+    session.says("/tools please");
+    session.looks_like("error: /tools takes nothing behind it");
     session.says("/quit");
     assert_eq!(session.end().0, Some(0));
     assert!(user.sessions().is_empty());

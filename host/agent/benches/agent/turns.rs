@@ -65,7 +65,7 @@ fn looped(runtime: &Runtime, turns: usize, plugin: bool, folder: Option<&Path>) 
 async fn by_hand(turns: usize) -> Duration {
     let (provider, tool) = (Calls::new(turns), Nothing::default());
     let context = ToolContext::new(Workspace::open(&std::env::temp_dir()).unwrap());
-    let mut messages = vec![Message::User { text: "Go.".into() }];
+    let mut messages = vec![Message::user("Go.")];
     let began = Instant::now();
     loop {
         let request = Request {

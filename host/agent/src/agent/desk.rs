@@ -111,6 +111,11 @@ impl Desk {
         locked(&self.stop).get_or_insert(ended);
     }
 
+    /// Whether a plugin has said that the run is to stop.
+    pub(super) fn is_to_stop(&self) -> bool {
+        locked(&self.stop).is_some()
+    }
+
     pub(super) fn take_stop(&self) -> Option<Ended> {
         locked(&self.stop).take()
     }

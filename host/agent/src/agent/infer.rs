@@ -285,10 +285,12 @@ impl Run<'_> {
         }
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
-            // An answer without calls needs no further model call: it is not lost, unless all is to stop.
-            && (!answer.calls.uses.is_empty() || ended.stop.is_some())
         {
-            return self.stop(answer.calls, ended).await;
+            // An answer without calls needs no further model call: it is not lost, unless all is to stop.
+            if !answer.calls.uses.is_empty() || ended.stop.is_some() {
+                return self.stop(answer.calls, ended).await;
+            }
+            self.task.usage_refused = true;
         }
         if answer.calls.uses.is_empty() {
             return Ok(State::Finalize(answer));
@@ -380,10 +382,10 @@ impl Run<'_> {
     }
 }
 
-/// The last thing that the user said.
+/// The prompt of the task at hand.
 fn last_prompt(messages: &mut [Message]) -> Option<&mut String> {
-    messages.iter_mut().rev().find_map(|message| match message {
-        Message::User { text } => Some(text),
+    messages.iter_mut().rev().filter(|message| message.is_prompt()).find_map(|message| match message {
+        Message::User { text, .. } => Some(text),
         Message::Assistant { .. } | Message::Tool { .. } => None,
     })
 }

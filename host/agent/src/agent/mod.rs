@@ -64,6 +64,10 @@ pub const MAX_REPEATED_REFUSALS: u32 = 5;
 /// each time repeats itself, too.
 pub const MAX_REFUSED_ANSWERS: u32 = 10;
 
+/// How often the model may write the final text of a task anew, where a plugin refused it and said that trying again helps.
+/// Then the text is withheld.
+pub const MAX_REVISIONS: u32 = 3;
+
 /// How an agent runs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -1,12 +1,12 @@
 //! What is shown of a text: each piece passes `stream-delta`, and a text that waits until it is final passes
 //! `finalize-content` before.
 
-use super::AgentEvent;
 use super::infer::Answer;
 use super::lines::Lines;
 use super::state::{Ended, Run, State, Step};
-use crate::message::{Message, Thoughts};
-use hookhost::contract::{EventKind, Rejection, TransformOutcome};
+use super::{AgentEvent, MAX_REVISIONS};
+use crate::message::{Author, Message, Thoughts};
+use hookhost::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use std::time::Duration;
 
 /// How long a run that is to end waits for plugins to look at what is shown last.
@@ -58,6 +58,9 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::FinalizeContent, &rejection);
+                if self.is_to_be_revised(&rejection) {
+                    return self.revise(&answer, &rejection);
+                }
                 (withheld(&rejection), rejection.ends.is_some().then(|| Ended::rejected(rejection)))
             }
         };
@@ -70,6 +73,30 @@ impl Run<'_> {
         self.report(&AgentEvent::Answer { text: self.text.clone() });
         let stop = stop.or_else(|| self.desk.take_stop());
         Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
+    }
+
+    /// Whether the model is to write its final text anew: a plugin said that it may, and it has not done so too often.
+    fn is_to_be_revised(&self, rejection: &Rejection) -> bool {
+        let refusal = &rejection.refusal;
+        rejection.cause == Cause::Verdict
+            && refusal.retryable
+            && !refusal.stop
+            && !self.task.usage_refused
+            && !self.desk.is_to_stop()
+            && self.task.revisions < MAX_REVISIONS
+    }
+
+    /// Tells the model why its final text was refused, for another turn. The text itself is kept nowhere.
+    fn revise(&mut self, answer: &Answer, rejection: &Rejection) -> Step {
+        self.task.revisions += 1;
+        let note = Message::assistant(withheld(rejection), Vec::new());
+        self.conversation.push_answer(note, answer.generation())?;
+        let text = format!(
+            "[From a policy, not from the user.] Your answer was withheld, and the user has not seen it: {rejection}. \
+             Answer again in a way that the policy accepts."
+        );
+        self.conversation.push(Message::User { text, author: Author::Policy })?;
+        Ok(State::Assemble)
     }
 
     /// Shows the text beside tool calls that waited for the end of its answer, as plugins leave it; how the task ends, where

@@ -1,6 +1,7 @@
 //! The task queue of a session: what is to be done next, and what has become of each plan.
 
 use super::MAX_TASKS;
+use crate::message::Author;
 use hookhost::contract::{Plan, PlanSummary, Task};
 use std::collections::VecDeque;
 
@@ -9,8 +10,8 @@ use std::collections::VecDeque;
 pub(super) struct Queued {
     pub(super) task: Task,
     pub(super) plan: Option<usize>,
-    /// The model proposed it: a later plan of the model may drop it.
-    by_model: bool,
+    /// Who gave it. What the model proposed a later plan of the model may drop.
+    pub(super) author: Author,
 }
 
 /// The tasks of a session, in the order in which they are done.
@@ -45,8 +46,8 @@ pub(super) struct Submitted {
 
 impl Queue {
     /// Tasks join at the end, up to the cap; how many were left out.
-    pub(super) fn add(&mut self, tasks: Vec<Task>) -> usize {
-        self.join(tasks, None, |_| false)
+    pub(super) fn add(&mut self, tasks: Vec<Task>, author: Author) -> usize {
+        self.join(tasks, None, |_| author)
     }
 
     /// A plan's tasks join at the end. Where it says so, they take the place of the tasks that the model has proposed before:
@@ -56,7 +57,8 @@ impl Queue {
         let mut submitted = if plan.clear_existing { self.clear_own() } else { Submitted::default() };
         let tasks = plan.tasks.len();
         let place = self.plans.len();
-        let left_out = self.join(plan.tasks, Some(place), |task| proposed.contains(&task.prompt));
+        let author = |task: &Task| if proposed.contains(&task.prompt) { Author::Model } else { Author::Plugin };
+        let left_out = self.join(plan.tasks, Some(place), author);
         let queued = tasks - left_out;
         if queued > 0 {
             let count = u32::try_from(queued).unwrap_or(u32::MAX);
@@ -71,7 +73,7 @@ impl Queue {
     /// Takes out what the model has proposed.
     fn clear_own(&mut self) -> Submitted {
         let (own, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.waiting).into_iter().partition(|queued| queued.by_model);
+            std::mem::take(&mut self.waiting).into_iter().partition(|queued| queued.author == Author::Model);
         let kept = others.len();
         self.waiting = others.into();
         let (mut dropped, mut closed) = (Vec::new(), Vec::new());
@@ -82,11 +84,11 @@ impl Queue {
         Submitted { dropped, kept, closed, ..Submitted::default() }
     }
 
-    fn join(&mut self, tasks: Vec<Task>, plan: Option<usize>, by_model: impl Fn(&Task) -> bool) -> usize {
+    fn join(&mut self, tasks: Vec<Task>, plan: Option<usize>, author: impl Fn(&Task) -> Author) -> usize {
         let room = MAX_TASKS.saturating_sub(self.joined);
         let left_out = tasks.len().saturating_sub(room);
         self.joined += tasks.len() - left_out;
-        self.waiting.extend(tasks.into_iter().take(room).map(|task| Queued { by_model: by_model(&task), task, plan }));
+        self.waiting.extend(tasks.into_iter().take(room).map(|task| Queued { author: author(&task), task, plan }));
         left_out
     }
 
@@ -155,7 +157,7 @@ mod tests {
     #[test]
     fn a_plan_that_clears_the_queue_closes_those_that_it_leaves_nothing_of() {
         let mut queue = Queue::default();
-        queue.add(tasks(1));
+        queue.add(tasks(1), Author::Plugin);
         submit(&mut queue, plan("old", 2, false));
         let submitted = submit(&mut queue, plan("new", 1, true));
         assert_eq!(submitted.closed, [PlanSummary { title: "old".into(), tasks: 2, completed: 0 }]);
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn tasks_beyond_the_cap_are_left_out_of_a_plan_too() {
         let mut queue = Queue::default();
-        assert_eq!(queue.add(tasks(MAX_TASKS - 1)), 0);
+        assert_eq!(queue.add(tasks(MAX_TASKS - 1), Author::Plugin), 0);
         let submitted = submit(&mut queue, plan("p", 3, false));
         assert_eq!((submitted.queued, submitted.left_out), (1, 2));
         assert_eq!(submit(&mut queue, plan("q", 1, false)), Submitted { left_out: 1, ..Submitted::default() });

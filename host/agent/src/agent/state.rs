@@ -158,6 +158,10 @@ pub(super) struct TaskSoFar {
     pub(super) turns: u32,
     pub(super) turns_begun: u32,
     pub(super) usage: TokenUsage,
+    /// How often its final text was refused and written anew.
+    pub(super) revisions: u32,
+    /// A plugin has refused what its last model call used.
+    pub(super) usage_refused: bool,
     /// It was told that a request is larger than the context window.
     pub(super) told_too_large: bool,
     /// Answers in a row that broke off while calls of theirs were under way.

@@ -3,7 +3,7 @@
 use super::queue::Queued;
 use super::state::{Ended, Run, State, Step, TaskSoFar};
 use super::{AgentEvent, MAX_TASKS, Status};
-use crate::message::{Message, ToolUse};
+use crate::message::{Author, Message, ToolUse};
 use hookhost::contract::{
     Completion, EventKind, GateOutcome, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task,
     TransformOutcome,
@@ -14,7 +14,10 @@ impl Run<'_> {
     /// Opens the session. The user's prompt is the first task; what plugins add comes behind it.
     pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let goes_on = prompt.is_none();
-        self.enqueue(prompt.into_iter().map(|prompt| Task { prompt, title: None }).collect());
+        // A sub-agent's prompt is what the model above it wrote.
+        let author = if self.agent.config.depth == 0 { Author::User } else { Author::Model };
+        let prompt = prompt.into_iter().map(|prompt| Task { prompt, title: None });
+        self.enqueue(prompt.collect(), author);
         if self.begun.settled {
             return Ok(State::NextTask);
         }
@@ -42,7 +45,7 @@ impl Run<'_> {
         self.tell_context();
         self.tell_past()?;
         if let Some(settled) = added {
-            self.enqueue(settled.outcome);
+            self.enqueue(settled.outcome, Author::Plugin);
         }
         Ok(if goes_on { State::Assemble } else { State::NextTask })
     }
@@ -96,13 +99,13 @@ impl Run<'_> {
         let Some(settled) = self.unless_cancelled(self.session.queue_empty(progress)).await else {
             return State::NextTask;
         };
-        if self.enqueue(settled.outcome) == 0 { State::Finish } else { State::NextTask }
+        if self.enqueue(settled.outcome, Author::Plugin) == 0 { State::Finish } else { State::NextTask }
     }
 
-    /// Tasks of plugins join the queue, up to the cap; how many did.
-    fn enqueue(&self, tasks: Vec<Task>) -> usize {
+    /// Tasks join the queue, up to the cap; how many did.
+    fn enqueue(&self, tasks: Vec<Task>, author: Author) -> usize {
         let count = tasks.len();
-        let left_out = self.desk.queue().add(tasks);
+        let left_out = self.desk.queue().add(tasks, author);
         if left_out > 0 {
             let text = format!("a run has at most {MAX_TASKS} tasks: {left_out} that plugins added were left out");
             self.report(&AgentEvent::Notice { text });
@@ -119,7 +122,7 @@ impl Run<'_> {
     }
 
     /// Begins a task and submits its prompt. What plugins withhold never reaches the model, nor the transcript.
-    pub(super) async fn submit(&mut self, Queued { task, plan, .. }: Queued) -> Step {
+    pub(super) async fn submit(&mut self, Queued { task, plan, author }: Queued) -> Step {
         self.task = TaskSoFar { plan, ..TaskSoFar::default() };
         if self.agent.config.depth == 0 {
             self.limits.begin_task();
@@ -149,7 +152,7 @@ impl Run<'_> {
             TransformOutcome::Passed { value } => {
                 self.report_change(EventKind::PromptSubmit, &settled.record.changed_by, &task.prompt, &value);
                 self.report(&AgentEvent::TaskStarted { prompt: value.clone(), title: task.title });
-                self.conversation.push(Message::User { text: value })?;
+                self.conversation.push(Message::User { text: value, author })?;
                 Ok(State::Assemble)
             }
             TransformOutcome::Withheld(rejection) => {
@@ -206,8 +209,8 @@ impl Run<'_> {
                 self.plan_ended(plan).await;
             }
         } else {
-            goes_on = self.enqueue(recovery) > 0;
-            self.enqueue(more);
+            goes_on = self.enqueue(recovery, Author::Plugin) > 0;
+            self.enqueue(more, Author::Plugin);
         }
         // A plugin that answers a failure with tasks has taken it in hand, unless the queue has no room for any of them.
         if ended.status != Status::Success && !goes_on && self.standing.is_none() {

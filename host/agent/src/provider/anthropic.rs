@@ -122,7 +122,7 @@ fn messages(request: &Request) -> Vec<Value> {
     };
     for message in &request.messages {
         match message {
-            Message::User { text } => push("user", text_block(text)),
+            Message::User { text, .. } => push("user", text_block(text)),
             Message::Assistant { text, tool_calls, thoughts } => {
                 push("assistant", answer(text, tool_calls, &thoughts.thinking));
             }
@@ -466,7 +466,7 @@ mod tests {
     fn results_and_reminders_share_one_user_message_behind_the_calls() {
         let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
         let assistant = Message::assistant("", vec![call("a"), call("b")]);
-        let sent = messages(&request(vec![Message::User { text: "go".into() }, assistant, result("a"), result("b")]));
+        let sent = messages(&request(vec![Message::user("go"), assistant, result("a"), result("b")]));
         assert_eq!(
             sent,
             [
@@ -495,7 +495,7 @@ mod tests {
         let thinking = || vec![Thinking::new(ThinkingKind::Thinking, "", "c2ln")];
         let asked = |own: bool, thinking: Vec<Thinking>| {
             let answer = thoughtful("I look.", Vec::new(), thinking);
-            body(&request(vec![Message::User { text: "go".into() }, answer]), own).get("thinking").cloned()
+            body(&request(vec![Message::user("go"), answer]), own).get("thinking").cloned()
         };
         let expected = json!({ "type": "adaptive", "block_binding": { "prefix_mismatch_behavior": "drop_block" } });
         assert_eq!(asked(true, thinking()), Some(expected));
@@ -518,13 +518,13 @@ mod tests {
         assert_eq!(kinds, ["text", "thinking", "text", "tool_use", "thinking", "thinking"]);
         assert_eq!((&sent[0]["content"][0]["text"], &sent[0]["content"][2]["text"]), (&json!("H"), &json!("äuser")));
         let alone = thoughtful("", Vec::new(), vec![at(0, 0)]);
-        assert_eq!(messages(&request(vec![Message::User { text: "go".into() }, alone])).len(), 1);
+        assert_eq!(messages(&request(vec![Message::user("go"), alone])).len(), 1);
     }
 
     #[test]
     fn an_answer_without_text_and_calls_is_left_out() {
         let silent = Message::assistant(" ", Vec::new());
-        let sent = messages(&request(vec![Message::User { text: "go".into() }, silent]));
+        let sent = messages(&request(vec![Message::user("go"), silent]));
         assert_eq!(sent.len(), 1);
     }
 }

@@ -98,7 +98,7 @@ fn messages(request: &Request, deepseek: bool) -> Vec<Value> {
     let system =
         (!request.system_prompt.is_empty()).then(|| json!({ "role": "system", "content": request.system_prompt }));
     let conversation = request.messages.iter().map(|message| match message {
-        Message::User { text } => json!({ "role": "user", "content": text }),
+        Message::User { text, .. } => json!({ "role": "user", "content": text }),
         Message::Assistant { text, tool_calls, thoughts } if tool_calls.is_empty() => {
             let mut message = json!({ "role": "assistant", "content": text });
             reasoning::write(&mut message, thoughts);

@@ -44,7 +44,7 @@ pub(super) fn mend(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
         if let Message::Assistant { tool_calls, .. } = &message {
             open.clone_from(tool_calls);
             if mended.is_empty() {
-                mended.push(Message::User { text: NO_BEGINNING.to_owned() });
+                mended.push(Message::user(NO_BEGINNING.to_owned()));
             }
         }
         mended.push(message);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn user() -> Message {
-        Message::User { text: "go on".into() }
+        Message::user("go on")
     }
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_conversation_whose_first_message_is_lost_begins_with_its_user_all_the_same() {
         let (mended, _) = mend(vec![calls(["a"]), result("a")]);
-        assert_eq!(mended, [Message::User { text: NO_BEGINNING.into() }, calls(["a"]), result("a")]);
+        assert_eq!(mended, [Message::user(NO_BEGINNING), calls(["a"]), result("a")]);
     }
 
     #[test]

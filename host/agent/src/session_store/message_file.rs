@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::fields::Fields;
 use super::{Generation, timestamp};
-use crate::message::{Message, Thinking, Thoughts, TokenUsage};
+use crate::message::{Author, Message, Thinking, Thoughts, TokenUsage};
 
 const DELIMITER: &str = "---\n";
 /// Where thinking stood in its answer, if it was not before all else: for each piece `text/calls`.
@@ -60,7 +60,12 @@ impl StoredMessage {
             fields.set("tokens_cached", &usage.cached_input_tokens);
         }
         let body = match &self.message {
-            Message::User { text } => text.clone(),
+            Message::User { text, author } => {
+                if *author != Author::User {
+                    fields.set("author", author.name());
+                }
+                text.clone()
+            }
             Message::Assistant { text, tool_calls, thoughts } => {
                 let thinking = thoughts.thinking.clone();
                 if let Some(places) = places(&thinking) {
@@ -101,7 +106,7 @@ impl StoredMessage {
             },
         });
         let message = match fields.get("role") {
-            Some("user") => Message::User { text: body.to_owned() },
+            Some("user") => Message::User { text: body.to_owned(), author: author(&fields)? },
             Some("tool_result") => Message::Tool {
                 call_id: fields.word("call_id").ok_or("its front matter names no `call_id`")?,
                 name: fields.word("tool").unwrap_or_default(),
@@ -127,6 +132,13 @@ impl StoredMessage {
         let time = fields.get("timestamp").and_then(timestamp::parse);
         Ok(Self { number, time, message, generation })
     }
+}
+
+/// Whose words a message in the user's role is: the user's, unless the file names somebody else.
+fn author(fields: &Fields) -> Result<Author, String> {
+    let Some(name) = fields.get("author") else { return Ok(Author::User) };
+    Author::from_name(name)
+        .ok_or_else(|| format!("its author is `{}`: there are user, model, plugin and policy", name.escape_debug()))
 }
 
 fn places(thinking: &[Thinking]) -> Option<String> {
@@ -171,7 +183,8 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_a_message_says_is_read_as_it_was_written(
-            text in text(), id in text(), name in text(), is_error: bool, model in text(), provider in text()
+            text in text(), id in text(), name in text(), is_error: bool, model in text(), provider in text(),
+            author in proptest::sample::select(&Author::ALL[..])
         ) {
             prop_assume!(!id.is_empty() && !provider.is_empty() && !model.is_empty());
             let usage = TokenUsage { input_tokens: 3, cached_input_tokens: 2, output_tokens: u64::MAX };
@@ -180,7 +193,7 @@ mod tests {
                 ..stored(Message::assistant(text.clone(), Vec::new()))
             };
             let result = Message::Tool { call_id: id, name, text: text.clone(), is_error };
-            for stored in [stored(Message::User { text }), stored(result), answer] {
+            for stored in [stored(Message::User { text, author }), stored(result), answer] {
                 prop_assert_eq!(StoredMessage::read(7, stored.write().as_bytes()), Ok(stored));
             }
         }
@@ -213,6 +226,10 @@ mod tests {
         assert_eq!(error("---\nrole: user\n"), "its front matter is not closed by a line `---`");
         assert_eq!(error("---\n---\nHello\n"), "its front matter names no `role`");
         assert_eq!(error("---\nrole: robot\n---\n"), "its role is `robot`: there are user, assistant and tool_result");
+        assert_eq!(
+            error("---\nrole: user\nauthor: root\n---\n"),
+            "its author is `root`: there are user, model, plugin and policy"
+        );
         assert_eq!(error("---\nrole: tool_result\n---\n"), "its front matter names no `call_id`");
         assert_eq!(
             error("---\nrole: assistant\n---\nHi\n\n```tool_call id=1 name=bash\n{}\n"),

@@ -156,7 +156,7 @@ fn first_words(number: u64, path: &Path) -> Option<String> {
         _ => bytes.len(),
     };
     match StoredMessage::read(number, &bytes[..end]).ok()?.message {
-        Message::User { text } => Some(text),
+        Message::User { text, .. } => Some(text),
         Message::Assistant { .. } | Message::Tool { .. } => None,
     }
 }

@@ -13,7 +13,7 @@ fn header(id: &str) -> Header {
 fn messages() -> Vec<Message> {
     let call = ToolUse { id: "1".into(), name: "bash".into(), arguments: json!({ "command": "echo 'ä\n'" }) };
     vec![
-        Message::User { text: "two\nlines".into() },
+        Message::user("two\nlines"),
         Message::assistant("", vec![call]),
         Message::Tool { call_id: "1".into(), name: "bash".into(), text: "ä".into(), is_error: false },
         Message::assistant("done", Vec::new()),
@@ -60,7 +60,7 @@ fn what_was_written_is_read_and_gone_on_with() {
     let Resumed { mut writer, session, reminders, notices } = store.resume("s-1").unwrap();
     assert_eq!((session.conversation, reminders, notices), (messages(), Vec::new(), Vec::<String>::new()));
     writer.take_up(&Header { model: "n".into(), ..header("s-1") }).unwrap();
-    writer.append(&Message::User { text: "more".into() }, None).unwrap();
+    writer.append(&Message::user("more"), None).unwrap();
     let read = store.read("s-1").unwrap();
     assert_eq!((read.messages.last().unwrap().number, read.header.model.as_str(), read.ending), (5, "n", None));
     assert!(read.usage.input_tokens == 30 && read.created.is_some());
@@ -103,7 +103,7 @@ fn a_message_that_a_program_without_a_lock_has_written_is_not_written_over() {
     let (_folder, store) = written();
     let mut writer = store.resume("s-1").unwrap().writer;
     std::fs::write(file(&store, "messages/0005-user.md"), "---\nrole: user\n---\ntheirs\n").unwrap();
-    let error = writer.append(&Message::User { text: "ours".into() }, None).unwrap_err();
+    let error = writer.append(&Message::user("ours"), None).unwrap_err();
     assert!(matches!(error, SessionStoreError::Overtaken { .. }), "{error}");
     assert_eq!(store.read("s-1").unwrap().messages[4].message.text(), "theirs");
 }
@@ -163,7 +163,7 @@ fn sessions_are_listed_with_the_last_used_first() {
     let (_folder, store) = written();
     let mut writer = store.create(&header("s-2")).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(20));
-    writer.append(&Message::User { text: "ä".repeat(5000) }, None).unwrap();
+    writer.append(&Message::user("ä".repeat(5000)), None).unwrap();
     let listed = store.list().unwrap();
     let shown: Vec<_> = listed.iter().map(|session| (session.header.id.as_str(), session.messages)).collect();
     assert_eq!(shown, [("s-2", 1), ("s-1", 4)]);
@@ -231,7 +231,7 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
     assert_eq!(
         read.conversation,
         [
-            Message::User { text: "List files".into() },
+            Message::user("List files"),
             Message::Assistant {
                 text: "I look.".into(),
                 tool_calls: vec![call],
@@ -250,6 +250,6 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
         ]
     );
     assert_eq!((read.usage.input_tokens, read.messages[1].time), (12, Some(1_774_359_024_000)));
-    writer.append(&Message::User { text: "Go on.".into() }, None).unwrap();
+    writer.append(&Message::user("Go on."), None).unwrap();
     assert!(store.folder.join("20260324-143022-12345/messages/0004-user.md").exists());
 }

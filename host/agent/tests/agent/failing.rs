@@ -33,7 +33,7 @@ async fn tries_are_bounded() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, retries(&harness)), (Status::Error, 2));
     assert_eq!(outcome.reason, Some(overloaded().to_string()));
-    assert_eq!(stored(&outcome), [Message::User { text: "do it".into() }]);
+    assert_eq!(stored(&outcome), [Message::user("do it")]);
 }
 
 #[tokio::test]

@@ -84,11 +84,11 @@ async fn a_changed_request_is_that_request_only() {
     let outcome = harness.run().await;
     let requests = harness.fake.requests();
     assert_eq!(requests[0].system_prompt, "Other rules.");
-    assert_eq!(requests[0].messages, [Message::User { text: "do something else".into() }]);
+    assert_eq!(requests[0].messages, [Message::user("do something else")]);
     assert_eq!(requests[0].tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["bash"]);
     // It was changed anew: the conversation itself still says what the user said.
-    assert_eq!(requests[1].messages[0], Message::User { text: "do something else".into() });
-    assert_eq!(stored(&outcome)[0], Message::User { text: "do it".into() });
+    assert_eq!(requests[1].messages[0], Message::user("do something else"));
+    assert_eq!(stored(&outcome)[0], Message::user("do it"));
     let changed = harness.events().into_iter().find(|event| matches!(event, AgentEvent::Changed { .. })).unwrap();
     let AgentEvent::Changed { event, by, before, after } = changed else { unreachable!() };
     assert_eq!((event, by), (EventKind::BeforeInference, vec!["guard".to_owned()]));

@@ -2,7 +2,7 @@
 
 use crate::support::{Harness, Shared, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
-use hookhost_agent::message::Message;
+use hookhost_agent::message::{Author, Message};
 use serde_json::{Value, json};
 
 /// What plugins do in each test; all tests of this file share their host.
@@ -112,6 +112,10 @@ async fn a_plan_drops_no_task_that_a_plugin_has_queued() {
     let outcome = harness.run().await;
     let messages = stored(&outcome);
     assert_eq!(prompts(&messages), ["do it", "of a plugin", "only"]);
+    let authored = |text: &str, author: Author| Message::User { text: text.into(), author };
+    for message in [authored("of a plugin", Author::Plugin), authored("only", Author::Model)] {
+        assert!(messages.contains(&message), "{messages:?}");
+    }
     let result = results(&messages)[0].0;
     assert!(result.ends_with("; 1 task not of your plans still waiting, and cannot be dropped"), "{result}");
 }

@@ -41,7 +41,7 @@ fn request(messages: Vec<Message>) -> Request {
 }
 
 fn prompt() -> Vec<Message> {
-    vec![Message::User { text: "What is here?".into() }]
+    vec![Message::user("What is here?")]
 }
 
 /// The whole answer: its text, its calls, its last usage and its stop reason.
@@ -69,7 +69,7 @@ async fn answer(
 fn two_turns() -> (ToolUse, Vec<Message>) {
     let call = ToolUse { id: "call_1".into(), name: "list_dir".into(), arguments: json!({ "path": "." }) };
     let messages = vec![
-        Message::User { text: "What is here?".into() },
+        Message::user("What is here?"),
         Message::assistant("Häuser zähle ich.", vec![call.clone()]),
         Message::Tool { call_id: "call_1".into(), name: "list_dir".into(), text: "a".into(), is_error: false },
     ];

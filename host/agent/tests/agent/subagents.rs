@@ -4,6 +4,7 @@ use crate::support::{Harness, Prepared, calls, plugin, results, says, stored};
 use hookhost::config::Settings;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, Status};
+use hookhost_agent::message::{Author, Message};
 use hookhost_agent::tool::Toolbox;
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -38,7 +39,9 @@ async fn a_sub_agent_has_its_own_context_and_its_answer_is_the_result() {
     assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "Done.", 2));
     assert_eq!(results(&stored(&outcome)), [("It is here.", false)]);
     let requests = harness.fake.requests();
-    assert_eq!(requests[1].messages.len(), 1);
+    // Its task is what the model wrote.
+    let task = Message::User { text: "look around".into(), author: Author::Model };
+    assert_eq!(requests[1].messages, [task]);
     assert_eq!(requests[1].messages[0].text(), "look around");
     // All four model calls, its own two and the sub-agent's.
     assert_eq!((outcome.usage.input_tokens, outcome.usage.output_tokens, outcome.subagent_turns), (400, 40, 2));

@@ -5,7 +5,7 @@ use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::Settings;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
-use hookhost_agent::message::Message;
+use hookhost_agent::message::{Author, Message};
 use hookhost_agent::provider::ProviderError;
 use serde_json::json;
 use std::num::NonZeroU32;
@@ -14,6 +14,11 @@ use std::time::Duration;
 
 fn prompts(messages: &[Message]) -> Vec<&str> {
     messages.iter().filter(|message| matches!(message, Message::User { .. })).map(Message::text).collect()
+}
+
+fn authors(messages: &[Message]) -> Vec<Author> {
+    let author = |message: &Message| if let Message::User { author, .. } = message { Some(*author) } else { None };
+    messages.iter().filter_map(author).collect()
 }
 
 fn broken() -> ProviderError {
@@ -39,6 +44,11 @@ static HOST: Shared = Shared::new(|| {
             json!({ "agent-error": { "verdict": "go-on", "value": [{ "prompt": "{value}" }] } }),
         ),
         on("not_recovered", "starter", json!({ "agent-error": { "verdict": "finish" } })),
+        on(
+            "a_run_in_which_every_task_failed_is_no_success",
+            "starter",
+            json!({ "agent-error": { "verdict": "go-on", "value": [{ "prompt": "recover" }] } }),
+        ),
         on(
             "tasks_without_end_are_ended",
             "starter",
@@ -69,6 +79,7 @@ async fn tasks_of_session_start_come_behind_the_users_prompt() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Two."));
     assert_eq!(prompts(&stored(&outcome)), ["do it", "then this"]);
+    assert_eq!(authors(&stored(&outcome)), [Author::User, Author::Plugin]);
     let started = AgentEvent::TaskStarted { prompt: "then this".into(), title: Some("More".into()) };
     assert!(harness.events().contains(&started));
 }
@@ -120,6 +131,22 @@ async fn an_error_that_a_plugin_answers_with_a_task_does_not_stand() {
 
     let outcome = Harness::on(&HOST, "not_recovered", [Err(broken())]).await.run().await;
     assert_eq!((outcome.status, outcome.reason.as_deref()), (Status::Error, Some(expected)));
+}
+
+#[tokio::test]
+async fn a_run_in_which_every_task_failed_is_no_success() {
+    // The model calls a tool once, and then has no answer any more.
+    let call = calls([("bash", json!({ "command": "true" }))]);
+    let harness = Harness::on(&HOST, "a_run_in_which_every_task_failed_is_no_success", [call]).await;
+    let outcome = harness.run().await;
+    let ended = harness.events().into_iter().filter_map(|event| match event {
+        AgentEvent::TaskEnded { status, .. } => Some(status),
+        _ => None,
+    });
+    assert_eq!(ended.collect::<Vec<_>>(), [Status::Error; MAX_TASKS]);
+    // Each was answered with a task but the last, for whose recovery the queue had no room.
+    assert_eq!(outcome.status, Status::Error);
+    assert!(outcome.reason.is_some_and(|reason| reason.contains("no answer is left")));
 }
 
 #[tokio::test]

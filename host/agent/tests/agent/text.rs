@@ -2,9 +2,9 @@
 
 use crate::support::{Harness, Shared, calls, on, says, says_and_calls, stored};
 use hookhost::contract::EventKind;
-use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::Message;
-use serde_json::json;
+use hookhost_agent::agent::{AgentEvent, MAX_REVISIONS, Status};
+use hookhost_agent::message::{Author, Message};
+use serde_json::{Value, json};
 
 /// What plugins do in each test; all tests of this file share their host.
 static HOST: Shared = Shared::new(|| {
@@ -35,6 +35,22 @@ static HOST: Shared = Shared::new(|| {
 /// The same where somebody hears `finalize-content`: with [`HOST`], nobody does.
 static FINAL: Shared = Shared::new(|| {
     vec![
+        on("revised", "guard", no_passwords()),
+        on("revised", "guard", json!({ "before-inference": { "verdict": "modify", "value": { "prompt": "please" } } })),
+        on("revised.often", "guard", no_passwords()),
+        on(
+            "revised.stopped",
+            "guard",
+            json!({ "finalize-content": { "verdict": "reject", "reason": "no", "retryable": true, "stop": true } }),
+        ),
+        on(
+            "revised.used_up",
+            "guard",
+            json!({
+                "finalize-content": { "verdict": "reject", "reason": "no", "retryable": true },
+                "token-usage": { "verdict": "reject", "reason": "enough" },
+            }),
+        ),
         on("withheld", "guard", json!({ "finalize-content": { "verdict": "reject", "reason": "hush" } })),
         on(
             "withheld.stop",
@@ -75,7 +91,7 @@ async fn a_replaced_prompt_is_what_the_model_and_the_transcript_get() {
     let harness =
         Harness::on(&HOST, "a_replaced_prompt_is_what_the_model_and_the_transcript_get", [says("Done.")]).await;
     let outcome = harness.run().await;
-    let prompt = Message::User { text: "do it, please".into() };
+    let prompt = Message::user("do it, please");
     assert_eq!(harness.fake.requests()[0].messages, std::slice::from_ref(&prompt));
     assert_eq!(stored(&outcome)[0], prompt);
     let changed = AgentEvent::Changed {
@@ -208,7 +224,60 @@ async fn a_rejected_final_text_is_withheld_with_a_note() {
         assert_eq!(outcome.status, if stop { Status::Rejected } else { Status::Success });
         assert_eq!(outcome.text, "[withheld: Rejected by guard: hush]");
         assert_eq!(stored(&outcome)[1].text(), outcome.text);
+        assert_eq!(harness.fake.requests().len(), 1, "the refusal does not say that trying again helps");
         assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
+    }
+}
+
+fn no_passwords() -> Value {
+    json!({ "finalize-content": { "when": { "contains": "hunter2" }, "verdict": "reject", "reason": "no passwords", "retryable": true } })
+}
+
+fn refused(harness: &Harness) -> usize {
+    let told = |event: &AgentEvent| matches!(event, AgentEvent::Refused { event: EventKind::FinalizeContent, .. });
+    harness.events().iter().filter(|event| told(event)).count()
+}
+
+#[tokio::test]
+async fn a_final_text_that_may_be_tried_again_is_written_anew_and_never_shown() {
+    let harness = Harness::on(&FINAL, "revised", [says("It is hunter2."), says("It is a secret.")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "It is a secret."));
+    assert_eq!(harness.shown(), "It is a secret.");
+    assert_eq!(refused(&harness), 1);
+    let messages = stored(&outcome);
+    let Message::User { text, author: Author::Policy } = &messages[2] else { panic!("{messages:?}") };
+    assert!(text.starts_with("[From a policy, not from the user.]"), "{text}");
+    assert!(text.contains("Rejected by guard: no passwords"), "{text}");
+    let requests = harness.fake.requests();
+    // Plugins are asked about the prompt of the task as before: the policy's words are none.
+    assert_eq!(requests[1].messages, [&[Message::user("please")], &messages[1..3]].concat());
+    for kept in [serde_json::to_string(&harness.events()).unwrap(), serde_json::to_string(&messages).unwrap()] {
+        assert!(!kept.contains("hunter2"), "{kept}");
+    }
+}
+
+#[tokio::test]
+async fn a_final_text_is_written_anew_so_often_and_then_withheld() {
+    let hunter = || says("It is hunter2.");
+    let harness = Harness::on(&FINAL, "revised.often", [hunter(), hunter(), hunter(), hunter(), says("never")]).await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Success);
+    assert_eq!(outcome.text, "[withheld: Rejected by guard: no passwords]");
+    assert_eq!(harness.shown(), outcome.text);
+    let times = usize::try_from(MAX_REVISIONS).unwrap() + 1;
+    assert_eq!((harness.fake.requests().len(), refused(&harness)), (times, times));
+    assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
+    stored(&outcome);
+}
+
+#[tokio::test]
+async fn no_final_text_is_written_anew_where_the_run_is_to_stop_or_has_used_what_it_may() {
+    for (name, status) in [("revised.stopped", Status::Rejected), ("revised.used_up", Status::Success)] {
+        let harness = Harness::on(&FINAL, name, [says("hunter2"), says("never")]).await;
+        let outcome = harness.run().await;
+        assert_eq!((outcome.status, outcome.text.as_str()), (status, "[withheld: Rejected by guard: no]"));
+        assert_eq!(harness.fake.requests().len(), 1);
     }
 }
 
@@ -230,6 +299,6 @@ async fn plugins_can_read_the_conversation_so_far() {
     let outcome = harness.run().await;
     assert_eq!(
         outcome.text,
-        "3 of 3\nuser: do it\nassistant: [calls bash {\"command\":\"echo hi\"}]\ntool: hi\n[exit code 0]"
+        "3 of 3\nuser: do it\nassistant: [calls {\"name\":\"bash\",\"arguments\":{\"command\":\"echo hi\"}}]\ntool: hi\n[exit code 0]"
     );
 }

@@ -199,7 +199,7 @@ pub(crate) struct AllowArgs {
     #[arg(long)]
     pub(crate) project: bool,
 
-    /// When it is asked: lower is earlier [default: 100]
+    /// When it is asked: lower is earlier [default: what the plugin proposes, or 100]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) priority: Option<i32>,
 

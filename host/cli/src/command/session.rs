@@ -11,7 +11,7 @@ use crate::output::{
     style::{DIM, ERROR, NAME, WARNING},
     time::utc,
 };
-use hookhost_agent::message::{Message, ToolUse};
+use hookhost_agent::message::{Author, Message, ToolUse};
 use hookhost_agent::session_store::{
     Damage, Ending, Header, SessionStore, SessionStoreError, StoredMessage, StoredSession, Summary,
 };
@@ -176,7 +176,12 @@ fn ended(ending: Option<&Ending>) -> String {
 
 fn shown(stored: &StoredMessage) -> String {
     let who = match &stored.message {
-        Message::User { .. } => "user".into(),
+        Message::User { author, .. } => match author {
+            Author::User => "user".into(),
+            Author::Model => "a task of the model".into(),
+            Author::Plugin => "a task of a plugin".into(),
+            Author::Policy => "a policy".into(),
+        },
         Message::Assistant { .. } => match &stored.generation {
             Some(generation) => format!("{} of {}", generation.model, generation.provider),
             None => "assistant".into(),

@@ -81,6 +81,11 @@ fn event(text: &mut String, record: &Record) {
             let _ = writeln!(text, "    {GOOD}{} was answered:{GOOD:#} {answered}", one_line(&question.by.to_string()));
         }
     }
+    for kept in &record.kept {
+        let (by, of) = (one_line(&kept.question.by.to_string()), one_line(&kept.of));
+        let asked = cut(&one_line(&kept.question.escalation.question), SHOWN);
+        let _ = writeln!(text, "    {GOOD}{by} was answered for the session at {of}:{GOOD:#} {asked}");
+    }
     for question in &record.questions {
         let asked = cut(&one_line(&question.escalation.question), SHOWN);
         let _ = writeln!(text, "    {WARNING}{} asks:{WARNING:#} {asked}", one_line(&question.by.to_string()));
@@ -137,7 +142,10 @@ pub(crate) fn subject(value: &RawValue) -> String {
 fn answered(text: &mut String, answer: &Answer) {
     let Answer { session, event, outcome: came, answer, .. } = answer;
     let word = serde_json::to_value(answer.kind).unwrap_or_default();
-    let word = word.as_str().unwrap_or_default().replace('-', " ");
+    let mut word = word.as_str().unwrap_or_default().replace('-', " ");
+    if answer.for_session {
+        word.push_str(" for the session");
+    }
     let seconds = answer.micros / 1_000_000;
     let _ =
         writeln!(text, "{NAME}{event}{NAME:#}  {}  {DIM}answered: {word}, after {seconds} s{DIM:#}", outcome(*came));
@@ -310,6 +318,14 @@ mod tests {
             (
                 r#""kind":"answer","id":"s.0","session":"s","event":"before-tool-call","time":0,"outcome":"escalated","answer":{"kind":"approved","micros":1},"effects-hold":false"#,
                 "before-tool-call  escalated  answered: approved, after 0 s\n    session s\n    rules or state have changed: the plugins are asked again",
+            ),
+            (
+                r#""kind":"answer","id":"s.0","session":"s","event":"before-tool-call","time":0,"outcome":"allowed","answer":{"kind":"approved","micros":1,"for-session":true},"effects-hold":true"#,
+                "before-tool-call  allowed  answered: approved for the session, after 0 s\n",
+            ),
+            (
+                r#""kind":"event","id":"s.1","session":"s","turn":2,"event":"before-tool-call","time":0,"outcome":"allowed","by":[],"changed-by":[],"original":{},"kept":[{"configuration":true,"question":"Run?","code":null,"of":"s.0"}],"calls":[]"#,
+                "    the configuration was answered for the session at s.0: Run?\n",
             ),
             (
                 r#""kind":"dropped","session":"s","time":0,"events":{"stream-end":2}"#,

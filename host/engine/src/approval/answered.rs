@@ -26,6 +26,7 @@ pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRe
     let began = Instant::now();
     let deadline = request.deadline;
     let too_late = || (AnswerKind::TooLate, Some(format!("nobody answered within {deadline:?}")));
+    let mut for_session = false;
     let (kind, reason) = match approver {
         None => (AnswerKind::NobodyThere, Some("nobody is there to answer".to_owned())),
         Some(approver) => {
@@ -35,6 +36,10 @@ pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRe
                 // An approver that blocks the thread holds up the timer, too.
                 Ok(Some(_)) if began.elapsed() >= deadline => too_late(),
                 Ok(Some(Approval::Approved)) => (AnswerKind::Approved, None),
+                Ok(Some(Approval::ApprovedForSession)) => {
+                    for_session = true;
+                    (AnswerKind::Approved, None)
+                }
                 Ok(Some(Approval::Denied(reason))) => {
                     (AnswerKind::Denied, Some(reason.map_or_else(|| "the user said no".to_owned(), bounded)))
                 }
@@ -43,5 +48,6 @@ pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRe
             }
         }
     };
-    Answered { kind, reason, micros: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX) }
+    let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    Answered { kind, reason, micros, for_session }
 }

@@ -12,7 +12,7 @@ mod tests;
 pub(crate) use answered::resolve;
 pub use pending::{Changes, NotPending, PendingApprovals};
 
-use crate::contract::{EventKind, Question};
+use crate::contract::{Asker, EventKind, Question};
 use futures_util::future::BoxFuture;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -54,6 +54,14 @@ pub struct ApprovalRequest {
     pub deadline: Duration,
 }
 
+impl ApprovalRequest {
+    /// Whether [`Approval::ApprovedForSession`] can be offered: where the configuration asks, and no plugin does.
+    #[must_use]
+    pub fn can_be_kept(&self) -> bool {
+        self.questions.iter().all(|question| question.by == Asker::Configuration)
+    }
+}
+
 /// Which agent a request comes from: what tells two sub-agents that run beside each other apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -84,6 +92,9 @@ pub struct ProposedResponse {
 pub enum Approval {
     /// Yes, to all questions.
     Approved,
+    /// Yes, to all questions; and to what the configuration asks about this very call for the rest of the session. What
+    /// plugins ask is not kept: see [`ApprovalRequest::can_be_kept`].
+    ApprovedForSession,
     /// No; the text says why, where the person gave a reason.
     Denied(Option<String>),
 }

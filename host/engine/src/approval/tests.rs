@@ -118,7 +118,7 @@ async fn an_approver_that_panics_when_it_is_called_off_is_not_the_hosts_panic() 
 
 #[test]
 fn the_record_says_what_came_of_asking_in_one_word() {
-    let yes = Answered { kind: AnswerKind::Approved, reason: None, micros: 7 };
+    let yes = Answered { kind: AnswerKind::Approved, reason: None, micros: 7, for_session: false };
     assert_eq!(serde_json::to_value(&yes).unwrap(), json!({ "kind": "approved", "micros": 7 }));
     let words = [
         (AnswerKind::Denied, "denied"),
@@ -127,7 +127,7 @@ fn the_record_says_what_came_of_asking_in_one_word() {
         (AnswerKind::TooLate, "too-late"),
     ];
     for (kind, word) in words {
-        let no = Answered { kind, reason: Some("why".to_owned()), micros: 7 };
+        let no = Answered { kind, reason: Some("why".to_owned()), micros: 7, for_session: false };
         let json = json!({ "kind": word, "reason": "why", "micros": 7 });
         assert_eq!(serde_json::to_value(&no).unwrap(), json);
         assert_eq!(serde_json::from_value::<Answered>(json).unwrap(), no);

@@ -17,8 +17,8 @@ pub use filter::Filter;
 pub use line::{Line, LineError, VERSION};
 pub use mask::Withheld;
 pub use record::{
-    Answer, AskedAgain, CallRecord, Dropped, Entry, LoadedPlugin, LogBegins, MAX_TOOLS_WRITTEN, Observed, Record,
-    RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
+    Answer, AskedAgain, CallRecord, Dropped, Entry, KeptAnswer, LoadedPlugin, LogBegins, MAX_TOOLS_WRITTEN, Observed,
+    Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
 pub use verify::{Flaw, Report};
 

@@ -136,6 +136,9 @@ pub struct Record {
     /// Where a person said yes and the plugins were asked about the value again: to which questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_again: Option<AskedAgain>,
+    /// Questions of the configuration that nobody was asked, since a person answered them before for the rest of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptAnswer>,
     /// The plugin that approved the final value and so waived what the configuration would ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -163,6 +166,17 @@ pub struct AskedAgain {
     pub round: u32,
     /// The questions of this asking that these answers stand in for.
     pub answered: Vec<Question>,
+}
+
+/// A yes that a person gave earlier in the session, about the same call and for the rest of the session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct KeptAnswer {
+    /// What it stands in for.
+    #[serde(flatten)]
+    pub question: Question,
+    /// The identifier of the event that the person was asked about.
+    pub of: String,
 }
 
 /// One call of a plugin.
@@ -366,6 +380,7 @@ impl Record {
             raw: None,
             questions: Vec::new(),
             asked_again: None,
+            kept: Vec::new(),
             approved_by: None,
             calls: Vec::new(),
             unconcerned: Vec::new(),

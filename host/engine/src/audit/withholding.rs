@@ -32,6 +32,9 @@ pub(super) fn record(mut record: Record, settings: &AuditSettings) -> Record {
     for (index, question) in record.asked_again.iter_mut().flat_map(|again| &mut again.answered).enumerate() {
         parts.text(&format!("asked-again/answered/{index}"), &mut question.escalation.question);
     }
+    for (index, kept) in record.kept.iter_mut().enumerate() {
+        parts.text(&format!("kept/{index}"), &mut kept.question.escalation.question);
+    }
     for call in record.calls.iter_mut().filter(|_| hides_arguments) {
         // A rewritten action says the same again.
         if let Some(verdict) = call.verdict.as_mut().filter(|verdict| verdict.get().starts_with(r#"{"rewrite""#)) {

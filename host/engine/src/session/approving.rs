@@ -73,6 +73,7 @@ impl<'a> Asked<'a> {
             kind: AnswerKind::Cancelled,
             reason: Some("whoever sent the event waits no more".to_owned()),
             micros: 0,
+            for_session: false,
         };
         let mut answer = Unrecorded { asked: self, began: Instant::now(), answered: given_up, recorded: false };
         let Asked { session, request, .. } = &answer.asked;
@@ -84,6 +85,11 @@ impl<'a> Asked<'a> {
 impl Unrecorded<'_> {
     pub(super) fn is_yes(&self) -> bool {
         self.answered.is_approved()
+    }
+
+    /// Whether it is a yes for the rest of the session.
+    pub(super) fn is_for_session(&self) -> bool {
+        self.is_yes() && self.answered.for_session
     }
 
     /// The yes counts once it is in the log, together with the effects of the calls.

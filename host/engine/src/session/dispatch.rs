@@ -156,7 +156,7 @@ impl<'a> Dispatch<'a> {
             }
         }
         let rules = self.session.validator(self.rules, &self.info);
-        let (value, response, questions) = match gate.decide(|value| E::asks(value, &rules)) {
+        let (value, response, mut questions) = match gate.decide(|value| E::asks(value, &rules)) {
             Decision::Rejected(objection) => {
                 let rejection = self.rejection(objection);
                 return self.conclude_rejected(rejection).await;
@@ -172,6 +172,7 @@ impl<'a> Dispatch<'a> {
         };
         let responder = response.as_ref().map(|(by, _)| by.clone());
         let stands = if response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
+        self.answer_from_kept::<E>(&value, &mut questions);
         let questions = match self.open_questions(&consent, questions) {
             Step::Settled => {
                 self.record.outcome = stands;
@@ -204,10 +205,15 @@ impl<'a> Dispatch<'a> {
             return GateOutcome::Rejected(rejection);
         }
         let rules_now = self.session.services.config();
+        // For the rest of the session, and so not for longer than its rules.
+        let keeps = answer.is_for_session() && Arc::ptr_eq(&rules_now, self.rules);
         let is_as_it_was = Arc::ptr_eq(&rules_now, self.rules) && self.would_answer_the_same();
         if is_as_it_was {
             return match answer.settle(stands, held).await {
                 Ok(answer) => {
+                    if keeps {
+                        self.keep_yes::<E>(&value);
+                    }
                     self.answer = Some(answer);
                     outcome(value, response)
                 }
@@ -219,6 +225,9 @@ impl<'a> Dispatch<'a> {
         }
         match answer.ask_again().await {
             Ok(answer) => {
+                if keeps {
+                    self.keep_yes::<E>(&value);
+                }
                 self.agree(&mut consent);
                 self.gate_again::<E>(value, consent, answer, held, &rules_now).await
             }

@@ -4,6 +4,7 @@ mod approving;
 mod dispatch;
 mod dispatched;
 mod events;
+mod kept;
 mod observers;
 mod payload;
 mod recall;
@@ -33,6 +34,7 @@ use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript}
 use crate::state::Lineage;
 use dispatch::Beginning;
 use dispatched::Dispatched;
+use kept::KeptAnswers;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -165,6 +167,7 @@ pub(crate) struct Shared {
     told_records: AtomicU64,
     /// The call that [`Session::tool_call`] made last: asked about next, it need not be made anew.
     made: Mutex<Option<ToolCall>>,
+    kept_answers: Mutex<KeptAnswers>,
     life: Mutex<Life>,
     observers: observers::Observers,
 }
@@ -229,6 +232,7 @@ impl Session {
             events: AtomicU64::new(0),
             told_records: AtomicU64::new(0),
             made: Mutex::new(None),
+            kept_answers: Mutex::default(),
             life: Mutex::new(life),
             observers: observers::Observers::default(),
         };
@@ -429,6 +433,10 @@ impl std::fmt::Debug for Session {
 impl Shared {
     fn life(&self) -> MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept_answers(&self) -> MutexGuard<'_, KeptAnswers> {
+        self.kept_answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {

@@ -1,7 +1,7 @@
 //! What is given again of an event that was recorded, when it is replayed.
 
 use super::streak::NextCall;
-use crate::audit::{CallRecord, StateRead, StateUse};
+use crate::audit::{CallRecord, KeptAnswer, StateRead, StateUse};
 use crate::contract::FailureKind;
 use crate::plugin::Plugin;
 use crate::sandbox::capability::Recalled;
@@ -19,6 +19,8 @@ pub(crate) struct Recall {
     pub(crate) calls: Vec<CallRecord>,
     /// Where it was an asking after a yes: what that counted for.
     pub(crate) asked_again: Option<RecalledConsent>,
+    /// The answers of before that stood in for questions.
+    pub(crate) kept: Vec<KeptAnswer>,
 }
 
 /// The yes before an asking.

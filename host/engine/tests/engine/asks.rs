@@ -1,14 +1,16 @@
 //! What the configuration asks a person about, and who can waive it.
 
-use crate::support::{bash, builder, plugin, spec};
+use crate::support::{bash, builder, component, plugin, spec};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver, AskingAgent};
-use hookhost::config::{ActionKind, AskRule, Entry, Layer, Origin, Settings};
-use hookhost::contract::{Asker, Cause};
+use hookhost::audit;
+use hookhost::config::{ActionKind, AskRule, Digest, Entry, Layer, Origin, Settings, StateGrant};
+use hookhost::contract::{Asker, Cause, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
+use hookhost::replay::replay;
 use hookhost::session::SessionSpec;
-use hookhost::{Config, GateOutcome, Session};
+use hookhost::{Config, GateOutcome, Host, Session, Settled};
 use serde_json::json;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Keeps what it is asked, and says yes.
@@ -20,6 +22,42 @@ impl Approver for Yes {
         self.0.lock().unwrap().push(request);
         Box::pin(async { Approval::Approved })
     }
+}
+
+/// Keeps what it is asked, and says yes for the rest of the session.
+#[derive(Default)]
+struct Always(Mutex<Vec<ApprovalRequest>>);
+
+impl Approver for Always {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        self.0.lock().unwrap().push(request);
+        Box::pin(async { Approval::ApprovedForSession })
+    }
+}
+
+impl Always {
+    /// Who asked what so far.
+    fn asked(&self) -> Vec<Vec<String>> {
+        let by = |request: &ApprovalRequest| request.questions.iter().map(|question| question.by.to_string()).collect();
+        self.0.lock().unwrap().iter().map(by).collect()
+    }
+}
+
+/// A host with an ask rule and these plugins, whose questions such a person answers.
+async fn always(entries: Vec<Entry>) -> (Arc<Always>, Host) {
+    let person = Arc::new(Always::default());
+    let host = builder(asking_config(entries)).approver(person.clone()).build().await.unwrap();
+    (person, host)
+}
+
+fn asking_config(entries: Vec<Entry>) -> Config {
+    Config::from_entries(entries, Settings::default()).unwrap().with_asks(vec![ask_about_shell()]).unwrap()
+}
+
+async fn runs(session: &Session, command: &str) -> Settled<GateOutcome<ToolCall, ToolResult>> {
+    let settled = session.before_tool_call(bash(session, command)).await;
+    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{settled:?}");
+    settled
 }
 
 fn ask_about_shell() -> AskRule {
@@ -157,6 +195,147 @@ async fn an_approval_of_what_was_changed_afterwards_waives_nothing() {
 async fn where_a_plugin_gives_the_result_the_configuration_has_nothing_to_ask() {
     let responds = plugin("a", json!({"before-tool-call": {"verdict": "respond", "value": "done"}}));
     assert!(questions(vec![responds], "ls").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_answers_the_same_call_later_and_each_use_is_recorded() {
+    let (person, host) = always(vec![]).await;
+    let session = host.open_session(spec()).unwrap();
+    let first = runs(&session, "make").await;
+    assert!(first.answer.as_ref().unwrap().answer.for_session && first.record.kept.is_empty());
+    for _ in 0..2 {
+        // The provider gives each call an identifier of its own.
+        let call = session.tool_call("another", "bash", &json!({"command": "make"}), ToolOrigin::Builtin);
+        let settled = session.before_tool_call(call).await;
+        assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{settled:?}");
+        assert_eq!((settled.record.outcome, &settled.answer), (OutcomeKind::Allowed, &None));
+        assert!(settled.record.questions.is_empty());
+        let kept: Vec<_> = settled.record.kept.iter().map(|kept| (&kept.question.by, &kept.of)).collect();
+        assert_eq!(kept, [(&Asker::Configuration, &first.record.id)]);
+    }
+    assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_answers_no_other_call_and_no_other_session() {
+    let (person, host) = always(vec![]).await;
+    let session = host.open_session(spec()).unwrap();
+    runs(&session, "make").await;
+    runs(&session, "make install").await;
+    let other_tool = session.tool_call("1", "shell", &json!({"command": "make"}), ToolOrigin::Builtin);
+    let other_origin = session.tool_call("1", "bash", &json!({"command": "make"}), ToolOrigin::Mcp("ci".into()));
+    let other_arguments =
+        session.tool_call("1", "bash", &json!({"command": "make", "timeout": 1}), ToolOrigin::Builtin);
+    let mut asked = 2;
+    for call in [other_tool, other_origin, other_arguments] {
+        if matches!(call.action, hookhost::contract::Action::Shell(_)) {
+            asked += 1;
+        }
+        let settled = session.before_tool_call(call).await;
+        assert!(settled.record.kept.is_empty(), "{settled:?}");
+    }
+    assert_eq!(person.asked().len(), asked);
+    let other = host.open_session(spec()).unwrap();
+    runs(&other, "make").await;
+    assert_eq!(person.asked().len(), asked + 1);
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_is_none_to_a_plugins_question() {
+    let careful = plugin("b", json!({"before-tool-call": {"verdict": "escalate", "question": "sure?"}}));
+    let (person, host) = always(vec![careful]).await;
+    let session = host.open_session(spec()).unwrap();
+    runs(&session, "make").await;
+    let settled = runs(&session, "make").await;
+    assert_eq!(settled.record.kept.len(), 1);
+    runs(&session, "make").await;
+    assert_eq!(person.asked(), [vec!["the configuration", "b"], vec!["b"], vec!["b"]]);
+    let offered: Vec<bool> = person.0.lock().unwrap().iter().map(ApprovalRequest::can_be_kept).collect();
+    assert_eq!(offered, [false; 3], "it is no answer to offer where a plugin asks");
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_waives_no_rejection() {
+    // It lets one call pass.
+    let path = component("tool_policy.wasm");
+    let mut entry = Entry::new("tool-policy", &path, Digest::of_file(&path).unwrap());
+    entry.grants.state = Some(StateGrant::default());
+    let rule = json!({"rule": [{"id": "once", "tool": "bash", "rate": {"calls": 1, "seconds": 3600}}]});
+    entry.config = rule.as_object().unwrap().clone();
+    let (person, host) = always(vec![entry]).await;
+    let session = host.open_session(spec()).unwrap();
+    runs(&session, "make").await;
+    let settled = session.before_tool_call(bash(&session, "make")).await;
+    let GateOutcome::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
+    assert_eq!((&rejection.by[..], rejection.cause), (&["tool-policy".to_owned()][..], Cause::Verdict));
+    assert!(settled.record.kept.is_empty() && person.asked().len() == 1);
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_counts_no_longer_than_the_rules() {
+    let (person, host) = always(vec![]).await;
+    let session = host.open_session(spec()).unwrap();
+    runs(&session, "make").await;
+    runs(&session, "make").await;
+    assert_eq!(person.asked().len(), 1);
+    // The same rules, and so the same answer.
+    assert!(host.reload(&asking_config(vec![])).await.unwrap().is_empty());
+    runs(&session, "make").await;
+    assert_eq!(person.asked().len(), 1);
+    let more = plugin("b", json!({"before-tool-call": {"verdict": "allow"}}));
+    host.reload(&asking_config(vec![more])).await.unwrap();
+    runs(&session, "make").await;
+    assert_eq!(person.asked().len(), 2);
+    // Nor do those count that were given under rules that come back.
+    host.reload(&asking_config(vec![])).await.unwrap();
+    runs(&session, "make").await;
+    assert_eq!(person.asked().len(), 3);
+}
+
+/// Says yes for the session, once other rules count.
+struct AlwaysMeanwhile(OnceLock<Host>, Mutex<u32>);
+
+impl Approver for AlwaysMeanwhile {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        Box::pin(async {
+            let first = std::mem::replace(&mut *self.1.lock().unwrap(), 1) == 0;
+            if first {
+                let more = plugin("b", json!({"before-tool-call": {"verdict": "allow"}}));
+                self.0.get().unwrap().reload(&asking_config(vec![more])).await.unwrap();
+                return Approval::ApprovedForSession;
+            }
+            Approval::Denied(None)
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_is_for_this_once_where_the_rules_changed_before_it_came() {
+    let person = Arc::new(AlwaysMeanwhile(OnceLock::new(), Mutex::new(0)));
+    let host = builder(asking_config(vec![])).approver(person.clone()).build().await.unwrap();
+    assert!(person.0.set(host.clone()).is_ok());
+    let session = host.open_session(spec()).unwrap();
+    runs(&session, "make").await;
+    let settled = session.before_tool_call(bash(&session, "make")).await;
+    assert!(matches!(settled.outcome, GateOutcome::Rejected(_)), "{settled:?}");
+}
+
+#[tokio::test]
+async fn a_use_of_a_kept_yes_can_be_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("hookhost.db");
+    let host = builder(asking_config(vec![])).store(&log).approver(Arc::new(Always::default())).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    runs(&session, "make").await;
+    runs(&session, "make").await;
+    drop(session);
+    host.drain(Duration::from_secs(20)).await.unwrap();
+    let again = builder(asking_config(vec![])).build().await.unwrap();
+    let mut same = Vec::new();
+    let recorded = audit::Log::open(&log).unwrap();
+    let summary = replay(&again, &recorded, |compared| same.push((compared.recorded.outcome, compared.is_same())));
+    assert_eq!(summary.await.unwrap().events, 2);
+    assert_eq!(same, [(OutcomeKind::Escalated, true), (OutcomeKind::Allowed, true)]);
 }
 
 struct Never;

@@ -40,7 +40,7 @@ fn status(scheme: &Scheme, server: &str, path: &str) -> Result<u16, ErrorCode> {
 #[derive(Debug)]
 pub struct AsksServer;
 
-#[plugin]
+#[plugin(priority = 40)]
 impl Plugin for AsksServer {
     fn configure(config: Config) -> Result<(), String> {
         CONFIG.set(config);

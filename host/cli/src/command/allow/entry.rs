@@ -45,6 +45,7 @@ pub(super) fn new(
     args: &AllowArgs,
     named: &Path,
     inspection: &Inspection,
+    proposed_priority: Option<i32>,
     file: &Path,
     places: &Places,
 ) -> Result<Entry, CliError> {
@@ -54,7 +55,7 @@ pub(super) fn new(
     entry.insert("name".into(), Value::String(args.name.clone().unwrap_or_else(|| name_of(named))));
     entry.insert("path".into(), Value::String(path.to_owned()));
     entry.insert("sha256".into(), Value::String(inspection.digest.to_string()));
-    if let Some(priority) = args.priority {
+    if let Some(priority) = args.priority.or(proposed_priority) {
         entry.insert("priority".into(), Value::Integer(priority.into()));
     }
     if args.disabled {

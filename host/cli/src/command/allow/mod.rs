@@ -5,7 +5,7 @@ mod entry;
 mod waiting;
 
 use crate::args::AllowArgs;
-use crate::command::inspect;
+use crate::command::inspect::{self, Metadata};
 use crate::configuration::{self, SECTIONS, not_loaded};
 use crate::exit::{CliError, Exit};
 use crate::loading;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     let Some(wasm) = &args.wasm else { return waiting::list(args) };
-    let (_, inspection) = inspect::read(wasm)?;
+    let (bytes, inspection) = inspect::read(wasm)?;
     if let Some(problem) = &inspection.problem {
         let shown = wasm.display();
         return Err(CliError::not_loaded(anyhow!("{shown} cannot be allowed: it {problem}"))
@@ -31,11 +31,14 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let file = target(args, &places)?;
     let present = present(args, &file, &places)?;
-    let entry = match present.entry_at(wasm) {
-        Some(old) => entry::renewed(args, old, &inspection)?,
-        None => entry::new(args, wasm, &inspection, &file, &places)?,
+    let (entry, proposed) = match present.entry_at(wasm) {
+        Some(old) => (entry::renewed(args, old, &inspection)?, None),
+        None => {
+            let proposed = proposed_priority(args, &bytes)?;
+            (entry::new(args, wasm, &inspection, proposed, &file, &places)?, proposed)
+        }
     };
-    output::note(&describe(&entry, &inspection, present.entry(&entry.name), &file));
+    output::note(&describe(&entry, &inspection, proposed, present.entry(&entry.name), &file));
     ask(args)?;
     // An entry that cannot be loaded would keep all others from loading.
     loading::attempt(&entry).await?;
@@ -49,6 +52,18 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
         ));
     }
     Ok(Exit::Done)
+}
+
+/// The priority that the plugin proposes, where nobody has given one.
+fn proposed_priority(args: &AllowArgs, bytes: &[u8]) -> Result<Option<i32>, CliError> {
+    if args.priority.is_some() {
+        return Ok(None);
+    }
+    let wrong = |problem: &str| {
+        CliError::usage(format!("the priority that the plugin proposes cannot be used: {}", one_line(problem)))
+            .advise(output::this_command_and("--priority 100"))
+    };
+    Metadata::of(bytes).priority().map_err(wrong)
 }
 
 /// What the file has by now. A project's file counts by what was approved, and by where it lies: whose it is does not
@@ -91,7 +106,7 @@ fn ask(args: &AllowArgs) -> Result<(), CliError> {
     }
 }
 
-fn describe(entry: &Entry, inspection: &Inspection, old: Option<&Entry>, file: &Path) -> String {
+fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: Option<&Entry>, file: &Path) -> String {
     let mut text = format!(
         "{NAME}{}{NAME:#} {DIM}{}{DIM:#}\n  {DIM}digest {DIM:#} sha256 {}\n",
         entry.name,
@@ -107,6 +122,9 @@ fn describe(entry: &Entry, inspection: &Inspection, old: Option<&Entry>, file: &
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
     let imports = interfaces::grouped(&interfaces::beyond_wasi(&inspection.imports));
     row("imports", &if imports.is_empty() { "nothing but base WASI".to_owned() } else { one_line(&imports) });
+    if let Some(priority) = proposed {
+        row("asked", &format!("at priority {priority}, as the plugin proposes; --priority says otherwise"));
+    }
     row("gets", &one_line(&output::entry::grants(&entry.grants)));
     if entry.grants.http.is_empty() {
         for line in &inspection.optional_grants {

@@ -7,7 +7,7 @@ use wasmparser::{ConstExpr, DataKind, Encoding, KnownCustom, Operator, Parser, P
 /// What a component says of itself. Whatever cannot be read is absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Metadata {
+pub(in crate::command) struct Metadata {
     /// The component's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
@@ -15,6 +15,12 @@ pub(super) struct Metadata {
     producers: BTreeMap<String, Vec<String>>,
     /// `authors`, `description`, `licenses`, `source`, `homepage`, `revision` and `version`.
     annotations: BTreeMap<String, String>,
+    /// The priority that it proposes for its entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<i32>,
+    /// What is wrong with its proposal, where it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority_problem: Option<String>,
     /// Stack of the main module, in bytes.
     pub(super) stack: Option<usize>,
 }
@@ -22,8 +28,14 @@ pub(super) struct Metadata {
 /// The custom sections that hold one text each, as `wasm-tools metadata add` writes them.
 const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
 
+/// The custom section that proposes a priority: its text is the number. It stands in the component or in a module of it.
+const PRIORITY: &str = "hookhost:priority";
+
+/// Most characters of a proposal that are shown.
+const SHOWN: usize = 40;
+
 impl Metadata {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(in crate::command) fn of(bytes: &[u8]) -> Self {
         let mut metadata = Self::default();
         // The modules and components that are being read, outermost first.
         let mut open: Vec<Option<Module>> = Vec::new();
@@ -35,6 +47,9 @@ impl Metadata {
                     open.push((encoding == Encoding::Module).then(Module::default));
                 }
                 Payload::End(_) => modules.extend(open.pop().flatten()),
+                Payload::CustomSection(section) if section.name() == PRIORITY && open.len() <= 2 => {
+                    metadata.propose(section.data());
+                }
                 Payload::CustomSection(section) if open.len() <= 1 => metadata.custom(&section),
                 other => {
                     if let Some(Some(module)) = open.last_mut() {
@@ -47,6 +62,31 @@ impl Metadata {
         let main = modules.into_iter().filter(|module| module.has_memory).max_by_key(|module| module.code);
         metadata.stack = main.and_then(|module| module.stack());
         metadata
+    }
+
+    /// Whatever is proposed more than once is no proposal, unless it is the same.
+    fn propose(&mut self, text: &[u8]) {
+        let range = || format!("a whole number from {} to {}", i32::MIN, i32::MAX);
+        match std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
+            None => {
+                let shown: String = String::from_utf8_lossy(text).chars().take(SHOWN).collect();
+                self.priority_problem =
+                    Some(format!("its section `{PRIORITY}` says {shown:?}, and must say {}", range()));
+            }
+            Some(other) if self.priority.is_some_and(|priority| priority != other) => {
+                self.priority_problem =
+                    Some(format!("it has several sections `{PRIORITY}` that say different numbers"));
+            }
+            Some(priority) => self.priority = Some(priority),
+        }
+    }
+
+    /// The priority that it proposes, if any.
+    ///
+    /// # Errors
+    /// What is wrong with the proposal.
+    pub(in crate::command) fn priority(&self) -> Result<Option<i32>, &str> {
+        self.priority_problem.as_deref().map_or(Ok(self.priority), Err)
     }
 
     fn custom(&mut self, section: &wasmparser::CustomSectionReader<'_>) {

@@ -8,7 +8,7 @@ use crate::output::{
     style::{DIM, ERROR, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use component_metadata::Metadata;
+pub(super) use component_metadata::Metadata;
 use hookhost::Config;
 use hookhost::plugin::{Inspection, inspect};
 use serde::Serialize;
@@ -112,6 +112,14 @@ fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, all
     row("tools", if inspection.tools { "brings tools" } else { "" });
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
     row("imports", &one_line(&interfaces::grouped(&inspection.imports)));
+    row(
+        "priority",
+        &match metadata.priority() {
+            Ok(None) => String::new(),
+            Ok(Some(priority)) => format!("{priority}, which it proposes: only its entry counts"),
+            Err(problem) => format!("{WARNING}proposes none that can be used{WARNING:#}: {}", one_line(problem)),
+        },
+    );
     row("stack", &metadata.stack.map(stack_in_words).unwrap_or_default());
     for (label, value) in metadata.rows() {
         row(label, &one_line(&value));

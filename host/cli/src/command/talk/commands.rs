@@ -29,7 +29,7 @@ impl Talk<'_> {
         let done = match slash {
             Slash::Quit => return Ok(true),
             Slash::Help => Ok(help()),
-            Slash::Hooks => Ok(hooks::as_text(&self.host, &self.loaded(), None)),
+            Slash::Hooks(event) => Ok(hooks::as_text(&self.host, &self.loaded(), event)),
             Slash::Tools => Ok(tools::as_text(&self.agent.offered())),
             Slash::Session(about) => self.session(about).await,
             Slash::Model(names) => self.model(names).await,

@@ -4,6 +4,7 @@ use super::slash::COMMANDS;
 use crate::args::Approve;
 use crate::output::{brief::cut, one_line};
 use clap::ValueEnum as _;
+use hookhost::contract::EventKind;
 use hookhost_agent::session_store::SessionStore;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
@@ -41,6 +42,7 @@ impl Choices {
         let names = |names: &[&str]| plain(names.iter().map(|name| (*name).to_owned()).collect());
         match words {
             [] => plain(COMMANDS.iter().map(|command| format!("/{}", command.name)).collect()),
+            ["/hooks"] => plain(EventKind::ALL.iter().map(|event| event.name().to_owned()).collect()),
             ["/session"] => names(&["list", "new", "resume"]),
             ["/session", "resume"] => self.sessions(),
             ["/model"] => {

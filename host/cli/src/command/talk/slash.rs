@@ -1,5 +1,7 @@
 //! What is typed behind a slash: the commands of a conversation, which the model does not see.
 
+use hookhost::contract::EventKind;
+
 /// A command: what is typed, and what it does.
 pub(super) struct Command {
     pub(super) name: &'static str,
@@ -15,7 +17,11 @@ const fn command(name: &'static str, takes: &'static str, does: &'static str) ->
 /// All of them, as `/help` shows them.
 pub(super) const COMMANDS: [Command; 8] = [
     command("help", "", "shows this"),
-    command("hooks", "", "shows which plugins hear each event, in the order in which they are asked"),
+    command(
+        "hooks",
+        "[EVENT]",
+        "shows which plugins hear each event, or this one, in the order in which they are asked",
+    ),
     command("tools", "", "shows the tools that the model is offered, and who brings each"),
     command(
         "session",
@@ -32,7 +38,8 @@ pub(super) const COMMANDS: [Command; 8] = [
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Slash<'a> {
     Help,
-    Hooks,
+    /// Of one event, or of all.
+    Hooks(Option<EventKind>),
     Tools,
     Session(About<'a>),
     Model(&'a [&'a str]),
@@ -72,7 +79,10 @@ pub(super) fn parse<'a>(words: &'a [&'a str]) -> Result<Slash<'a>, String> {
     };
     match (name, rest) {
         ("help", []) => Ok(Slash::Help),
-        ("hooks", []) => Ok(Slash::Hooks),
+        ("hooks", []) => Ok(Slash::Hooks(None)),
+        ("hooks", [event]) => {
+            EventKind::from_name(event).map(|event| Slash::Hooks(Some(event))).ok_or_else(|| no_event(event))
+        }
         ("tools", []) => Ok(Slash::Tools),
         ("session", []) => Ok(Slash::Session(About::This)),
         ("session", ["list"]) => Ok(Slash::Session(About::List)),
@@ -89,12 +99,22 @@ pub(super) fn parse<'a>(words: &'a [&'a str]) -> Result<Slash<'a>, String> {
 }
 
 fn unknown(name: &str) -> String {
-    let near = |command: &Command| (strsim::jaro_winkler(name, command.name), command.name);
-    let nearest = COMMANDS.iter().map(near).filter(|(likeness, _)| *likeness > 0.75);
-    match nearest.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((_, nearest)) => format!("there is no command /{name}: did you mean /{nearest}?"),
+    match nearest(name, COMMANDS.iter().map(|command| command.name)) {
+        Some(nearest) => format!("there is no command /{name}: did you mean /{nearest}?"),
         None => format!("there is no command /{name}: /help shows all; a prompt that begins so, begin with a blank"),
     }
+}
+
+fn no_event(name: &str) -> String {
+    match nearest(name, EventKind::ALL.iter().map(|event| event.name())) {
+        Some(nearest) => format!("there is no event `{name}`: did you mean `{nearest}`?"),
+        None => format!("there is no event `{name}`: /hooks shows all"),
+    }
+}
+
+fn nearest(word: &str, words: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let near = words.map(|known| (strsim::jaro_winkler(word, known), known)).filter(|(likeness, _)| *likeness > 0.75);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
 #[cfg(test)]
@@ -119,9 +139,18 @@ mod tests {
         assert_eq!(parse(&["model", "openai", "gpt"]), Ok(Slash::Model(&["openai", "gpt"])));
         assert_eq!(parse(&["show", "3"]), Ok(Slash::Show(Some(3))));
         assert_eq!(parse(&["show", "x"]).unwrap_err(), "/show takes [N], not `x`");
-        assert_eq!(parse(&["hooks", "x"]).unwrap_err(), "/hooks takes nothing behind it");
+        assert_eq!(parse(&["tools", "x"]).unwrap_err(), "/tools takes nothing behind it");
+        assert_eq!(parse(&["hooks", "turn-end"]), Ok(Slash::Hooks(Some(EventKind::TurnEnd))));
+        assert_eq!(parse(&["hooks", "turn-end", "x"]).unwrap_err(), "/hooks takes [EVENT], not `turn-end x`");
         let wrong = parse(&["session", "resume"]).unwrap_err();
         assert_eq!(wrong, "/session takes [list | new | resume ID], not `resume`");
+    }
+
+    #[test]
+    fn an_unknown_event_is_told_with_the_nearest_one() {
+        let said = |typed: &str| parse(&["hooks", typed]).unwrap_err();
+        assert_eq!(said("before-tool-cal"), "there is no event `before-tool-cal`: did you mean `before-tool-call`?");
+        assert_eq!(said("xyz"), "there is no event `xyz`: /hooks shows all");
     }
 
     #[test]

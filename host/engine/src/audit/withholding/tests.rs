@@ -1,4 +1,4 @@
-use super::super::record::{Entry, StateWrite};
+use super::super::record::{Entry, KeptAnswer, StateWrite};
 use super::super::{Loggable, Scope};
 use super::*;
 use crate::config::{Digest, KeyPattern, Mode};
@@ -81,6 +81,10 @@ fn full() -> Record {
         raw: Some(text()),
         questions: vec![Question { by: Asker::Configuration, escalation: Escalation { question: text(), code: None } }],
         asked_again: None,
+        kept: vec![KeptAnswer {
+            question: Question { by: Asker::Configuration, escalation: Escalation { question: text(), code: None } },
+            of: "e".into(),
+        }],
         approved_by: None,
         calls: vec![call],
         unconcerned: vec![],
@@ -89,7 +93,7 @@ fn full() -> Record {
     }
 }
 
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "calls/0/failure/detail",
     "calls/0/findings/0/details",
     "calls/0/findings/0/explanation",
@@ -103,6 +107,7 @@ const PARTS: [&str; 18] = [
     "calls/0/verdict",
     "calls/0/wrote/0/value",
     "final",
+    "kept/0",
     "original",
     "questions/0",
     "raw",

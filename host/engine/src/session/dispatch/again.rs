@@ -4,7 +4,7 @@ use super::{Beginning, Dispatch, Held};
 use crate::active_config::ActiveConfig;
 use crate::audit::{Answer, AskedAgain, CallRecord, StateUse, raw};
 use crate::compose::{self, Step};
-use crate::contract::{GateOutcome, Question};
+use crate::contract::{Cause, GateOutcome, Question};
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::session::now;
@@ -27,6 +27,27 @@ impl Dispatch<'_> {
             }
         }
         consent
+    }
+
+    /// Takes those questions out that a person has answered for the rest of the session, and notes the answers.
+    pub(super) fn answer_from_kept<E: GateEvent>(&mut self, value: &E::Payload, questions: &mut Vec<Question>) {
+        self.record.kept = match (&self.recall, E::calls(value)) {
+            (Some(recall), _) => {
+                let stood_in = |question: &Question| recall.kept.iter().find(|kept| kept.question == *question);
+                let kept = questions.iter().filter_map(stood_in).cloned().collect();
+                questions.retain(|question| stood_in(question).is_none());
+                kept
+            }
+            (None, Some([call])) => self.session.kept_answers().answer(self.rules, call, questions),
+            (None, _) => Vec::new(),
+        };
+    }
+
+    /// Keeps a yes that was given for the rest of the session, once it is in the log.
+    pub(super) fn keep_yes<E: GateEvent>(&self, value: &E::Payload) {
+        if let Some([call]) = E::calls(value) {
+            self.session.kept_answers().keep(self.rules, call, &self.record.questions, &self.record.id);
+        }
     }
 
     /// Which of the questions are open; the others are noted as answered.
@@ -87,10 +108,24 @@ impl Dispatch<'_> {
         // Boxed, since it may ask once more.
         let outcome = Box::pin(again.gate_with::<E>(value, consent)).await;
         let settled = again.finish(outcome);
+        self.tell_refused_after_yes(&settled.outcome, rules);
         self.earlier.push((std::mem::replace(&mut self.record, settled.record), yes));
         self.earlier.extend(settled.earlier);
         self.answer = settled.answer;
         settled.outcome
+    }
+
+    /// Tells the person who said yes that it was no longer theirs to say. What they refuse themselves they know.
+    fn tell_refused_after_yes<V, R>(&self, outcome: &GateOutcome<V, R>, rules: &Arc<ActiveConfig>) {
+        if let GateOutcome::Rejected(rejection) = outcome
+            && rejection.cause != Cause::NotApproved
+        {
+            let changed = if Arc::ptr_eq(rules, self.rules) { "what the plugins know" } else { "the rules" };
+            let event = self.record.event;
+            self.session.notice(format!(
+                "your yes to {event} did not count: {changed} had changed by then, and it was refused: {rejection}"
+            ));
+        }
     }
 
     /// The value as it now is, as JSON.
