@@ -8,7 +8,11 @@ use crate::output::{
     self, entry,
     style::{DIM, NAME},
 };
+<<<<<<< HEAD
 use hookhost::contract::{EventKind, Shape, Stop};
+=======
+use hookhost::event::{EventKind, Shape};
+>>>>>>> tree
 use hookhost::{Config, Host, Plugin};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -90,9 +94,7 @@ fn link(plugin: &Plugin, event: EventKind) -> String {
     let mut words = vec![format!("priority {}", entry.priority), entry::mode(entry.mode).to_owned()];
     if matches!(event.shape(), Shape::Gate | Shape::Transform) {
         words.push(format!("on failure {}", entry::on_failure(plugin.on_failure(event))));
-        if entry.stop != Stop::default() {
-            words.push(format!("stop ends the {}", entry::stop(entry.stop)));
-        }
+        words.extend(entry::stop(entry.stop).map(str::to_owned));
     }
     let narrowing = entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref());
     if !narrowing.is_empty() && is_about_calls(event) {

@@ -22,11 +22,11 @@ pub(crate) fn on_failure(on_failure: OnFailure) -> &'static str {
     }
 }
 
-/// The word for what a refusal with `stop` ends.
-pub(crate) fn stop(stop: Stop) -> &'static str {
+/// What a refusal with `stop` ends, where that is not the whole run.
+pub(crate) fn stop(stop: Stop) -> Option<&'static str> {
     match stop {
-        Stop::Run => "run",
-        Stop::Session => "session",
+        Stop::Run => None,
+        Stop::Session => Some("stop ends the session"),
     }
 }
 

@@ -3,11 +3,11 @@
 use crate::support::{bash, builder, component, plugin, spec};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver, AskingAgent};
-use hookhost::audit;
 use hookhost::config::{ActionKind, AskRule, Digest, Entry, Layer, Origin, Settings, StateGrant};
 use hookhost::contract::{Asker, Cause, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
 use hookhost::replay::replay;
 use hookhost::session::SessionSpec;
+use hookhost::store::Log;
 use hookhost::{Config, GateOutcome, Host, Session, Settled};
 use serde_json::json;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -128,7 +128,7 @@ async fn it_asks_about_what_the_rule_matches_and_nothing_else() {
     let approver = Arc::new(Yes::default());
     let session = session(vec![], Some(approver.clone())).await;
     let arguments = json!({"path": "README.md"});
-    let call = session.tool_call("1", "read_file", &arguments, hookhost::contract::ToolOrigin::Builtin);
+    let call = session.tool_call("1", "read_file", &arguments, ToolOrigin::Builtin);
     assert!(matches!(session.before_tool_call(call).await.outcome, GateOutcome::Allowed { .. }));
     assert!(approver.0.lock().unwrap().is_empty());
 }
@@ -332,7 +332,7 @@ async fn a_use_of_a_kept_yes_can_be_replayed() {
     host.drain(Duration::from_secs(20)).await.unwrap();
     let again = builder(asking_config(vec![])).build().await.unwrap();
     let mut same = Vec::new();
-    let recorded = audit::Log::open(&log).unwrap();
+    let recorded = Log::open(&log).unwrap();
     let summary = replay(&again, &recorded, |compared| same.push((compared.recorded.outcome, compared.is_same())));
     assert_eq!(summary.await.unwrap().events, 2);
     assert_eq!(same, [(OutcomeKind::Escalated, true), (OutcomeKind::Allowed, true)]);

@@ -9,8 +9,13 @@ use crate::output::{
     style::{DIM, ERROR, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
+<<<<<<< HEAD
 use hookhost::config::Entry;
 use hookhost::contract::{EventKind, Stop};
+=======
+use hookhost::allowlist::Entry;
+use hookhost::event::EventKind;
+>>>>>>> tree
 use hookhost::plugin::Inspection;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -100,7 +105,7 @@ impl Given<'_> {
             row("denied", "requests: it imports wasi:http, and `http` grants it no server");
         }
         let on_failure = entry.on_failure.map(|what| format!(", on failure {}", entry::on_failure(what)));
-        let stop = (entry.stop != Stop::default()).then(|| format!(", stop ends the {}", entry::stop(entry.stop)));
+        let stop = entry::stop(entry.stop).map(|what| format!(", {what}"));
         let mode = format!("{}, priority {}", entry::mode(entry.mode), entry.priority);
         row("mode", &(mode + &on_failure.unwrap_or_default() + &stop.unwrap_or_default()));
         row("hears", &self.hears().map(EventKind::name).collect::<Vec<_>>().join(", "));
