@@ -8,11 +8,7 @@ use crate::output::{
     self, entry,
     style::{DIM, NAME},
 };
-<<<<<<< HEAD
-use hookhost::contract::{EventKind, Shape, Stop};
-=======
-use hookhost::event::{EventKind, Shape};
->>>>>>> tree
+use hookhost::contract::{EventKind, Shape};
 use hookhost::{Config, Host, Plugin};
 use serde_json::{Value, json};
 use std::fmt::Write as _;

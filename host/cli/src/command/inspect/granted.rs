@@ -9,13 +9,8 @@ use crate::output::{
     style::{DIM, ERROR, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-<<<<<<< HEAD
 use hookhost::config::Entry;
-use hookhost::contract::{EventKind, Stop};
-=======
-use hookhost::allowlist::Entry;
-use hookhost::event::EventKind;
->>>>>>> tree
+use hookhost::contract::EventKind;
 use hookhost::plugin::Inspection;
 use serde_json::json;
 use std::fmt::Write as _;
