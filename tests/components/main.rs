@@ -1,4 +1,5 @@
 //! Example plugins as components in a host.
 
+mod path_guard;
 mod shell_guard;
 mod tool_policy;

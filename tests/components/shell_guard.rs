@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// An entry with this config. Its limits on time are far off: tests run on busy machines.
-fn entry(plugin: &str, config: Value) -> Entry {
+pub(crate) fn entry(plugin: &str, config: Value) -> Entry {
     let path = hookhost_tests::plugin(plugin);
     let mut entry = Entry::new("guard", &path, Digest::of_file(&path).expect("a component"));
     (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(30), Duration::from_secs(30));
@@ -22,7 +22,7 @@ fn entry(plugin: &str, config: Value) -> Entry {
     entry
 }
 
-async fn session(entry: Entry, model: Option<Arc<Scripted>>) -> Session {
+pub(crate) async fn session(entry: Entry, model: Option<Arc<Scripted>>) -> Session {
     let config = Config::from_entries(vec![entry], Settings::default()).expect("a configuration");
     let builder = Host::builder(config).cache(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     let builder = match model {
@@ -34,7 +34,7 @@ async fn session(entry: Entry, model: Option<Arc<Scripted>>) -> Session {
 }
 
 /// What became of a command, in one word or as the command that it became, and the guard's only call.
-async fn judged(session: &Session, command: &str) -> (String, CallRecord) {
+pub(crate) async fn judged(session: &Session, command: &str) -> (String, CallRecord) {
     let call = session.tool_call("1", "bash", &json!({ "command": command }), ToolOrigin::Builtin);
     let settled = session.before_tool_call(call).await;
     let word = match settled.outcome {
@@ -107,6 +107,15 @@ async fn work_grows_with_the_length_and_stays_far_from_the_default_fuel() {
     }
 }
 
+/// Each wrapper is asked about with all words behind it.
+#[tokio::test]
+async fn a_chain_of_wrappers_costs_little_more_than_its_words() {
+    let session = session(entry("shell-guard", json!({})), None).await;
+    let (word, call) = judged(&session, &format!("{}rm -rf /", "sudo ".repeat(400))).await;
+    assert_eq!((word.as_str(), call.failure), ("ask", None));
+    assert!(call.fuel < 14_000_000, "fuel {}", call.fuel);
+}
+
 /// What multiplies itself: a few bytes that would run for ever.
 #[tokio::test]
 async fn what_multiplies_itself_is_asked_about_and_not_gone_through() {
@@ -177,7 +186,7 @@ async fn what_is_nested_as_deep_as_is_read_fits_the_stack() {
 
 /// A model that answers as it was told to, and keeps what it is asked.
 #[derive(Default)]
-struct Scripted {
+pub(crate) struct Scripted {
     answers: Mutex<Vec<Result<String, String>>>,
     requests: Mutex<Vec<ModelRequest>>,
 }

@@ -26,16 +26,19 @@
 //! - Of a tool that the host knows nothing about, the arguments that are called like paths, where the tool's name says
 //!   that it writes (`mcp__files__write_file`).
 //! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
-//!   `sed -i`, `git checkout`, `find -delete` and others), also within `sh -c`, `$(…)` and after `cd`. Removing a folder
-//!   above a protected path counts.
+//!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: within `sh -c`, `$(…)`, loops and functions,
+//!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a folder above a protected path
+//!   counts. A path is meant from every directory that the command has been in, since a `cd` may fail.
 //!
 //! A path may be relative, absolute, under `~` or `$HOME`, with `.`, `..`, doubled or back slashes. Where its root cannot
 //! be known (`$DIR/infra/x`) any of its ends may be what is meant, and it is refused if one of them is protected.
 //!
 //! # What is not seen
 //!
+//! A command that is no text for a shell, is longer than 64 KiB, or is so involved that it cannot be read is refused.
+//!
 //! Shell commands are read, not run: this is the best that can be done with text, and no wall. What a script, an
-//! interpreter (`python -c …`) or a program of its own writes is not seen, nor are symbolic links, another Unicode
+//! interpreter (`python -c …`), another machine (`ssh`) or a program of its own writes is not seen, nor are symbolic links, another Unicode
 //! spelling of a name, or a command that hides what it does. Where it must hold against somebody who wants to get
 //! round it, let the agent run in a sandbox as well.
 

@@ -1,6 +1,7 @@
 use super::*;
 use hookhost_guest::testing::{call, session, shell, write_files};
 use proptest::prelude::*;
+use shell_syntax::path::Normal;
 
 fn configure(config: impl serde::Serialize) -> Result<(), String> {
     let config = hookhost_guest::parse(&json!(config).to_string()).map_err(|error| error.to_string())?;
@@ -137,6 +138,10 @@ fn reading_is_never_refused() {
         "curl -s https://x/infra/y -o out",
         "tar -czf /tmp/x.tgz infra",
         "# rm -rf infra",
+        "ssh host 'rm -rf infra'",
+        "rm -rf build/{a,b}",
+        "for f in a b; do rm \"build/$f\"; done",
+        "cat <<'EOF' > notes.md\n$(rm infra/x)\nEOF",
     ] {
         assert!(!is_refused(&shell(command)), "{command}");
     }
@@ -209,11 +214,89 @@ fn shell_commands_that_obviously_write_are_refused() {
 }
 
 #[test]
+fn what_may_have_happened_before_counts_as_if_it_had() {
+    usual();
+    for command in [
+        "cd nowhere; rm infra/x",
+        "cd a; cd b; rm ../infra/x",
+        "cd nowhere || cd /work/project/infra; rm main.tf",
+        "for d in */; do (cd \"$d\" && rm main.tf); done",
+        "if true; then D=infra; fi; rm -rf $D",
+        "(D=infra); rm -rf $D/x",
+        "false && D=infra; rm -rf $D",
+        "D=infra; read D; rm -rf $D",
+        "sh -c 'D=infra'; rm -rf $D",
+        "sudo frob rm infra/x",
+        "nice frob sh -c 'rm infra/x'",
+        "find . -name x -exec sudo cat {} +",
+    ] {
+        assert!(is_refused(&shell(command)), "{command}");
+    }
+}
+
+#[test]
+fn commands_are_read_as_shells_read_them() {
+    usual();
+    for command in [
+        "rm infra/{a,b}",
+        "rm $'\\x69nfra/x'",
+        "rm ${X:-infra}/x",
+        "for f in infra; do rm -rf $f; done",
+        "f() { rm \"$1\"; }; f infra/x",
+        "alias r=rm; r infra/x",
+        "echo infra/x | xargs rm",
+        "echo 'rm infra/x' | sh",
+        "echo 'rm infra/x' > x.sh; sh x.sh",
+        "cat <<EOF\n$(rm infra/x)\nEOF",
+        "rm \"$(echo infra)/x\"",
+        "rm -r \"$(git rev-parse --show-toplevel)/infra\"",
+        "env -C infra rm main.tf",
+        "git -C infra rm main.tf",
+        "git -C src -C ../infra restore main.tf",
+        "npx -c 'rm infra/x'",
+        "tmux new 'rm infra/x'",
+        "docker exec app rm /app/infra/x",
+        "powershell -c 'Remove-Item infra/x'",
+        "cmd /c 'del infra\\x'",
+        "iex 'rm infra/x'",
+        "rm /proc/self/root/work/project/infra/x",
+        "rm /proc/$$/cwd/infra/x",
+        "rm /proc/*/cwd/infra/x",
+        "apply_patch '*** Begin Patch\n*** Delete File: infra/x\n*** End Patch'",
+    ] {
+        assert!(is_refused(&shell(command)), "{command}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused() {
+    usual();
+    for command in ["rm 'src/x", "if true; then ls", "echo $(ls"] {
+        let ToolCallVerdict::Reject(refusal) = ask(&shell(command)) else { panic!("allowed: {command}") };
+        assert_eq!(refusal.code.as_deref(), Some("path-guard.unreadable"), "{command}");
+        assert!(refusal.retryable && refusal.reason.starts_with("the command cannot be read: "), "{}", refusal.reason);
+    }
+    // What could be read of it says more.
+    let ToolCallVerdict::Reject(refusal) = ask(&shell("rm infra/x; sh -c \"'\"")) else { panic!("allowed") };
+    assert_eq!(refusal.code.as_deref(), Some("path-guard.protected"));
+}
+
+#[test]
 fn windows_shells_are_read_by_their_own_escapes() {
     usual();
-    for command in
-        [r"Remove-Item -Recurse .\infra", r"del infra\main.tf", r"echo x > infra\x", r#"Set-Content -Path "infra\x" y"#]
-    {
+    for command in [
+        r"Remove-Item -Recurse .\infra",
+        r"del infra\main.tf",
+        r"echo x > infra\x",
+        r#"Set-Content -Path "infra\x" y"#,
+        r"echo x 2>$null >>infra\x",
+        r"rm $DIR\infra\x",
+        r"rm (Get-Location)\infra\x",
+        r#"echo "$(Remove-Item infra\x)""#,
+        r"cd infra; rm x",
+        r"sudo rm infra\x",
+        r"if ($true) { rm infra\x }",
+    ] {
         let shell = ShellCommand { command: command.into(), cwd: r"C:\w".into(), dialect: ShellDialect::Powershell };
         let session = Session { cwd: r"C:\w".into(), workspace: r"C:\w".into(), ..session() };
         let verdict = PathGuard::before_tool_call(&session, &call("pwsh", json!({}), shell.into()));
@@ -298,4 +381,86 @@ fn a_call_that_writes_who_knows_what_is_refused() {
     }
     let elsewhere = json!({"path": ["src/x"]});
     assert!(!is_refused(&call("write_file", elsewhere, Action::Other("write-files".into()))));
+}
+
+/// The commands of a table of shell-guard's cases.
+fn cases() -> Vec<String> {
+    let tables = [
+        include_str!("../../shell-guard/rules/cases/harmless.txt"),
+        include_str!("../../shell-guard/rules/cases/harmful.txt"),
+        include_str!("../../shell-guard/rules/cases/floor.txt"),
+        include_str!("../../shell-guard/rules/cases/seed-rules.txt"),
+    ];
+    let lines = tables.iter().enumerate().flat_map(|(table, text)| {
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
+        lines.map(move |line| match table {
+            0 => line,
+            3 => line.split(" | ").nth(1).unwrap(),
+            _ => line.split_once(' ').unwrap().1,
+        })
+    });
+    lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}")).collect()
+}
+
+/// Whatever path shell-guard's reader says a command writes is refused where it is what is protected.
+#[test]
+fn what_shell_guard_reads_as_written_is_what_is_judged() {
+    let session = session();
+    let places = Places::new(&session.workspace);
+    let mut judged = 0;
+    for command in cases() {
+        for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
+            let script = shell_syntax::read(&command, dialect, &session.cwd, &places);
+            for part in script.commands.iter().filter(|part| part.location == shell_syntax::Location::Here) {
+                for write in part.writes() {
+                    let (Normal::Absolute(path) | Normal::Below(path)) =
+                        places.resolve(&write.path, part.cwd.as_deref());
+                    // These are no pattern that a config can have.
+                    if path.is_empty() || path == "/" || path.contains(['{', '}']) {
+                        continue;
+                    }
+                    configure(json!({"protected": [glob::Pattern::escape(&path)]})).unwrap();
+                    let shell = ShellCommand { command: command.clone(), cwd: session.cwd.clone(), dialect };
+                    assert!(is_refused(&call("bash", json!({}), shell.into())), "`{command}` writes {path}");
+                    judged += 1;
+                }
+            }
+        }
+    }
+    assert!(judged > 1_000, "only {judged} paths are written");
+}
+
+/// What a rule of shell-guard finds written is written to path-guard, too.
+#[test]
+fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judged() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell-guard/rules/catalogues");
+    let mut of_writes: Vec<String> = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let catalogue: toml::Table = toml::from_str(&text).unwrap();
+        for rule in catalogue.get("rule").and_then(toml::Value::as_array).into_iter().flatten() {
+            let matches = rule.get("match").and_then(toml::Value::as_array);
+            if matches.is_some_and(|matches| matches.iter().any(|wanted| wanted.get("writes").is_some())) {
+                of_writes.push(rule["id"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+    let guard = shell_guard_rules::Guard::new(serde_json::from_value(json!({"stacks": []})).unwrap()).unwrap();
+    let places = Places::new("/work/project");
+    let mut found = 0;
+    for command in cases() {
+        hookhost_guest::testing::prime(|_| {});
+        let call = shell(&command);
+        let _ = guard.verdict(&session(), &call);
+        let findings: Vec<String> =
+            hookhost_guest::testing::inspect(|host| host.findings.iter().map(|finding| finding.code.clone()).collect());
+        let script = shell_syntax::read(&command, ShellDialect::Posix, "/work/project", &places);
+        let is_here = |part: &&shell_syntax::Command| part.location == shell_syntax::Location::Here;
+        let writes = script.commands.iter().filter(is_here).any(|part| part.outputs().next().is_some());
+        if writes && findings.iter().any(|rule| of_writes.contains(rule)) {
+            assert!(!written(&session(), &call).targets.is_empty(), "`{command}`: {findings:?}");
+            found += 1;
+        }
+    }
+    assert!(of_writes.len() >= 3 && found >= 20, "{of_writes:?} found {found}");
 }

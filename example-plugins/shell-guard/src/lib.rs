@@ -45,7 +45,7 @@
 //!
 //! A command is parsed, not searched: words without their quotes, options in any spelling, pipelines, lists, loops,
 //! functions, aliases, `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `tmux`, `npx`,
-//! `git -c alias.x=…`, `docker exec`, `ssh`, `cmd /c`, PowerShell and some two hundred others (`rules/wrappers.toml`); with `cd`,
+//! `git -c alias.x=…`, `docker exec`, `ssh`, `cmd /c`, PowerShell and some two hundred others (`shell-syntax/wrappers.toml`); with `cd`,
 //! literal assignments and scripts that the same command writes followed. What only the shell will know is *unknown*, and rules ask
 //! about it.
 //!

@@ -119,7 +119,7 @@ impl Run<'_> {
             }
         };
         self.show(&shown).await;
-        stop
+        stop.or_else(|| self.desk.take_stop())
     }
 
     /// Text that was held back is not told: it may have been changed to hide it.

@@ -220,8 +220,8 @@ async fn a_yes_for_the_session_answers_the_same_call_later_and_each_use_is_recor
 async fn a_yes_for_the_session_answers_no_other_call_and_no_other_session() {
     let (person, host) = always(vec![]).await;
     let session = host.open_session(spec()).unwrap();
-    runs(&session, "make").await;
-    runs(&session, "make install").await;
+    let _ = runs(&session, "make").await;
+    let _ = runs(&session, "make install").await;
     let other_tool = session.tool_call("1", "shell", &json!({"command": "make"}), ToolOrigin::Builtin);
     let other_origin = session.tool_call("1", "bash", &json!({"command": "make"}), ToolOrigin::Mcp("ci".into()));
     let other_arguments =
@@ -236,7 +236,7 @@ async fn a_yes_for_the_session_answers_no_other_call_and_no_other_session() {
     }
     assert_eq!(person.asked().len(), asked);
     let other = host.open_session(spec()).unwrap();
-    runs(&other, "make").await;
+    let _ = runs(&other, "make").await;
     assert_eq!(person.asked().len(), asked + 1);
 }
 
@@ -245,10 +245,10 @@ async fn a_yes_for_the_session_is_none_to_a_plugins_question() {
     let careful = plugin("b", json!({"before-tool-call": {"verdict": "escalate", "question": "sure?"}}));
     let (person, host) = always(vec![careful]).await;
     let session = host.open_session(spec()).unwrap();
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     let settled = runs(&session, "make").await;
     assert_eq!(settled.record.kept.len(), 1);
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     assert_eq!(person.asked(), [vec!["the configuration", "b"], vec!["b"], vec!["b"]]);
     let offered: Vec<bool> = person.0.lock().unwrap().iter().map(ApprovalRequest::can_be_kept).collect();
     assert_eq!(offered, [false; 3], "it is no answer to offer where a plugin asks");
@@ -264,7 +264,7 @@ async fn a_yes_for_the_session_waives_no_rejection() {
     entry.config = rule.as_object().unwrap().clone();
     let (person, host) = always(vec![entry]).await;
     let session = host.open_session(spec()).unwrap();
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     let settled = session.before_tool_call(bash(&session, "make")).await;
     let GateOutcome::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
     assert_eq!((&rejection.by[..], rejection.cause), (&["tool-policy".to_owned()][..], Cause::Verdict));
@@ -275,20 +275,20 @@ async fn a_yes_for_the_session_waives_no_rejection() {
 async fn a_yes_for_the_session_counts_no_longer_than_the_rules() {
     let (person, host) = always(vec![]).await;
     let session = host.open_session(spec()).unwrap();
-    runs(&session, "make").await;
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     assert_eq!(person.asked().len(), 1);
     // The same rules, and so the same answer.
     assert!(host.reload(&asking_config(vec![])).await.unwrap().is_empty());
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     assert_eq!(person.asked().len(), 1);
     let more = plugin("b", json!({"before-tool-call": {"verdict": "allow"}}));
     host.reload(&asking_config(vec![more])).await.unwrap();
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     assert_eq!(person.asked().len(), 2);
     // Nor do those count that were given under rules that come back.
     host.reload(&asking_config(vec![])).await.unwrap();
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     assert_eq!(person.asked().len(), 3);
 }
 
@@ -315,7 +315,7 @@ async fn a_yes_for_the_session_is_for_this_once_where_the_rules_changed_before_i
     let host = builder(asking_config(vec![])).approver(person.clone()).build().await.unwrap();
     assert!(person.0.set(host.clone()).is_ok());
     let session = host.open_session(spec()).unwrap();
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     let settled = session.before_tool_call(bash(&session, "make")).await;
     assert!(matches!(settled.outcome, GateOutcome::Rejected(_)), "{settled:?}");
 }
@@ -326,8 +326,8 @@ async fn a_use_of_a_kept_yes_can_be_replayed() {
     let log = folder.path().join("hookhost.db");
     let host = builder(asking_config(vec![])).store(&log).approver(Arc::new(Always::default())).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
-    runs(&session, "make").await;
-    runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
+    let _ = runs(&session, "make").await;
     drop(session);
     host.drain(Duration::from_secs(20)).await.unwrap();
     let again = builder(asking_config(vec![])).build().await.unwrap();
