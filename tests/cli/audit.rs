@@ -283,7 +283,7 @@ fn a_log_of_a_later_version_is_not_read() {
     exported(&user, |lines| lines[0] = lines[0].replace("\"version\":2", "\"version\":9"));
     for command in ["show", "verify"] {
         let ended = audit(&user, &[command, "--log", "log.jsonl"]);
-        ended.expect(NOT_LOADED, &["log.jsonl has format 9, and this hookhost knows format 1: use the version that"]);
+        ended.expect(NOT_LOADED, &["log.jsonl has format 9, and this hookhost knows format 2: use the version that"]);
     }
     user.run(["replay", "log.jsonl"]).expect(NOT_LOADED, &["has format 9"]);
 }

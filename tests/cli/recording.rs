@@ -168,7 +168,7 @@ fn a_log_that_is_damaged_foreign_or_of_a_later_version_stops_everything_and_is_l
 
     std::fs::write(user.log_file(), good).unwrap();
     Connection::open(user.log_file()).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    nothing_runs(&user, &["has format 99, and this hookhost knows format 1: use the version that wrote it"]);
+    nothing_runs(&user, &["has format 99, and this hookhost knows format 2: use the version that wrote it"]);
     for command in [&["audit", "show"][..], &["audit", "verify"], &["replay"]] {
         user.run(command).expect(NOT_LOADED, &["has format 99"]);
     }
