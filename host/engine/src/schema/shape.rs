@@ -49,6 +49,10 @@ pub(super) struct Node {
     pub(super) unique: bool,
     /// Subschemas for the same value.
     pub(super) same: Vec<usize>,
+    /// The one of these that a `$ref` names.
+    refers: Option<usize>,
+    /// Whether it asks which parts the schemas for the same value have looked at.
+    unevaluated: bool,
     /// How often each of these is asked.
     pub(super) times: u64,
     pub(super) properties: HashMap<String, usize>,
@@ -88,7 +92,40 @@ impl Shape {
         }
         shape.order = Walk::new(&shape.nodes, false).order(&places)?;
         Walk::new(&shape.nodes, true).measure()?;
+        if let Some(node) = (0..shape.nodes.len()).find(|node| shape.keeps_itself(*node)) {
+            let place = &places[node];
+            return Err(SchemaError::Unbounded(format!(
+                "`unevaluated…` at `{place}`, in a schema that it refers back to"
+            )));
+        }
         Ok(shape)
+    }
+
+    /// Whether the compiled subschema may own itself, so that its memory is never given back: `jsonschema` 0.60 keeps, with
+    /// each `unevaluated…`, what the schemas for the same value look at, and shares it among references by counting. Of
+    /// `properties` behind a reference it keeps the names alone, which is what lets a schema that extends another recur.
+    fn keeps_itself(&self, node: usize) -> bool {
+        let asks = &self.nodes[node];
+        if !asks.unevaluated {
+            return false;
+        }
+        // Each by whether only references led there.
+        let mut met = vec![[false; 2]; self.nodes.len()];
+        let mut open: Vec<_> = asks.same.iter().map(|next| (*next, asks.refers == Some(*next))).collect();
+        while let Some((next, referred)) = open.pop() {
+            if next == node {
+                return true;
+            }
+            if std::mem::replace(&mut met[next][usize::from(referred)], true) {
+                continue;
+            }
+            let read = &self.nodes[next];
+            let same = read.same.iter().map(|below| (*below, referred && read.refers == Some(*below)));
+            let others = read.any_property.iter().chain(&read.items).chain(&read.any_item).map(|below| (*below, false));
+            let named = read.properties.values().filter(|_| !referred).map(|below| (*below, false));
+            open.extend(same.chain(others).chain(named));
+        }
+        false
     }
 
     /// Whether compiling it takes neither long nor much of the stack.
@@ -164,7 +201,9 @@ impl<'a> Reading<'a> {
                 "$ref" => {
                     if let Value::String(reference) = value {
                         let (target, name) = self.target(reference)?;
-                        node.same.push(self.node(target, name));
+                        let target = self.node(target, name);
+                        node.refers = Some(target);
+                        node.same.push(target);
                     }
                 }
                 "$defs" | "definitions" | "default" | "examples" | "example" | "title" | "description" | "$comment"
@@ -211,6 +250,7 @@ impl<'a> Reading<'a> {
             // What they ask is which parts the schemas for the same value have looked at, so these are asked once more.
             if keyword.starts_with("unevaluated") {
                 node.times *= 2;
+                node.unevaluated = true;
             }
         }
         Ok(node)

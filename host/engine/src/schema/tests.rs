@@ -160,3 +160,37 @@ fn the_schemas_of_everyday_tools_are_taken() {
     let small = json!({ "path": "a", "edits": [{ "old": "a" }], "mode": "a" });
     assert!(schema.inner.shape.work(&small).unwrap().steps < MAX_WORK_AT_ONCE / 10);
 }
+
+#[test]
+fn a_schema_whose_compiled_form_would_own_itself_and_never_be_freed_is_refused() {
+    for schema in [
+        json!({ "additionalProperties": { "$ref": "#", "unevaluatedProperties": false } }),
+        json!({ "unevaluatedProperties": { "allOf": [{ "$ref": "#" }], "unevaluatedProperties": false } }),
+        json!({ "unevaluatedItems": { "$ref": "#", "unevaluatedItems": false } }),
+        with(
+            [(
+                "a".into(),
+                json!({ "anyOf": [{ "properties": { "b": { "$ref": "#/$defs/a", "unevaluatedProperties": false } } }] }),
+            )],
+            "a",
+        ),
+    ] {
+        assert!(refused(&schema).contains("in a schema that it refers back to"), "{schema}");
+    }
+}
+
+#[test]
+fn a_tree_that_extends_its_base_may_ask_what_was_not_evaluated() {
+    for schema in [
+        json!({ "properties": { "children": { "items": { "$ref": "#" } } }, "unevaluatedProperties": false }),
+        json!({
+            "$ref": "#/$defs/base",
+            "unevaluatedProperties": false,
+            "$defs": { "base": { "properties": { "children": { "items": { "$ref": "#" } } } } }
+        }),
+    ] {
+        let schema = Schema::compile(&schema).unwrap();
+        assert!(schema.problems(&json!({ "children": [{ "children": [] }] })).is_empty());
+        assert!(!schema.problems(&json!({ "children": [{ "other": 1 }] })).is_empty());
+    }
+}

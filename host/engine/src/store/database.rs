@@ -14,6 +14,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef::Null;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// "hkhs": marks the file as ours. <https://sqlite.org/pragma.html#pragma_application_id>
@@ -96,6 +98,7 @@ fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    Steps::of(&mut connection, path).map_err(of)?;
     defend(&connection).map_err(of)?;
     connection.busy_timeout(Duration::from_millis(100)).map_err(of)?;
     if !is_begun(&connection, path)? {
@@ -109,6 +112,8 @@ fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
     // The keeper does it, off the path of events.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
+    // The schema and the way to the last record were read within bounds. From here on nobody begins the count again.
+    connection.progress_handler(0, None::<fn() -> bool>).map_err(of)?;
     // From here on whoever finds it locked waits without holding up a thread.
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
     if identity(path) != file {
@@ -128,9 +133,46 @@ pub(super) fn reader(path: &Path, file: Option<Identity>) -> Result<Connection, 
     if identity(path) == file { Ok(connection) } else { Err(StoreError::Gone(path.to_owned())) }
 }
 
+/// Steps of SQLite between two looks at how many there were.
+const STEPS_AT_A_TIME: u16 = 10_000;
+
+/// Steps that each query may take whatever the size of the file: some tenths of a second.
+const FREE_STEPS: u64 = 10_000_000;
+
+/// Steps that a query may take for each byte of the file. A row takes more bytes than steps, or not many times fewer.
+const STEPS_PER_BYTE: u64 = 16;
+
+/// Counts the steps of a connection's queries, and has SQLite give up one that takes far more than a file of its size can
+/// need: in a damaged file pages may refer to each other so that a query, or SQLite's own reading of the schema, meets the
+/// same rows over and over. <https://sqlite.org/c3ref/progress_handler.html>
+#[derive(Clone, Default)]
+pub(crate) struct Steps(Arc<AtomicU64>);
+
+impl Steps {
+    fn of(connection: &mut Connection, path: &Path) -> rusqlite::Result<Self> {
+        let steps = Self::default();
+        let (taken, path, beside) = (Arc::clone(&steps.0), path.to_owned(), wal(path));
+        let is_too_much = move || {
+            let one = u64::from(STEPS_AT_A_TIME);
+            let taken = taken.fetch_add(one, Ordering::Relaxed).saturating_add(one);
+            let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+            taken > FREE_STEPS && taken - FREE_STEPS > STEPS_PER_BYTE.saturating_mul(bytes(&path) + bytes(&beside))
+        };
+        connection.progress_handler(STEPS_AT_A_TIME.into(), Some(is_too_much))?;
+        Ok(steps)
+    }
+
+    /// Counts from here on.
+    pub(crate) fn begin(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
 /// A database that is there, opened to read its log.
 pub(crate) struct Opened {
     pub(crate) connection: Connection,
+    /// What the connection's queries take, all together until the count is begun again.
+    pub(crate) steps: Steps,
     /// What it holds, or lacks, that hookhost did not make so. None of it has a part in what is read.
     pub(crate) foreign: Vec<String>,
 }
@@ -144,7 +186,8 @@ pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     // Not read-only: what readers of a WAL share between processes has to be made where nobody else has it open.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    let steps = Steps::of(&mut connection, path).map_err(of)?;
     defend(&connection).map_err(of)?;
     connection.busy_timeout(PATIENCE).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
@@ -156,7 +199,7 @@ pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
         foreign(&connection).map_err(of)?.into_iter().partition(|object| object.is_the_log);
     match records.into_iter().next() {
         Some(object) => Err(StoreError::Altered { path: path.to_owned(), what: object.says }),
-        None => Ok(Opened { connection, foreign: foreign.into_iter().map(|object| object.says).collect() }),
+        None => Ok(Opened { connection, steps, foreign: foreign.into_iter().map(|object| object.says).collect() }),
     }
 }
 
@@ -293,9 +336,9 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     let _reading = connection.unchecked_transaction().map_err(of)?;
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(of)?;
+    let has_tables = has_tables(connection).map_err(of)?;
     match (application, version) {
-        (0, 0) if tables == 0 => Ok(false),
+        (0, 0) if !has_tables => Ok(false),
         (APPLICATION, version) if version == i64::from(audit::VERSION) => {
             // Damage that one would meet later is better met before anything runs.
             if foreign(connection).map_err(of)?.iter().all(|object| !object.is_the_log) {
@@ -308,11 +351,15 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     }
 }
 
+/// Not `count(*)`, which SQLite does in a single step, through all pages, where nothing can stop it.
+fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
+}
+
 /// Makes the schema and the first record, unless another process has done so meanwhile.
 fn begin(connection: &mut Connection, now: u64) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if tables == 0 {
+    if !has_tables(&transaction)? {
         make_tables(&transaction)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", audit::VERSION)?;

@@ -83,6 +83,10 @@ impl StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
+            // By the bound on steps: nothing else interrupts.
+            Some(ErrorCode::OperationInterrupted) => {
+                Self::Damaged { path, problem: "reading it takes more steps than a file of its size can need".into() }
+            }
             Some(ErrorCode::NotADatabase) => Self::Foreign(path),
             Some(ErrorCode::DiskFull) => Self::Full(path),
             Some(ErrorCode::SystemIoFailure) if error.sqlite_error().is_some_and(is_for_lack_of_room) => {

@@ -1,5 +1,6 @@
 //! Reading a log back: from the database, or exported as JSON Lines.
 
+use super::database::Steps;
 use super::{StoreError, database};
 use crate::audit::{self, BEFORE_THE_FIRST, Entry, Line, LineError, Report, Stored, other_version};
 use crate::config::Digest;
@@ -22,7 +23,7 @@ pub struct Log {
 }
 
 enum Source {
-    Database(Connection),
+    Database(Connection, Steps),
     /// An export.
     File,
 }
@@ -80,7 +81,7 @@ impl Log {
     pub fn open(path: &Path) -> Result<Self, LogError> {
         // SQLite looks first: were the file opened and closed beside it, every lock that this process has on it would end.
         let (source, foreign) = match database::read(path) {
-            Ok(opened) => (Source::Database(opened.connection), opened.foreign),
+            Ok(opened) => (Source::Database(opened.connection, opened.steps), opened.foreign),
             Err(StoreError::Foreign(_)) => (Source::File, Vec::new()),
             Err(error) => return Err(error.into()),
         };
@@ -161,7 +162,8 @@ impl Log {
     /// If it cannot be read.
     pub fn last(&self) -> Result<u64, LogError> {
         match &self.source {
-            Source::Database(connection) => {
+            Source::Database(connection, steps) => {
+                steps.begin();
                 let last =
                     connection.query_row("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get::<_, i64>(0));
                 Ok(last.map_err(|error| StoreError::of(&error, &self.path))?.cast_unsigned())
@@ -172,8 +174,9 @@ impl Log {
 
     fn stored(&self, after: u64) -> Result<StoredLines<'_>, LogError> {
         Ok(match &self.source {
-            Source::Database(connection) => StoredLines::Database {
+            Source::Database(connection, steps) => StoredLines::Database {
                 connection,
+                steps,
                 path: &self.path,
                 number: after,
                 page: Vec::new().into_iter(),
@@ -322,6 +325,7 @@ impl std::fmt::Debug for VerifiedLines<'_> {
 enum StoredLines<'a> {
     Database {
         connection: &'a Connection,
+        steps: &'a Steps,
         path: &'a Path,
         number: u64,
         page: std::vec::IntoIter<(i64, [u8; 32], String)>,
@@ -341,11 +345,12 @@ impl Iterator for StoredLines<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Database { connection, path, number, page, next, ended } => {
+            Self::Database { connection, steps, path, number, page, next, ended } => {
                 if *ended {
                     return None;
                 }
                 if page.len() == 0 {
+                    steps.begin();
                     match read_page(connection, *next) {
                         Ok(read) => *page = read.into_iter(),
                         Err(error) => {
@@ -358,6 +363,13 @@ impl Iterator for StoredLines<'_> {
                     *ended = true;
                     return None;
                 };
+                // SQLite gives rows as they stand, and looks for where to go on as if they stood in order. Going by the
+                // number of a row that does not, the next page could be one that was read before, without end.
+                if seq < *next {
+                    *ended = true;
+                    let problem = format!("record {seq} stands where only one from {next} on can");
+                    return Some(Err(StoreError::Damaged { path: path.to_path_buf(), problem }.into()));
+                }
                 match seq.checked_add(1) {
                     Some(after) => *next = after,
                     None => *ended = true,

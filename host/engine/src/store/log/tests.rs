@@ -262,6 +262,46 @@ async fn a_log_whose_last_number_cannot_be_followed_is_damaged() {
     }
 }
 
+#[tokio::test]
+async fn rows_that_do_not_stand_in_the_order_of_their_numbers_are_damage_and_are_not_read_over_and_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hookhost.db");
+    let connection = database(&path).await;
+    let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap();
+    let page = page as usize;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    // The second page is the table's only one: eight bytes of header, then where its rows are, two bytes for each.
+    let mut bytes = std::fs::read(&path).unwrap();
+    assert_eq!(bytes[page], 13, "a leaf");
+    let rows = usize::from(u16::from_be_bytes([bytes[page + 3], bytes[page + 4]]));
+    let places = page + 8..page + 8 + 2 * rows;
+    let reversed: Vec<u8> = bytes[places.clone()].rchunks(2).flatten().copied().collect();
+    bytes[places].copy_from_slice(&reversed);
+    std::fs::write(&path, &bytes).unwrap();
+    let log = Log::open(&path).unwrap();
+    let read: Vec<_> = log.lines().unwrap().take(100).collect();
+    assert!(read.len() < 100, "it ends");
+    let error = read.last().unwrap().as_ref().unwrap_err().to_string();
+    assert!(error.contains("is damaged (record 10 stands where only one from 12 on can)"), "{error}");
+    assert!(log.verify(None).unwrap_err().to_string().contains("is damaged"));
+}
+
+#[tokio::test]
+async fn a_query_that_takes_more_steps_than_the_file_can_need_is_given_up_as_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hookhost.db");
+    drop(database(&path).await);
+    let opened = crate::store::database::read(&path).unwrap();
+    let endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    let count = || opened.connection.query_row(endless, [], |row| row.get::<_, i64>(0));
+    let error = crate::store::StoreError::of(&count().unwrap_err(), &path).to_string();
+    assert!(error.contains("is damaged (reading it takes more steps than a file of its size can need)"), "{error}");
+    // The next one has all of its own steps.
+    opened.steps.begin();
+    opened.connection.query_row("SELECT count(*) FROM space", [], |row| row.get::<_, i64>(0)).unwrap();
+}
+
 #[test]
 fn many_records_that_stand_there_twice_and_in_disorder_are_found_in_time() {
     let lines = texts(&log(20_000));
