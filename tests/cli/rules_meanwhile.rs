@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// The rule about calls of one plugin.
-fn rule(behaviour: Value) -> String {
+fn rule(behaviour: &Value) -> String {
     let config = json!({ "before-tool-call": behaviour });
     Entry::all_events("guard", config).keys("events = [\"before-tool-call\"]").to_toml()
 }
 
 /// A person who is asked by that plugin whether a command may run, while the rules change to these.
 fn asked_while_the_rules_change(user: &User, to: &Value) -> Session {
-    user.configure(&rule(json!({ "verdict": "escalate", "question": "Run it?" })));
+    user.configure(&rule(&json!({ "verdict": "escalate", "question": "Run it?" })));
     user.write(
         "script.toml",
         "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]\n[[turn]]\ntext = \"Bye.\"\n",
@@ -21,7 +21,7 @@ fn asked_while_the_rules_change(user: &User, to: &Value) -> Session {
     let mut session = Session::start(user.command(["run", "go", "--script", "script.toml"]).env("TERM", "dumb"));
     session.sees("guard asks: Run it?");
     session.yes();
-    user.configure(&rule(to.clone()));
+    user.configure(&rule(to));
     // The note about it comes behind the question, which stands alone.
     let deadline = Instant::now() + Duration::from_secs(60);
     while !user.records().iter().any(|record| record["kind"] == "rules-changed") {

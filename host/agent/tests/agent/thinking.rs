@@ -248,7 +248,7 @@ async fn a_final_text_that_plugins_changed_keeps_no_thinking_that_may_say_it_all
 async fn plugins_that_read_the_conversation_do_not_read_thinking() {
     let harness = Harness::on(&HOST, "told", [thinks(ThinkingKind::Thinking, "true"), says("Done.")]).await;
     let outcome = harness.run().await;
-    assert!(outcome.text.contains("calls bash") && !outcome.text.contains("wonder"), "{}", outcome.text);
+    assert!(outcome.text.contains(r#"[calls {"name":"bash""#) && !outcome.text.contains("wonder"), "{}", outcome.text);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use crate::support::{bash, builder, component, plugin, spec};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver, AskingAgent};
 use hookhost::config::{ActionKind, AskRule, Digest, Entry, Layer, Origin, Settings, StateGrant};
-use hookhost::contract::{Asker, Cause, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
+use hookhost::contract::{Action, Asker, Cause, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
 use hookhost::replay::replay;
 use hookhost::session::SessionSpec;
 use hookhost::store::Log;
@@ -52,6 +52,10 @@ async fn always(entries: Vec<Entry>) -> (Arc<Always>, Host) {
 
 fn asking_config(entries: Vec<Entry>) -> Config {
     Config::from_entries(entries, Settings::default()).unwrap().with_asks(vec![ask_about_shell()]).unwrap()
+}
+
+async fn passes(session: &Session, command: &str) {
+    let _ = runs(session, command).await;
 }
 
 async fn runs(session: &Session, command: &str) -> Settled<GateOutcome<ToolCall, ToolResult>> {
@@ -220,15 +224,15 @@ async fn a_yes_for_the_session_answers_the_same_call_later_and_each_use_is_recor
 async fn a_yes_for_the_session_answers_no_other_call_and_no_other_session() {
     let (person, host) = always(vec![]).await;
     let session = host.open_session(spec()).unwrap();
-    let _ = runs(&session, "make").await;
-    let _ = runs(&session, "make install").await;
+    passes(&session, "make").await;
+    passes(&session, "make install").await;
     let other_tool = session.tool_call("1", "shell", &json!({"command": "make"}), ToolOrigin::Builtin);
     let other_origin = session.tool_call("1", "bash", &json!({"command": "make"}), ToolOrigin::Mcp("ci".into()));
     let other_arguments =
         session.tool_call("1", "bash", &json!({"command": "make", "timeout": 1}), ToolOrigin::Builtin);
     let mut asked = 2;
     for call in [other_tool, other_origin, other_arguments] {
-        if matches!(call.action, hookhost::contract::Action::Shell(_)) {
+        if matches!(call.action, Action::Shell(_)) {
             asked += 1;
         }
         let settled = session.before_tool_call(call).await;
@@ -236,7 +240,7 @@ async fn a_yes_for_the_session_answers_no_other_call_and_no_other_session() {
     }
     assert_eq!(person.asked().len(), asked);
     let other = host.open_session(spec()).unwrap();
-    let _ = runs(&other, "make").await;
+    passes(&other, "make").await;
     assert_eq!(person.asked().len(), asked + 1);
 }
 
@@ -245,10 +249,10 @@ async fn a_yes_for_the_session_is_none_to_a_plugins_question() {
     let careful = plugin("b", json!({"before-tool-call": {"verdict": "escalate", "question": "sure?"}}));
     let (person, host) = always(vec![careful]).await;
     let session = host.open_session(spec()).unwrap();
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
     let settled = runs(&session, "make").await;
     assert_eq!(settled.record.kept.len(), 1);
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
     assert_eq!(person.asked(), [vec!["the configuration", "b"], vec!["b"], vec!["b"]]);
     let offered: Vec<bool> = person.0.lock().unwrap().iter().map(ApprovalRequest::can_be_kept).collect();
     assert_eq!(offered, [false; 3], "it is no answer to offer where a plugin asks");
@@ -264,7 +268,7 @@ async fn a_yes_for_the_session_waives_no_rejection() {
     entry.config = rule.as_object().unwrap().clone();
     let (person, host) = always(vec![entry]).await;
     let session = host.open_session(spec()).unwrap();
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
     let settled = session.before_tool_call(bash(&session, "make")).await;
     let GateOutcome::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
     assert_eq!((&rejection.by[..], rejection.cause), (&["tool-policy".to_owned()][..], Cause::Verdict));
@@ -275,20 +279,20 @@ async fn a_yes_for_the_session_waives_no_rejection() {
 async fn a_yes_for_the_session_counts_no_longer_than_the_rules() {
     let (person, host) = always(vec![]).await;
     let session = host.open_session(spec()).unwrap();
-    let _ = runs(&session, "make").await;
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
+    passes(&session, "make").await;
     assert_eq!(person.asked().len(), 1);
     // The same rules, and so the same answer.
     assert!(host.reload(&asking_config(vec![])).await.unwrap().is_empty());
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
     assert_eq!(person.asked().len(), 1);
     let more = plugin("b", json!({"before-tool-call": {"verdict": "allow"}}));
     host.reload(&asking_config(vec![more])).await.unwrap();
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
     assert_eq!(person.asked().len(), 2);
     // Nor do those count that were given under rules that come back.
     host.reload(&asking_config(vec![])).await.unwrap();
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
     assert_eq!(person.asked().len(), 3);
 }
 
@@ -315,7 +319,7 @@ async fn a_yes_for_the_session_is_for_this_once_where_the_rules_changed_before_i
     let host = builder(asking_config(vec![])).approver(person.clone()).build().await.unwrap();
     assert!(person.0.set(host.clone()).is_ok());
     let session = host.open_session(spec()).unwrap();
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
     let settled = session.before_tool_call(bash(&session, "make")).await;
     assert!(matches!(settled.outcome, GateOutcome::Rejected(_)), "{settled:?}");
 }
@@ -326,8 +330,8 @@ async fn a_use_of_a_kept_yes_can_be_replayed() {
     let log = folder.path().join("hookhost.db");
     let host = builder(asking_config(vec![])).store(&log).approver(Arc::new(Always::default())).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
-    let _ = runs(&session, "make").await;
-    let _ = runs(&session, "make").await;
+    passes(&session, "make").await;
+    passes(&session, "make").await;
     drop(session);
     host.drain(Duration::from_secs(20)).await.unwrap();
     let again = builder(asking_config(vec![])).build().await.unwrap();
