@@ -186,7 +186,7 @@ async fn what_is_nested_as_deep_as_is_read_fits_the_stack() {
 
 /// A model that answers as it was told to, and keeps what it is asked.
 #[derive(Default)]
-struct Scripted {
+pub(crate) struct Scripted {
     answers: Mutex<Vec<Result<String, String>>>,
     requests: Mutex<Vec<ModelRequest>>,
 }
