@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// A path in its one spelling: absolute where its root is known, `/` between the parts, no `.`, no `..` but at the
 /// start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Normal {
     /// `/work/project/a` or `c:/work/a`.
     Absolute(String),
