@@ -24,6 +24,9 @@ async fn any_command_is_judged_far_from_the_default_fuel() {
         "find . -exec rm ",
         "(x=a); touch $x ",
     ];
+    let distinct = (0..2_000).map(|at| format!(" a{at}")).collect::<String>();
+    let (word, call) = judged(&session, &format!("rm{distinct}")).await;
+    assert_eq!((word.as_str(), call.failure), ("deny", None));
     for piece in pieces {
         for length in [2 << 10, 8 << 10, 32 << 10, 60 << 10, 200 << 10] {
             let (word, call) = judged(&session, &piece.repeat(length / piece.len())).await;

@@ -96,7 +96,7 @@ impl Plugin for PathGuard {
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
-        let Written { targets, unreadable } = written(session, call);
+        let Written { targets, unreadable, .. } = written(session, call);
         let places = Places::new(&session.workspace);
         for (written, target) in targets {
             if let Some(pattern) = guard.rules.protecting(&target, places.workspace()) {
@@ -148,7 +148,8 @@ fn written(session: &Session, call: &ToolCall) -> Written {
         }
         _ => return written,
     };
-    Written { unreadable: Some(why.into()), ..written }
+    written.unreadable = Some(why.into());
+    written
 }
 
 /// Of a tool whose action is unknown: the arguments called like paths, where its name says that it writes.

@@ -30,7 +30,7 @@ pub(crate) struct Rules {
 }
 
 /// A path that a call would write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub(crate) path: Normal,
     /// Whether everything below it goes with it, as with `rm -r` and `mv`.

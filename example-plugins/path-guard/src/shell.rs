@@ -5,16 +5,22 @@ use crate::rules::{Target, WILDCARDS};
 use hookhost_guest::prelude::*;
 use shell_syntax::path::{Normal, clean, is_absolute};
 use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, read, read_likely};
+use std::collections::BTreeSet;
 
-/// The most directories, and the most paths, of one command line that are followed.
+/// The most directories, and the most paths, of one command line that are followed. To compare a path with a pattern takes some
+/// ten thousand units of fuel.
 const DIRECTORIES: usize = 32;
-const PATHS: usize = 10_000;
+const PATHS: usize = 1_000;
+
+const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
 /// What a command line writes, as far as it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Each as the command spells it, and as it is compared.
     pub(crate) targets: Vec<(String, Target)>,
+    /// Those of them that are told by a command line, each once.
+    seen: BTreeSet<Target>,
     /// Why some of it could not be read.
     pub(crate) unreadable: Option<String>,
 }
@@ -54,9 +60,8 @@ impl Written {
             if !directories.contains(&cwd) {
                 directories.push(cwd);
             }
-            if directories.len() > DIRECTORIES || self.targets.len() > PATHS {
-                let why = "the command changes directories or writes files too often to be read";
-                self.unreadable.get_or_insert_with(|| why.into());
+            if directories.len() > DIRECTORIES || self.seen.len() > PATHS {
+                self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
                 return;
             }
             for write in command.writes() {
@@ -71,11 +76,12 @@ impl Written {
                 }
             }
         }
+        if self.seen.len() > PATHS {
+            self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
+        }
     }
 
     fn add(&mut self, command: &Command, path: &Word, whole: bool, directories: &[Option<&str>], places: &Places) {
-        let shown = path.text.replace(UNKNOWN, "…");
-        let mut last = None;
         for directory in directories {
             // `cd */`: each that fits may be meant.
             let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
@@ -84,9 +90,9 @@ impl Written {
             if let (Location::Container, Normal::Absolute(absolute)) = (command.location, &normal) {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
-            if last.as_ref() != Some(&normal) {
-                self.targets.push((shown.clone(), Target { path: normal.clone(), whole, wild }));
-                last = Some(normal);
+            let target = Target { path: normal, whole, wild };
+            if self.seen.len() <= PATHS && self.seen.insert(target.clone()) {
+                self.targets.push((path.text.replace(UNKNOWN, "…"), target));
             }
         }
     }

@@ -319,6 +319,8 @@ fn what_is_nested_too_deep_to_be_read_is_refused() {
 fn a_command_that_is_made_to_be_slow_is_refused_or_read_in_time() {
     usual();
     assert!(is_refused(&shell(&"cd a; rm b; ".repeat(10_000))));
+    let files = |count: usize| (0..count).map(|at| format!(" a{at}")).collect::<String>();
+    assert!(is_refused(&shell(&format!("rm{}", files(1_500)))) && !is_refused(&shell(&format!("rm{}", files(900)))));
     assert!(is_refused(&shell(&format!("rm {}", "*a".repeat(1_000)))));
     assert!(!is_refused(&shell(&format!("A=aaaa; {} rm $A", "A=$A$A; ".repeat(40)))));
     assert!(!is_refused(&shell(&format!("perl -pi -e '{}' src/x", "s/infra/x/;".repeat(1_000)))));

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// A path in its one spelling: absolute where its root is known, `/` between the parts, no `.`, no `..` but at the
 /// start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Normal {
     /// `/work/project/a` or `c:/work/a`.
     Absolute(String),
@@ -56,30 +56,33 @@ pub(crate) fn through_process(path: &str) -> Option<Normal> {
     if let Some(rest) = path.strip_prefix("/dev/fd/") {
         return rest.split_once('/').map(|(_, rest)| Normal::Below(rest.to_owned()));
     }
-    let mut parts = path.strip_prefix("/proc/")?.split('/');
-    let is_process = |part: &str| {
-        let is_any = part.contains(['*', '?', '[', UNKNOWN]);
-        is_any || matches!(part, "self" | "thread-self") || part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    parts.next().filter(|part| is_process(part))?;
-    let mut link = parts.next()?;
+    let (process, rest) = path.strip_prefix("/proc/")?.split_once('/')?;
+    let is_any = process.contains(['*', '?', '[', UNKNOWN]);
+    let is_number = process.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_any && !is_number && !matches!(process, "self" | "thread-self") {
+        return None;
+    }
+    let (mut link, mut rest) = parted(rest);
     if link == "task" {
-        parts.next()?;
-        link = parts.next()?;
+        (link, rest) = parted(parted(rest).1);
     }
     if link == "fd" {
-        parts.next()?;
+        rest = parted(rest).1;
     }
-    let rest = parts.collect::<Vec<_>>().join("/");
     match link {
         "root" => {
             let path = format!("/{rest}");
             Some(through_process(&path).unwrap_or(Normal::Absolute(path)))
         }
         // Whose working directory or open folder it is, is not known.
-        "cwd" | "fd" => Some(Normal::Below(rest)),
+        "cwd" | "fd" => Some(Normal::Below(rest.to_owned())),
         _ => None,
     }
+}
+
+/// The first part of a path, and the rest.
+fn parted(path: &str) -> (&str, &str) {
+    path.split_once('/').unwrap_or((path, ""))
 }
 
 /// Whether it begins at a root: `/` or a Windows drive.

@@ -132,6 +132,8 @@ type Variables = BTreeMap<String, Option<Word>>;
 pub(super) struct Scope {
     pub(super) cwd: Option<String>,
     variables: Variables,
+    /// How many variables were set so far, some of them several times.
+    assignments: usize,
     /// `$0`, where a text is given it.
     pub(super) zeroth: Option<Word>,
     positional: Option<Rc<Vec<Word>>>,
@@ -284,11 +286,12 @@ impl Reader<'_> {
     }
 
     /// Goes back to the scope before.
+    #[inline(never)]
     pub(super) fn leave(&mut self, before: Scope) {
         let inner = std::mem::replace(&mut self.scope, before);
         if self.likely.is_some() {
             self.scope.variables = inner.variables;
-        } else if self.scope.variables != inner.variables {
+        } else if self.scope.assignments != inner.assignments {
             self.script.leaves_open = true;
         }
     }
@@ -618,6 +621,7 @@ impl Reader<'_> {
                 return;
             }
         }
+        self.scope.assignments += 1;
         self.scope.variables.insert(name.to_owned(), value);
     }
 

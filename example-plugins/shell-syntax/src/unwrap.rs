@@ -5,7 +5,7 @@ use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
 use super::{Command, lower, program_name, windows};
 
-/// The most programs that run each other: `sudo nice env …`.
+/// The most programs that run each other: `sudo nice env …`. The message below says it, too.
 const WRAPPERS: usize = 8;
 
 /// A program that runs others in a way of its own; what the tables say of the rest is enough.
@@ -318,7 +318,7 @@ impl Reader<'_> {
         }
         self.within(wrapper, |reader| {
             if reader.wrappers.len() > WRAPPERS {
-                return Err(Unreadable(format!("it is wrapped more than {WRAPPERS} times")));
+                return Err(Unreadable("it is wrapped more than 8 times".into()));
             }
             reader.run(words.to_vec(), inner)
         })

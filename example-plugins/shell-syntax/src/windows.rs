@@ -27,13 +27,9 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
         reader.spend(stages.len() * stages.len())?;
         let names: Vec<String> = stages.iter().map(|stage| stage.words.first().map(name).unwrap_or_default()).collect();
         for (at, Stage { words, redirects }) in stages.iter().enumerate() {
-            let Some((program, args)) = words.split_first() else {
-                if !redirects.is_empty() {
-                    let (redirects, place) = (redirects.clone(), reader.place.clone());
-                    reader.note(Command { windows: true, place, redirects, ..Command::default() })?;
-                }
+            if words.is_empty() && redirects.is_empty() {
                 continue;
-            };
+            }
             let mut upstream = names[..at].to_vec();
             // What stands between brackets among its words is read by it, too.
             for inner in pipelines.iter().skip(number + 1).take_while(|inner| inner.depth > pipeline.depth) {
@@ -47,7 +43,10 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
             let redirects = redirects.clone();
             let command = Command { windows: true, place, upstream, downstream, redirects, ..Command::default() };
             let piped = at.checked_sub(1).map(|before| &stages[before].words);
-            stage(reader, program, args, piped, command)?;
+            match words.split_first() {
+                Some((program, args)) => stage(reader, program, args, piped, command)?,
+                None => reader.note(command)?,
+            }
         }
     }
     nested.iter().try_for_each(|text| reader.nested_windows(text))
@@ -496,7 +495,7 @@ fn unfilled(text: &str) -> String {
         made.push_str(known);
         made.push(UNKNOWN);
         let behind = &variable[1..];
-        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
         let length = match (behind.strip_prefix('{'), behind.find('%').filter(|_| variable.starts_with('%'))) {
             (Some(name), _) => name.find('}').map_or(behind.len(), |end| end + 2),
             (None, Some(end)) => end + 1,
