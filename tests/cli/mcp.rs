@@ -218,13 +218,14 @@ fn the_page_has_the_bounds_of_what_a_server_answers() {
                 format!("{} of a program, {} of a service", mib(mcp::MAX_UNDER_WAY), mib(mcp::MAX_MESSAGE))
             ),
             bound("endless-events", mib(mcp::MAX_STREAM)),
+            bound("pings", format!("{} requests", thousands(mcp::MAX_UNANSWERED))),
         ]
     );
 }
 
 #[test]
 fn a_program_that_answers_too_much_is_what_its_row_says_and_is_read_no_further_where_it_has_not_ended_its_message() {
-    for [kind, _, _, said, _] in hostile_rows().into_iter().filter(|row| !row[3].is_empty()) {
+    for [kind, _, _, said, _] in hostile_rows().into_iter().filter(|row| !row[3].is_empty() && row[0] != "pings") {
         let user = User::new();
         // A message that is passed over is no answer; what is read no further is told, however slow the machine.
         user.configure(&section("good", if kind == "large" { "call-seconds = 3" } else { "call-seconds = 100" }));
@@ -242,8 +243,8 @@ fn a_program_that_answers_too_much_is_what_its_row_says_and_is_read_no_further_w
 fn a_service_that_answers_too_much_is_what_its_row_says_and_its_next_answer_counts() {
     for mode in ["http", "http-events"] {
         let service = Service::start(mode);
-        let rows: Vec<_> =
-            hostile_rows().into_iter().filter(|row| mode == "http-events" || row[0] != "endless-events").collect();
+        let rows = hostile_rows().into_iter().filter(|row| row[0] != "pings");
+        let rows: Vec<_> = rows.filter(|row| mode == "http-events" || row[0] != "endless-events").collect();
         let user = User::new();
         user.configure(&format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\n", service.1));
         let flood = |[kind, ..]: &[String; 5]| {
@@ -254,6 +255,23 @@ fn a_service_that_answers_too_much_is_what_its_row_says_and_its_next_answer_coun
         Ended::of(command.env("TEST_MCP_KEY", "let-me-in")).expect(0, &[]);
         let expected = rows.iter().flat_map(|row| [(row[4].clone(), true), (format!("said {}", row[0]), false)]);
         assert_eq!(results(&user), expected.collect::<Vec<_>>(), "{mode}");
+    }
+}
+
+#[test]
+fn a_server_that_asks_and_takes_no_answer_is_what_its_row_says_and_the_others_go_on() {
+    let service = Service::start("http-events");
+    let [_, _, _, program_said, service_said] = hostile_rows().into_iter().find(|row| row[0] == "pings").unwrap();
+    let far = format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\ncall-seconds = 100\n", service.1);
+    for (section, said) in [(section("good", "call-seconds = 100"), program_said), (far, service_said)] {
+        let user = User::new();
+        user.configure(&format!("{section}[mcp.other]\ncommand = {SERVER:?}\nargs = ['good']\n"));
+        let say = |server: &str| call(&format!("mcp__{server}__say"), &json!({ "text": "again" }));
+        let script = call("mcp__test__flood", &json!({ "kind": "pings" })) + &say("test") + &say("other");
+        user.write("script.toml", script + BYE);
+        let mut command = user.command(["run", "go", "--script", "script.toml"]);
+        Ended::of(command.env("TEST_MCP_KEY", "let-me-in")).expect(0, &[]);
+        assert_eq!(results(&user), [(said.clone(), true), (said, true), ("said again".into(), false)]);
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `http-events` | is `http`, and answers with event streams |
 //!
 //! The tool `flood` answers too much, in the way that its argument `kind` names: `values`, `blocks`, `large`, `endless`, and
-//! over HTTP `endless-events`.
+//! over HTTP `endless-events`. With `pings` it first asks more of the caller than that may leave unanswered, and takes no answer.
 //!
 //! With a second argument it first makes a file of that name, so that a test sees whether it was started.
 
@@ -52,6 +52,11 @@ fn serve_stdio(mode: &str) {
         if flood(&message) == "endless" {
             while output.write_all(&[b'x'; 64 * 1024]).is_ok() {}
         }
+        if flood(&message) == "pings" {
+            for ping in pings() {
+                let _ = writeln!(output, "{ping}");
+            }
+        }
         if let Some(answer) = answer(&message, mode) {
             let _ = writeln!(output, "{answer}");
             let _ = output.flush();
@@ -89,6 +94,11 @@ fn flood(message: &Value) -> &str {
     let params = &message["params"];
     let kind = params["arguments"]["kind"].as_str().filter(|_| params["name"] == "flood");
     kind.unwrap_or_default()
+}
+
+/// Their answers are more than a pipe holds.
+fn pings() -> impl Iterator<Item = Value> {
+    (0..20_000).map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }))
 }
 
 fn tools(mode: &str) -> Vec<Value> {
@@ -151,11 +161,18 @@ fn exchange(mut stream: &TcpStream, kind: &str) -> std::io::Result<()> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if allowed && message.get("result").is_some() {
+        // The answer to a ping is left unanswered in its turn, until the caller goes away.
+        return reader.read_to_end(&mut Vec::new()).map(drop);
+    }
     let is_endless = allowed && flood(&message).starts_with("endless");
     let (status, body) = match answer(&message, "good") {
         _ if !allowed => ("401 Unauthorized", String::new()),
         _ if !first.starts_with("POST") => ("405 Method Not Allowed", String::new()),
-        Some(answer) if kind == "text/event-stream" => ("200 OK", format!("data: {answer}\n\n")),
+        Some(answer) if kind == "text/event-stream" => {
+            let pings = pings().filter(|_| flood(&message) == "pings");
+            ("200 OK", pings.chain([answer]).map(|message| format!("data: {message}\n\n")).collect())
+        }
         Some(answer) => ("200 OK", answer.to_string()),
         None => ("202 Accepted", String::new()),
     };

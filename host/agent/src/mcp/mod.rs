@@ -4,7 +4,8 @@
 //! not answer, is left out with a sentence that says why; nothing that one does ends the run. Its tools are offered as
 //! `mcp__SERVER__TOOL` and pass the events of any tool, with the action `mcp`. What a server sends is bounded: 16 MiB and
 //! 100 000 values a message, counted as it is read; 64 MiB of all servers' messages that are on their way; 64 MiB of the event
-//! stream that answers one request; 1 000 blocks of a result; [`MOST_TOOLS`] tools; a time limit for each answer.
+//! stream that answers one request; 1 000 blocks of a result; [`MOST_TOOLS`] tools; [`MAX_UNANSWERED`] requests of its own that
+//! have no answer yet; a time limit for each answer.
 
 mod answer;
 mod bounded;
@@ -12,12 +13,14 @@ mod http;
 mod section;
 mod server;
 mod tool;
+mod unanswered;
 
 pub use bounded::{MAX_UNDER_WAY, MAX_VALUES};
 pub use http::{MAX_MESSAGE, MAX_STREAM};
 pub use section::{McpSection, ServerSection};
 pub use server::MAX_BLOCKS;
 pub use tool::McpTool;
+pub use unanswered::MAX_UNANSWERED;
 
 use futures_util::future::join_all;
 use server::Server;

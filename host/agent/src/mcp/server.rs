@@ -4,6 +4,7 @@ use super::bounded::{ALL_SERVERS, Bounded};
 use super::http::{NOT_READ, Service};
 use super::section::{Reached, ServerSection};
 use super::tool::Listed;
+use super::unanswered::Unanswered;
 use super::{MOST_TOOLS, McpError, answer};
 use crate::provider::{Timeouts, carries_a_key, http_client, is_in_the_clear};
 use crate::tool::{ProcessGroup, ToolOutput};
@@ -14,6 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{RoleClient, serve_client};
 use serde_json::{Map, Value};
@@ -53,6 +55,8 @@ pub(super) struct Server {
     name: String,
     client: RunningService<RoleClient, InitializeRequestParams>,
     program: Option<Program>,
+    /// Why it is read no further.
+    refused: Arc<OnceLock<String>>,
     call_limit: NonZeroU32,
 }
 
@@ -61,8 +65,6 @@ pub(super) struct Server {
 struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,
     said: Arc<Mutex<Vec<u8>>>,
-    /// Why it is read no further.
-    refused: Arc<OnceLock<String>>,
     /// What takes them down, until it was waited for.
     hearing: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
@@ -118,16 +120,13 @@ impl Server {
         let (output, refused) = Bounded::new(output, &ALL_SERVERS);
         let said = Arc::new(Mutex::new(Vec::new()));
         let hearing = tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
-        let program = Program {
-            refused,
-            group: tokio::sync::Mutex::new(group),
-            said,
-            hearing: tokio::sync::Mutex::new(Some(hearing)),
-        };
-        let client = match serve_client(client_info(), (output, input)).await {
+        let program =
+            Program { group: tokio::sync::Mutex::new(group), said, hearing: tokio::sync::Mutex::new(Some(hearing)) };
+        let transport = Unanswered::new(AsyncRwTransport::new_client(output, input), Arc::clone(&refused));
+        let client = match serve_client(client_info(), transport).await {
             Ok(client) => client,
             Err(error) => {
-                let reason = match program.refused.get().cloned() {
+                let reason = match refused.get().cloned() {
                     Some(why) => return Err(McpError::Unusable { server: name.to_owned(), reason: why }),
                     None => program.ended().await,
                 };
@@ -138,7 +137,7 @@ impl Server {
                 return Err(McpError::Unusable { server: name.to_owned(), reason });
             }
         };
-        Ok(Self { name: name.to_owned(), client, program: Some(program), call_limit: call_limit(section) })
+        Ok(Self { name: name.to_owned(), client, program: Some(program), refused, call_limit: call_limit(section) })
     }
 
     async fn service(name: &str, url: &str, section: &ServerSection) -> Result<Self, McpError> {
@@ -167,9 +166,11 @@ impl Server {
             .collect::<Result<HashMap<_, _>, McpError>>()?;
         let client = http_client(&parsed, Timeouts::default()).map_err(|error| unusable(short(&error.to_string())))?;
         let transport = StreamableHttpClientTransport::with_client(Service::new(client), config);
-        let client = serve_client(client_info(), transport).await;
-        let client = client.map_err(|error| unusable(not_connected(url, &error)))?;
-        Ok(Self { name: name.to_owned(), client, program: None, call_limit: call_limit(section) })
+        let refused = Arc::new(OnceLock::new());
+        let client = serve_client(client_info(), Unanswered::new(transport, Arc::clone(&refused))).await;
+        let client =
+            client.map_err(|error| unusable(refused.get().cloned().unwrap_or_else(|| not_connected(url, &error))))?;
+        Ok(Self { name: name.to_owned(), client, program: None, refused, call_limit: call_limit(section) })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -229,8 +230,8 @@ impl Server {
                 McpError::Unusable { server, reason: short(&error.message) }
             }
             (ServiceError::McpError(error), _) => McpError::Refused { server, reason: short(&error.message) },
-            (_, Some(program)) if program.refused.get().is_some() => {
-                McpError::Unusable { server, reason: program.refused.get().cloned().unwrap_or_default() }
+            _ if self.refused.get().is_some() => {
+                McpError::Unusable { server, reason: self.refused.get().cloned().unwrap_or_default() }
             }
             (ServiceError::TransportClosed | ServiceError::TransportSend(_), Some(program)) => {
                 McpError::Gone { server, how: program.ended().await.unwrap_or_default() }

@@ -80,7 +80,8 @@ impl Sandbox {
         let Some(permit) = place(permits, patience).await else {
             return finished(store, Err(overloaded(patience)), limits, began);
         };
-        let called = clock::within(limits.deadline, patience, began.elapsed(), async {
+        let busy = Arc::clone(&store.data().busy);
+        let called = clock::within(limits.deadline, patience, began.elapsed(), busy, async {
             let _ticking = self.ticker.call();
             let instance = pre.instantiate_async(&mut store).await;
             let instance = instance.map_err(|error| not_instantiated(&error, store.data().room.denied, limits))?;

@@ -2,14 +2,15 @@
 //!
 //! `limits.deadline` counts what the plugin computes and what it waits for by its own choice. Time in which it could run and
 //! no thread or processor was free is the machine's: it has a bound of its own, beyond which the call fails as overloaded.
-//! A busy machine is no plugin's fault.
+//! A busy machine is no plugin's fault. Where it is the call's own connections that keep the thread busy, the time is the
+//! plugin's: it has asked for what they read.
 
 use super::ticker::TICK;
 use super::turn;
 use futures_util::task::AtomicWaker;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -50,10 +51,21 @@ enum Left {
 }
 
 /// Notes when what a call waits for is there, which may be long before a thread is free to go on with it.
-#[derive(Default)]
 struct Bell {
     task: AtomicWaker,
     rang: Mutex<Option<Instant>>,
+    busy: Arc<Busy>,
+}
+
+/// For how long a call's own connections have kept threads busy while the call could have gone on.
+#[derive(Debug, Default)]
+pub(super) struct Busy(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// When the call could have gone on.
+    from: Option<Instant>,
+    time: Duration,
 }
 
 impl Wake for Bell {
@@ -62,25 +74,67 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rang.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        let rang = *self.rang.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        self.busy.count_from(rang);
         self.task.wake();
     }
 }
 
 impl Bell {
+    fn new(busy: Arc<Busy>) -> Self {
+        Self { task: AtomicWaker::new(), rang: Mutex::new(None), busy }
+    }
+
     /// When it rang since this was asked last.
     fn take(&self) -> Option<Instant> {
         self.rang.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
+impl Busy {
+    /// `future`, the time of which is a connection's.
+    pub(super) fn noting<F: Future>(self: Arc<Self>, future: F) -> impl Future<Output = F::Output> {
+        let mut future = Box::pin(future);
+        poll_fn(move |context| {
+            let (began, computed) = (Instant::now(), turn::own_time());
+            let polled = future.as_mut().poll(context);
+            self.ran(began, Instant::now(), turn::own_time().saturating_sub(computed));
+            polled
+        })
+    }
+
+    /// The call could have gone on since then.
+    fn count_from(&self, from: Instant) {
+        let mut kept = self.lock();
+        kept.from = Some(kept.from.map_or(from, |earlier| earlier.min(from)));
+    }
+
+    /// A connection was given a thread, and had a processor for `computed` of that time.
+    fn ran(&self, began: Instant, ended: Instant, computed: Duration) {
+        let mut kept = self.lock();
+        if let Some(from) = kept.from {
+            kept.time += ended.saturating_duration_since(began.max(from)).min(computed);
+        }
+    }
+
+    /// The time since the call could have gone on. It goes on now.
+    fn take(&self) -> Duration {
+        std::mem::take(&mut *self.lock()).time
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The output of `future`, a guest's call, unless it takes more than `deadline` of its own time, or starves for longer than
-/// `patience`, of which `queued` is used up. A call that waits for nothing touches no timer, so that the usual event costs
+/// `patience`, of which `queued` is used up. Its connections are `busy`. A call that waits for nothing touches no timer, so that the usual event costs
 /// no system call: a guest that computes is stopped by its epochs.
 pub(super) async fn within<F: Future>(
     deadline: Duration,
     patience: Duration,
     queued: Duration,
+    busy: Arc<Busy>,
     future: F,
 ) -> Result<F::Output, Over> {
     let mut future = pin!(future);
@@ -94,7 +148,7 @@ pub(super) async fn within<F: Future>(
             None => Instant::now(),
             Some(left) => {
                 let now = Instant::now();
-                spent.away(left, now, bell.as_ref().and_then(|(bell, _)| bell.take()), deadline);
+                spent.away(left, now, bell.as_ref().and_then(|(bell, _)| bell.take()), busy.take(), deadline);
                 now
             }
         };
@@ -106,7 +160,7 @@ pub(super) async fn within<F: Future>(
         let mut given_back = turn::was_given_back();
         if polled.is_pending() && !given_back && bell.is_none() {
             // It waits for the first time: from now on it is noted when what it waits for is there.
-            let new = Arc::new(Bell::default());
+            let new = Arc::new(Bell::new(Arc::clone(&busy)));
             bell = Some((Arc::clone(&new), Waker::from(new)));
             polled = poll(future.as_mut(), context, bell.as_ref());
             given_back = turn::was_given_back();
@@ -119,10 +173,12 @@ pub(super) async fn within<F: Future>(
         long |= given_back;
         if given_back {
             left = Some(Left::Runnable(now));
+            busy.count_from(now);
             return Poll::Pending;
         }
         left = Some(Left::Waiting(now));
         let ends = now + deadline.saturating_sub(spent.own);
+        busy.count_from(ends);
         let timer = match &mut timer {
             Some(timer) => {
                 timer.as_mut().reset(ends);
@@ -165,26 +221,31 @@ impl Spent {
         }
     }
 
-    /// The call goes on now; what it waited for was there when the bell `rang`.
-    fn away(&mut self, left: Left, now: Instant, rang: Option<Instant>, deadline: Duration) {
-        match (left, rang) {
-            (Left::Runnable(since), _) => self.starved += now - since,
+    /// The call goes on now; what it waited for was there when the bell `rang`. Its own connections have kept threads `busy`
+    /// since it could have gone on.
+    fn away(&mut self, left: Left, now: Instant, rang: Option<Instant>, busy: Duration, deadline: Duration) {
+        let could_since = match (left, rang) {
+            (Left::Runnable(since), _) => since,
             (Left::Waiting(since), Some(rang)) => {
                 let rang = rang.clamp(since, now);
                 self.own += rang - since;
-                self.starved += now - rang;
+                rang
             }
             (Left::Waiting(since), None) => {
                 self.own += now - since;
                 // Its time is over. Where the timer was held up, so may have been what the call waits for: it gets as much
                 // time again.
-                let late = self.own.saturating_sub(deadline);
+                let late = self.own.saturating_sub(deadline).saturating_sub(busy);
                 if late >= LATE {
                     self.starved += late;
                     self.own = deadline.saturating_sub(late);
                 }
+                return;
             }
-        }
+        };
+        let busy = busy.min(now - could_since);
+        self.own += busy;
+        self.starved += now - could_since - busy;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the store of one call holds: everything that the guest can reach, and what it has used.
 
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
+use super::clock::Busy;
 use super::failure::Limit;
 use super::folders::Folders;
 use super::http::{Http, Network};
@@ -53,6 +54,8 @@ pub(crate) struct Guest {
     http: Option<Box<Http>>,
     /// Bytes of a body over HTTP.
     http_body: usize,
+    /// What its requests take; it is there before the first, since the call waits by it.
+    pub(super) busy: Arc<Busy>,
     output: Option<Output>,
     table: ResourceTable,
 }
@@ -152,6 +155,7 @@ impl Guest {
             looked_for_folders: false,
             http: None,
             http_body: limits.http_body.get(),
+            busy: Arc::default(),
             output: None,
             table: {
                 let mut table = ResourceTable::new();
@@ -245,7 +249,8 @@ impl Guest {
     /// What its requests have, and its handles.
     pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
         let http = self.http.get_or_insert_with(|| {
-            Box::new(Http::new(&self.servers, &self.network, self.http_body, self.recalled.is_some()))
+            let replayed = self.recalled.is_some();
+            Box::new(Http::new(&self.servers, &self.network, self.http_body, replayed, &self.busy))
         });
         (http, &mut self.table)
     }

@@ -35,7 +35,7 @@ pub(super) fn computed() -> Duration {
 
 /// Time for which this thread has had a processor.
 #[cfg(unix)]
-fn own_time() -> Duration {
+pub(super) fn own_time() -> Duration {
     // Not by rustix, which reads the vDSO itself and crashes under valgrind, where it is hidden.
     let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.map(Duration::from).unwrap_or_default()
@@ -43,7 +43,7 @@ fn own_time() -> Duration {
 
 /// Wall time, where a thread's own is not to be had.
 #[cfg(not(unix))]
-fn own_time() -> Duration {
+pub(super) fn own_time() -> Duration {
     static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     BEGAN.elapsed()
 }

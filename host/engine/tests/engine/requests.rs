@@ -85,6 +85,20 @@ fn serve(mut stream: TcpStream, heard: &Mutex<Vec<String>>) -> io::Result<()> {
             let headers = format!("x-long: {}\r\n", "h".repeat(how.parse().unwrap()));
             stream.write_all(whole("200 OK", &headers, "").as_bytes())
         }
+        // So many chunks of eight bytes.
+        "chunks" => {
+            let chunks = "8\r\neight by\r\n".repeat(how.parse().unwrap());
+            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n")?;
+            stream.write_all(format!("{chunks}0\r\n\r\n").as_bytes())
+        }
+        // The length of a chunk, which never ends.
+        "chunk" => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0")?;
+            let more = [if how == "zeros" { b'0' } else { b' ' }; 60_000];
+            loop {
+                stream.write_all(&more)?;
+            }
+        }
         // Says again and again that it works on it.
         "interim" => {
             let interim = match how {
@@ -358,7 +372,7 @@ async fn every_row_of_servers_that_answer_for_ever_is_what_a_plugin_gets() {
     entry.limits.http_body = NonZeroUsize::new(100_000).unwrap();
     let session = session(entry).await;
     let rows = rows_under("server", ["what it sends", "at most", "what the plugin gets"]);
-    assert_eq!(rows.len(), 5, "{rows:?}");
+    assert_eq!(rows.len(), 7, "{rows:?}");
     for row in rows {
         let answer = get(&session, &server.url(&bare(row[0]))).await;
         assert!(says(&bare(row[3]), &answer), "{row:?}: {answer}");
@@ -408,6 +422,31 @@ async fn a_silent_server_holds_a_plugin_up_no_longer_than_its_deadline() {
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
         assert_eq!(get(&session, &server.url("/hello")).await, "200 hello");
     }
+}
+
+/// On one thread, which the connections have as long as they like.
+#[tokio::test]
+async fn a_server_that_keeps_the_host_busy_holds_a_plugin_up_no_longer_than_its_deadline() {
+    let server = Server::start();
+    let mut entry = asking(&[&server.name()]);
+    entry.limits.deadline = Duration::from_secs(1);
+    entry.limits.http_body = NonZeroUsize::new(1 << 30).unwrap();
+    let session = session(entry).await;
+    let began = Instant::now();
+    let script = json!({"requests": vec![json!({"url": server.url("/chunk/zeros")}); 4], "at-once": true});
+    let settled = session.prompt_submit(script.to_string()).await;
+    let failure = settled.record.calls[0].failure.as_ref().unwrap();
+    assert_eq!(failure.kind, FailureKind::Deadline, "{failure:?}");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_body_in_small_chunks_is_read_to_its_end() {
+    let server = Server::start();
+    let mut entry = asking(&[&server.name()]);
+    entry.limits.http_body = NonZeroUsize::new(1_000_000).unwrap();
+    let session = session(entry).await;
+    assert_eq!(get(&session, &server.url("/chunks/125000")).await, "200 (1000000 bytes)");
 }
 
 #[tokio::test]

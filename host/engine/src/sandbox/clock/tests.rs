@@ -1,4 +1,4 @@
-use super::{LATE, Left, Over, Spent};
+use super::{Busy, LATE, Left, Over, Spent};
 use crate::sandbox::ticker::TICK;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -9,8 +9,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A call that is given the thread again so long after it gave it back; what it waited for was there after `rang`.
 fn away(spent: &mut Spent, left: fn(Instant) -> Left, rang: Option<Duration>, until: Duration) -> Option<Over> {
+    away_while(Duration::ZERO, spent, left, rang, until)
+}
+
+/// The same, while the call's own connections kept the thread for so long.
+fn away_while(
+    busy: Duration,
+    spent: &mut Spent,
+    left: fn(Instant) -> Left,
+    rang: Option<Duration>,
+    until: Duration,
+) -> Option<Over> {
     let since = Instant::now();
-    spent.away(left(since), since + until, rang.map(|after| since + after), DEADLINE);
+    spent.away(left(since), since + until, rang.map(|after| since + after), busy, DEADLINE);
     spent.over(DEADLINE, PATIENCE)
 }
 
@@ -83,4 +94,40 @@ fn a_first_tick_that_lasted_longer_was_not_computed() {
     let mut spent = spent();
     spent.ran(DEADLINE, false);
     assert_eq!((spent.own, spent.starved), (TICK, Duration::ZERO));
+}
+
+#[test]
+fn a_timer_that_the_calls_own_connections_held_up_ends_the_call() {
+    let late = DEADLINE + 20 * MS;
+    assert_eq!(away_while(20 * MS, &mut spent(), Left::Waiting, None, late), Some(Over::Deadline));
+    // What they did not take was the machine's.
+    let mut spent = spent();
+    assert_eq!(away_while(10 * MS, &mut spent, Left::Waiting, None, late), None);
+    assert_eq!((DEADLINE - spent.own, spent.starved), (10 * MS, 10 * MS));
+}
+
+#[test]
+fn time_that_the_calls_own_connections_took_is_its_own_where_it_could_run() {
+    for (left, rang) in [(Left::Waiting as fn(Instant) -> Left, Some(Duration::ZERO)), (Left::Runnable, None)] {
+        let mut spent = spent();
+        assert_eq!(away_while(30 * MS, &mut spent, left, rang, 50 * MS), None);
+        assert_eq!((spent.own, spent.starved), (30 * MS, 20 * MS));
+        assert_eq!(away_while(PATIENCE, &mut spent, left, rang, 70 * MS), Some(Over::Deadline));
+        assert_eq!((spent.own, spent.starved), (DEADLINE, 20 * MS));
+    }
+}
+
+#[test]
+fn a_connection_counts_from_when_the_call_could_go_on_and_only_while_it_computes() {
+    let (busy, began) = (Busy::default(), Instant::now());
+    busy.ran(began, began + 10 * MS, 10 * MS);
+    assert_eq!(busy.take(), Duration::ZERO, "the call waits for it");
+    busy.count_from(began + 8 * MS);
+    busy.count_from(began + 5 * MS);
+    busy.ran(began, began + 10 * MS, 10 * MS);
+    busy.ran(began + 10 * MS, began + 20 * MS, 2 * MS);
+    busy.ran(began, began + MS, MS);
+    assert_eq!(busy.take(), 7 * MS);
+    busy.ran(began, began + 10 * MS, 10 * MS);
+    assert_eq!(busy.take(), Duration::ZERO, "it has gone on");
 }

@@ -8,24 +8,26 @@
 
 mod address;
 mod body;
-mod head;
 mod network;
+mod stream;
 
 pub use network::Resolver;
 
 pub(crate) use network::Network;
 
+use super::clock::Busy;
 use super::guest::Guest;
 use crate::config::{Grants, Server, ServerHost};
 use futures_util::FutureExt as _;
-use head::HeadTooLong;
 use http::{HeaderValue, Method, Request, Uri, header};
-use network::{Destination, Sent};
+use network::{Destination, Rest, Sent};
 use std::error::Error as _;
 use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
+use stream::{BodyTooLong, HeadTooLong};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi_http::p2::bindings::http::outgoing_handler::Host as _;
@@ -104,6 +106,8 @@ struct Sending {
     /// Bytes of a body.
     limit: usize,
     replayed: bool,
+    /// What the connections take of the thread is the call's own time.
+    busy: Arc<Busy>,
 }
 
 /// The servers that an entry grants.
@@ -113,9 +117,15 @@ pub(crate) fn servers(grants: &Grants) -> Arc<[Server]> {
 }
 
 impl Http {
-    pub(super) fn new(servers: &Arc<[Server]>, network: &Arc<Network>, limit: usize, replayed: bool) -> Self {
-        let (servers, network) = (Arc::clone(servers), Arc::clone(network));
-        let sending = Sending { servers, network, limit, replayed };
+    pub(super) fn new(
+        servers: &Arc<[Server]>,
+        network: &Arc<Network>,
+        limit: usize,
+        replayed: bool,
+        busy: &Arc<Busy>,
+    ) -> Self {
+        let (servers, network, busy) = (Arc::clone(servers), Arc::clone(network), Arc::clone(busy));
+        let sending = Sending { servers, network, limit, replayed, busy };
         Self { context: WasiHttpCtx::new(), sending }
     }
 }
@@ -184,7 +194,9 @@ impl WasiHttpHooks for Sending {
     ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
         let destination = self.destination(request.method(), request.uri());
         let (network, limit) = (Arc::clone(&self.network), self.limit);
-        Box::new(async move {
+        let busy = Arc::clone(&self.busy);
+        let rest_busy = Arc::clone(&busy);
+        Box::new(busy.noting(async move {
             let destination = destination?;
             // The host that was checked, spelt as it was checked.
             let host = HeaderValue::try_from(destination.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
@@ -192,8 +204,10 @@ impl WasiHttpHooks for Sending {
             let sending = network.send(&destination, request, options.unwrap_or_default(), limit);
             // The resolver is the embedder's, and its runtime may lack the network: a panic must not become the host's.
             let sent = AssertUnwindSafe(sending).catch_unwind().await;
-            sent.unwrap_or(Err(Error::InternalError(None)))
-        })
+            let (response, rest) = sent.unwrap_or(Err(Error::InternalError(None)))?;
+            let rest: Rest = Box::new(rest_busy.noting(Pin::from(rest)));
+            Ok((response, rest))
+        }))
     }
 
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
@@ -206,9 +220,13 @@ impl WasiHttpHooks for Sending {
         if let Some(Error::HttpRequestBodySize(size)) = own {
             ErrorCode::HttpRequestBodySize(*size)
         } else if let Some(io) = io {
+            let is_of = |is: fn(&(dyn std::error::Error + Send + Sync + 'static)) -> bool| io.get_ref().is_some_and(is);
             match io.kind() {
-                _ if io.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<HeadTooLong>) => {
+                _ if is_of(<dyn std::error::Error + Send + Sync>::is::<HeadTooLong>) => {
                     ErrorCode::HttpResponseHeaderSectionSize(None)
+                }
+                _ if is_of(<dyn std::error::Error + Send + Sync>::is::<BodyTooLong>) => {
+                    ErrorCode::HttpResponseBodySize(Some(self.limit as u64))
                 }
                 io::ErrorKind::UnexpectedEof => ErrorCode::HttpResponseIncomplete,
                 _ => ErrorCode::ConnectionTerminated,
@@ -266,7 +284,7 @@ mod tests {
 
     fn judged(method: &Method, url: &str) -> Result<String, Error> {
         let grants = Grants { http: vec!["example.com".into(), "[::1]:8080".into()], ..Grants::default() };
-        let http = Http::new(&super::servers(&grants), &Arc::new(Network::default()), 1 << 20, false);
+        let http = Http::new(&super::servers(&grants), &Arc::new(Network::default()), 1 << 20, false, &Arc::default());
         http.sending.destination(method, &url.parse().unwrap()).map(|destination| destination.authority())
     }
 

@@ -2,7 +2,7 @@
 
 use super::address::is_public;
 use super::body::Bounded;
-use super::head::BoundedHead;
+use super::stream::BoundedStream;
 use crate::config::ServerHost;
 use futures_util::future::{BoxFuture, Either, select};
 use http::{Request, Response, Uri};
@@ -33,6 +33,15 @@ const RESPONSE_HEAD: usize = 64 * 1024;
 /// Bytes that are read of a server until that head is there: with interim responses, and with what comes of the body
 /// together with the head.
 const BEFORE_RESPONSE: usize = RESPONSE_HEAD;
+
+/// Bytes that are read of a server behind that head, for a body of so many. Where it comes in chunks, each has a line with its
+/// length before it.
+const fn behind_head(body: usize) -> usize {
+    body.saturating_mul(2).saturating_add(FRAMING)
+}
+
+/// What a small body may have of that, and trailers.
+const FRAMING: usize = 128 * 1024;
 
 /// Turns names into addresses. What it says is checked: a name that leads to an address that is not on the public
 /// internet is not connected to.
@@ -85,7 +94,8 @@ impl Destination {
 struct Permitted(Vec<SocketAddr>);
 
 /// A response, and the connection that carries its body and is to be driven meanwhile.
-pub(super) type Sent = (Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
+pub(super) type Sent = (Response<WasiBody>, Rest);
+pub(super) type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 impl Default for Network {
     fn default() -> Self {
@@ -119,7 +129,7 @@ impl Network {
             if destination.https { self.encrypted(stream, &destination.host).await } else { Ok(boxed(stream)) }
         };
         let stream = tokio::time::timeout(connect_within, connecting).await.map_err(|_| Error::ConnectionTimeout)??;
-        let (stream, has_head) = BoundedHead::new(stream, BEFORE_RESPONSE);
+        let (stream, has_head) = BoundedStream::new(stream, BEFORE_RESPONSE, behind_head(body_limit));
         let (mut sender, connection) =
             http1::Builder::new().max_buf_size(RESPONSE_HEAD).handshake(TokioIo::new(stream)).await?;
         let mut connection = Box::pin(connection);
@@ -228,7 +238,7 @@ fn boxed(stream: impl Stream + 'static) -> Box<dyn Stream> {
 
 #[cfg(test)]
 mod tests {
-    use super::BEFORE_RESPONSE;
+    use super::{BEFORE_RESPONSE, FRAMING, behind_head};
 
     #[test]
     fn the_page_has_the_bound_of_what_comes_before_a_response() {
@@ -237,5 +247,15 @@ mod tests {
         assert!(page.contains(&format!("\n{bound} are read of it before the head of its response is complete")));
         let rows = page.lines().filter(|line| line.starts_with("| `/interim/") || line.starts_with("| `/head/"));
         assert_eq!(rows.filter(|row| row.contains(&format!("| {bound} |"))).count(), 4);
+    }
+
+    #[test]
+    fn the_page_has_the_bound_of_what_comes_behind_a_head() {
+        let page = include_str!("../../../../../docs/hostile.md");
+        let framing = format!("{} KiB", FRAMING >> 10);
+        assert!(page.contains(&format!("Behind it, twice `limits.http-body` and {framing} are read")));
+        assert_eq!(behind_head(1_000), 2 * 1_000 + FRAMING);
+        let rows = page.lines().filter(|line| line.starts_with("| `/chunk/"));
+        assert_eq!(rows.filter(|row| row.contains(&format!("| twice `limits.http-body` and {framing} |"))).count(), 2);
     }
 }

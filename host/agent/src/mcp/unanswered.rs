@@ -1,0 +1,256 @@
+//! What a server asks of the host, bounded: a server that asks and does not read would have answers pile up without end.
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest,
+};
+use rmcp::transport::Transport;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tokio::sync::watch;
+
+/// Most requests of one server that have no answer, or one that is not written yet.
+pub const MAX_UNANSWERED: usize = 1_000;
+
+/// An answer repeats its request's identifier, and perhaps the method. A request with long ones counts once more for each so
+/// many bytes of them.
+const REPEATED: usize = 1024;
+
+/// A connection that is closed where a server does not take its answers.
+pub(super) struct Unanswered<T> {
+    transport: T,
+    open: Arc<Mutex<Open>>,
+    refused: Arc<OnceLock<String>>,
+    /// Ends the answers that are being written: a server that does not read would hold up the closing.
+    closing: watch::Sender<bool>,
+}
+
+/// What is not answered yet.
+#[derive(Debug, Default)]
+struct Open {
+    /// What counts at present.
+    number: usize,
+    /// How much each request counts for which no answer has been handed to the connection.
+    requests: HashMap<RequestId, usize>,
+}
+
+/// An answer that is being written. It counts until it is dropped.
+struct Answer {
+    open: Arc<Mutex<Open>>,
+    counts: usize,
+}
+
+/// Why something was not sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotSent<E: std::error::Error + 'static> {
+    #[error(transparent)]
+    Failed(E),
+    #[error("the connection is closed")]
+    Closed,
+}
+
+impl<T> Unanswered<T> {
+    /// `refused` is where it says why it closed the connection.
+    pub(super) fn new(transport: T, refused: Arc<OnceLock<String>>) -> Self {
+        Self { transport, open: Arc::default(), refused, closing: watch::Sender::new(false) }
+    }
+
+    fn take(&self, message: &ServerJsonRpcMessage) -> Result<(), String> {
+        let mut open = lock(&self.open);
+        match message {
+            JsonRpcMessage::Request(request) => {
+                let counts = 1 + repeated(&request.id, &request.request) / REPEATED;
+                open.number += counts;
+                // Where it uses an identifier again, the first request gets no answer that could be told apart: it counts for good.
+                open.requests.insert(request.id.clone(), counts);
+            }
+            JsonRpcMessage::Notification(notification) => {
+                // A request that the server takes back is not answered.
+                if let ServerNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(counts) = cancelled.params.request_id.as_ref().and_then(|id| open.requests.remove(id))
+                {
+                    open.number -= counts;
+                }
+            }
+            _ => {}
+        }
+        if open.number > MAX_UNANSWERED {
+            return Err(format!(
+                "it sent more than {MAX_UNANSWERED} requests without reading the answers, and is read no further"
+            ));
+        }
+        Ok(())
+    }
+
+    /// What `message` counts, if it is an answer.
+    fn answer(&self, message: &ClientJsonRpcMessage) -> Option<Answer> {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => return None,
+        };
+        let mut open = lock(&self.open);
+        let counts = id.and_then(|id| open.requests.remove(id)).unwrap_or_else(|| {
+            // The server has taken the request back; its answer takes room all the same.
+            open.number += 1;
+            1
+        });
+        Some(Answer { open: Arc::clone(&self.open), counts })
+    }
+}
+
+/// The bytes of a request that its answer may repeat.
+fn repeated(id: &RequestId, request: &ServerRequest) -> usize {
+    let id = if let RequestId::String(id) = id { id.len() } else { 0 };
+    let method = if let ServerRequest::CustomRequest(request) = request { request.method.len() } else { 0 };
+    id + method
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        lock(&self.open).number -= self.counts;
+    }
+}
+
+fn lock(open: &Mutex<Open>) -> std::sync::MutexGuard<'_, Open> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
+    type Error = NotSent<T::Error>;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answer = self.answer(&message);
+        let mut closing = self.closing.subscribe();
+        let sending = self.transport.send(message);
+        async move {
+            let _answer = answer;
+            tokio::select! {
+                biased;
+                _ = closing.wait_for(|closing| *closing) => Err(NotSent::Closed),
+                sent = sending => sent.map_err(NotSent::Failed),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        if *self.closing.borrow() {
+            return None;
+        }
+        let message = self.transport.receive().await?;
+        if let Err(why) = self.take(&message) {
+            let _ = self.refused.set(why);
+            self.closing.send_replace(true);
+            return None;
+        }
+        Some(message)
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.closing.send_replace(true);
+        self.transport.close().await.map_err(NotSent::Failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use std::io;
+
+    /// A server that sends whatever is asked for; what it is sent is written when the test says so.
+    struct Sends(Vec<Value>, watch::Receiver<bool>);
+
+    impl Transport<RoleClient> for Sends {
+        type Error = io::Error;
+
+        fn send(&mut self, _: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+            let mut reads = self.1.clone();
+            async move { reads.wait_for(|reads| *reads).await.map(drop).map_err(io::Error::other) }
+        }
+
+        async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+            Some(serde_json::from_value(self.0.pop()?).unwrap())
+        }
+
+        async fn close(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn ping(id: impl Into<Value>) -> Value {
+        json!({ "jsonrpc": "2.0", "id": id.into(), "method": "ping" })
+    }
+
+    fn reply(id: usize) -> ClientJsonRpcMessage {
+        serde_json::from_value(json!({ "jsonrpc": "2.0", "id": id, "result": {} })).unwrap()
+    }
+
+    fn server(reads: bool) -> (Unanswered<Sends>, watch::Sender<bool>) {
+        let (sender, receiver) = watch::channel(reads);
+        (Unanswered::new(Sends(Vec::new(), receiver), Arc::default()), sender)
+    }
+
+    async fn receives(server: &mut Unanswered<Sends>, message: Value) -> bool {
+        server.transport.0.push(message);
+        server.receive().await.is_some()
+    }
+
+    #[tokio::test]
+    async fn answers_that_a_server_does_not_read_close_its_connection_and_end() {
+        let (mut server, _reads) = server(false);
+        let mut sending = Vec::new();
+        for id in 0..MAX_UNANSWERED {
+            assert!(receives(&mut server, ping(id)).await, "{id}");
+            sending.push(server.send(reply(id)));
+        }
+        assert!(!receives(&mut server, ping(MAX_UNANSWERED)).await);
+        assert!(!receives(&mut server, ping(0)).await, "it stays closed");
+        let why = server.refused.get().unwrap();
+        assert_eq!(why, "it sent more than 1000 requests without reading the answers, and is read no further");
+        for sending in sending {
+            assert!(matches!(sending.await, Err(NotSent::Closed)));
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_that_are_answered_or_taken_back_do_not_count() {
+        let (mut server, _reads) = server(true);
+        for id in 0..3 * MAX_UNANSWERED {
+            assert!(receives(&mut server, ping(id)).await, "{id}");
+            server.send(reply(id)).await.unwrap();
+            assert!(receives(&mut server, ping(id)).await, "{id}");
+            let cancelled =
+                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+            assert!(receives(&mut server, cancelled).await, "{id}");
+        }
+        assert_eq!(lock(&server.open).number, 0);
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_while_it_is_written_whatever_the_server_has_taken_back() {
+        let (mut server, reads) = server(false);
+        assert!(receives(&mut server, ping(1)).await);
+        let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+        let sending = server.send(reply(1));
+        assert!(receives(&mut server, cancelled).await);
+        assert_eq!(lock(&server.open).number, 1);
+        let again = server.send(reply(1));
+        assert_eq!(lock(&server.open).number, 2);
+        reads.send_replace(true);
+        sending.await.unwrap();
+        drop(again);
+        assert_eq!(lock(&server.open).number, 0);
+    }
+
+    #[tokio::test]
+    async fn what_an_answer_repeats_counts_by_its_length() {
+        let long = "x".repeat(MAX_UNANSWERED * REPEATED);
+        assert!(!receives(&mut server(false).0, ping(long.as_str())).await);
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": long });
+        assert!(!receives(&mut server(false).0, request).await);
+    }
+}
