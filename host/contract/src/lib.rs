@@ -22,7 +22,6 @@
 //! | `declared` | what a session declares: [`ToolSpec`], [`ModelRef`] |
 
 #![deny(missing_docs)]
-#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot go on fails"))]
 
 #[rustfmt::skip]
 mod generated;

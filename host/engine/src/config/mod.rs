@@ -23,7 +23,6 @@
 //! ```
 
 mod ask;
-mod config;
 mod decode;
 mod digest;
 mod discover;
@@ -33,6 +32,7 @@ mod error;
 mod file;
 mod grants;
 mod limits;
+mod merged;
 mod names;
 mod narrowing;
 mod paths;
@@ -49,7 +49,6 @@ mod written;
 mod tests;
 
 pub use ask::AskRule;
-pub use config::Config;
 pub use digest::{Digest, InvalidDigest};
 pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, Places, ProjectFile, UnapprovedChange};
 pub use edit::{Change, Written, allow};
@@ -58,6 +57,7 @@ pub use error::Error;
 pub use file::Source;
 pub use grants::{Grants, ModelGrant, StateGrant};
 pub use limits::Limits;
+pub use merged::Config;
 pub use narrowing::ActionKind;
 pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
 pub use problem::{Problem, Problems};
