@@ -32,7 +32,7 @@ impl Word {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A part of a text in which each home is marked with [`HOME`].
+    /// A part of a text in which each home is marked with `HOME`.
     pub fn marked(text: impl Into<String>) -> Self {
         let text = text.into();
         match text.strip_prefix(HOME) {
@@ -48,7 +48,7 @@ impl Word {
         Self { text: made.text, home, ..self.clone() }
     }
 
-    /// The text with [`HOME`] for a home that it begins with.
+    /// The text with `HOME` for a home that it begins with.
     pub fn with_mark(&self) -> Cow<'_, str> {
         match self.text.strip_prefix('~').filter(|_| self.home) {
             Some(rest) => format!("{HOME}{rest}").into(),

@@ -301,7 +301,7 @@ impl Session {
     }
 
     /// What the user is to be told once: plugins whose failure let an event pass, plugins that are asked no more, patterns
-    /// that fit no tool. What observers do later, when the session is closed, is in [`Host::take_notices`].
+    /// that fit no tool. What observers do later, when the session is closed, is in [`Host::take_notices`](crate::Host::take_notices).
     #[must_use]
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.life().notices)

@@ -1,7 +1,7 @@
 //! Where audit log and state are kept: committed together, so that a crash leaves both or neither.
 //!
 //! A commit holds everything that came before it in this process, in order. What may come late is put in a queue, which
-//! the next commit takes along; else a thread, the keeper, writes it within [`KEPT_BACK`]. Other processes may write to the
+//! the next commit takes along; else a thread, the keeper, writes it within 20 ms. Other processes may write to the
 //! same file at any time. Nobody waits for a lock while holding up a thread of the agent.
 
 mod database;
