@@ -110,6 +110,24 @@ fn a_second_ctrl_c_ends_the_process_at_once() {
 }
 
 #[test]
+fn ctrl_backslash_ends_the_process_at_once_with_all_that_was_started() {
+    let user = User::new();
+    waiting_script(&user);
+    let server = format!("sleep 3600 & echo $! > server.pid; exec {} good", env!("CARGO_BIN_EXE_mcp_server"));
+    user.configure(&format!("[mcp.test]\ncommand = \"sh\"\nargs = [\"-c\", {}]\n", Value::from(server)));
+    let mut child = start(&user);
+    let project = user.project();
+    wait_for("the command's start", || project.join("started").exists());
+    send(&child, Signal::QUIT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    for name in ["child.pid", "shell.pid", "server.pid"] {
+        wait_for("the end of what was started", || !runs(&project.join(name)));
+    }
+    // It did not end in order.
+    assert_eq!(user.sessions().remove(0)["status"], Value::Null);
+}
+
+#[test]
 fn ctrl_c_while_a_server_starts_ends_the_command_and_the_server() {
     for command in [["run", "go", "--script", "script.toml"].as_slice(), &["tools"]] {
         let user = User::new();

@@ -1,5 +1,5 @@
 //! Ctrl-C. The first one cancels what runs, which then ends in order; a second one ends the process at once. A request to
-//! terminate, and a terminal that goes away, count as the first.
+//! terminate, and a terminal that goes away, count as the first; Ctrl-\ counts as the second, also without a first.
 
 use crate::exit::{CliError, Exit};
 use crate::output::{self, screen};
@@ -30,24 +30,31 @@ fn take(host: &Mutex<Option<Host>>) -> Option<Host> {
     host.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Cancels `cancel` on the first signal; on a second one the process ends, with what `host` has recorded written. To be
-/// called within the runtime.
+/// Cancels `cancel` on the first signal; on a second one, or on SIGQUIT, the process ends, with what `host` has recorded
+/// written. To be called within the runtime.
 pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, CliError> {
     let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
+    let mut quit = listen(SignalKind::quit())?;
     let watch = Watch { host: Arc::new(Mutex::new(host)) };
     let host = Arc::clone(&watch.host);
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hang_up.recv() => {}
+        let quits = tokio::select! {
+            _ = interrupt.recv() => false,
+            _ = terminate.recv() => false,
+            _ = hang_up.recv() => false,
+            _ = quit.recv() => true,
+        };
+        if !quits {
+            screen::interrupted();
+            cancel.cancel();
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = quit.recv() => {}
+            }
         }
-        screen::interrupted();
-        cancel.cancel();
-        interrupt.recv().await;
         match take(&host) {
             Some(host) => end_at_once(&host).await,
             None => exit(),

@@ -154,6 +154,10 @@ impl<'a> Talk<'a> {
                         self.editor.give_back();
                         return Ok(Exit::Interrupted);
                     }
+                    Heard::Quit => {
+                        self.editor.give_back();
+                        interrupt::end_at_once(&self.host).await
+                    }
                     // Of a terminal that does not edit. The line that it has is given up by the terminal itself.
                     Heard::Interrupt if interrupted => return Ok(Exit::Interrupted),
                     Heard::Interrupt => {
@@ -221,6 +225,7 @@ impl<'a> Talk<'a> {
                     outcome = &mut running => break outcome,
                     heard = signals.next() => match heard {
                         Heard::Interrupt if cancel.is_cancelled() => interrupt::end_at_once(&self.host).await,
+                        Heard::Quit => interrupt::end_at_once(&self.host).await,
                         heard => {
                             screen::interrupted();
                             leaves |= heard == Heard::Terminate;

@@ -1,4 +1,5 @@
-//! What ends a turn or the conversation from outside: Ctrl-C, a request to terminate, a terminal that goes away.
+//! What ends a turn or the conversation from outside: Ctrl-C, Ctrl-\, a request to terminate, a terminal that goes
+//! away.
 
 use crate::exit::CliError;
 use anyhow::anyhow;
@@ -9,6 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(super) enum Heard {
     Interrupt,
     Terminate,
+    /// Ctrl-\: as a second Ctrl-C, also without a first.
+    Quit,
 }
 
 /// Listens from where it is made. While a line is edited, Ctrl-C is a key and does not come this way.
@@ -17,6 +20,7 @@ pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    quit: Signal,
 }
 
 impl Signals {
@@ -26,6 +30,7 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
+            quit: listen(SignalKind::quit())?,
         })
     }
 
@@ -34,6 +39,7 @@ impl Signals {
             _ = self.interrupt.recv() => Heard::Interrupt,
             _ = self.terminate.recv() => Heard::Terminate,
             _ = self.hang_up.recv() => Heard::Terminate,
+            _ = self.quit.recv() => Heard::Quit,
         }
     }
 }
