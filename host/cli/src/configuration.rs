@@ -73,10 +73,17 @@ pub(crate) fn keys() -> Result<Keys, CliError> {
     Keys::read(&keys_file()?).map_err(CliError::not_loaded)
 }
 
-/// The section `[mcp]`.
+/// The section `[mcp]`. A program that a project's file names runs in that file's folder: what was approved there is not what
+/// lies under the same path in the folder that the user happens to be in.
 pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
-    let section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
+    let mut section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
     section.check().map_err(CliError::not_loaded)?;
+    for (name, server) in &mut section.servers {
+        let origin = config.origin(&["mcp", name.as_str(), "command"]).filter(|origin| origin.layer == Layer::Project);
+        if let Some(folder) = origin.as_ref().and_then(|origin| origin.file.parent()) {
+            server.cwd = Some(server.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd)));
+        }
+    }
     Ok(section)
 }
 
