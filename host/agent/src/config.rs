@@ -455,13 +455,23 @@ impl ProviderSection {
     /// The server to which a key of this provider goes; `None` where it has none.
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
-        let protocol = match self.kind? {
-            Kind::Anthropic => "anthropic",
-            Kind::OpenAi => "openai",
-            Kind::Scripted => return None,
-        };
-        let home = self.home(protocol);
+        let home = self.home(self.protocol()?);
         Origin::of(self.base_url.as_ref().or(home.base_url.as_ref())?)
+    }
+
+    /// The environment variable whose value goes there; `None` where none does.
+    pub(crate) fn sent_variable(&self) -> Option<String> {
+        let home = self.home(self.protocol()?);
+        self.key_variable.clone().or(home.key_variable)
+    }
+
+    /// The shipped provider that its protocol comes from.
+    fn protocol(&self) -> Option<&'static str> {
+        match self.kind? {
+            Kind::Anthropic => Some("anthropic"),
+            Kind::OpenAi => Some("openai"),
+            Kind::Scripted => None,
+        }
     }
 }
 

@@ -51,5 +51,6 @@ pub mod mcp;
 pub mod message;
 pub mod plugin_models;
 pub mod provider;
+pub mod sent;
 pub mod session_store;
 pub mod tool;

@@ -40,7 +40,7 @@ pub(crate) fn prepared() -> Result<PathBuf, CliError> {
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
     // What others can have written is read only where it is named.
     if named.is_none()
-        && let Err(FileError::Refused(refused)) = files::look(&path()?, Guard::OnlyMineToWrite)
+        && let Err(FileError::Refused(refused)) = files::look_in_kept_folder(&path()?, Guard::OnlyMineToWrite)
     {
         return Err(CliError::not_loaded(refused));
     }

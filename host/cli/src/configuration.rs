@@ -5,11 +5,13 @@
 
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
+use anyhow::anyhow;
 use etcetera::BaseStrategy as _;
 use hookhost::config::{Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, Places, UnapprovedChange};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
 use hookhost_agent::provider::Keys;
+use hookhost_agent::sent::SentVariable;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that are not the engine's.
@@ -55,6 +57,7 @@ pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, C
     // Whatever the command is: a file counts only if all of it is right.
     agent(&found.config)?;
     mcp(&found.config)?;
+    sent_variables(&found.config)?;
     Ok(found)
 }
 
@@ -73,11 +76,42 @@ pub(crate) fn keys() -> Result<Keys, CliError> {
     Keys::read(&keys_file()?).map_err(CliError::not_loaded)
 }
 
-/// The section `[mcp]`.
+/// The section `[mcp]`. A program that a project's file names runs in that file's folder: what was approved there is not what
+/// lies under the same path in the folder that the user happens to be in.
 pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
-    let section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
+    let mut section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
     section.check().map_err(CliError::not_loaded)?;
+    for (name, server) in &mut section.servers {
+        let origin = config.origin(&["mcp", name.as_str(), "command"]).filter(|origin| origin.layer == Layer::Project);
+        if let Some(folder) = origin.as_ref().and_then(|origin| origin.file.parent()) {
+            server.cwd = Some(server.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd)));
+        }
+    }
     Ok(section)
+}
+
+/// Which environment variables are sent to which servers. A project's file does not send the key of a provider that is known
+/// without any configuration to another server: who approves the file may not see in its text what leaves.
+pub(crate) fn sent_variables(config: &Config) -> Result<Vec<SentVariable>, CliError> {
+    let mut sent = agent(config)?.sent_variables();
+    // Unchecked: what is to be approved may lack what another file says.
+    let services: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
+    sent.extend(services.sent_variables());
+    for variable in &sent {
+        let mut origins = variable.keys.iter().filter_map(|keys| {
+            let keys: Vec<_> = keys.iter().map(String::as_str).collect();
+            config.origin(&keys)
+        });
+        let origin = origins.find(|origin| origin.layer == Layer::Project);
+        if let (Some(origin), Some(own)) = (origin, variable.is_meant_for().first()) {
+            let SentVariable { name, to, .. } = variable;
+            return Err(CliError::not_loaded(anyhow!(
+                "{origin}: a project's file cannot send the value of your {name} to {to}, since that key is for {own}: name \
+                 another variable, or describe the server in your own file"
+            )));
+        }
+    }
+    Ok(sent)
 }
 
 fn note(text: &str) {

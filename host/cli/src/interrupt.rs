@@ -30,8 +30,8 @@ fn take(host: &Mutex<Option<Host>>) -> Option<Host> {
     host.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Cancels `cancel` on the first signal; on a second one, or on SIGQUIT, the process ends, with what `host` has recorded written. To be
-/// called within the runtime.
+/// Cancels `cancel` on the first signal. On a second one, or on SIGQUIT, the process ends, with what `host` has recorded
+/// written. To be called within the runtime.
 pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, CliError> {
     let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
     let mut interrupt = listen(SignalKind::interrupt())?;

@@ -2,7 +2,9 @@
 
 use crate::args::{Approve, ApproveArgs};
 use crate::output::{
-    self, difference, one_line, printable, screen,
+    self,
+    brief::words,
+    difference, one_line, printable, screen,
     style::{CHANGED, DIM, NAME, WARNING},
 };
 use futures_util::future::BoxFuture;
@@ -248,7 +250,7 @@ fn describe(request: &ApprovalRequest, code: &Code) -> String {
     }
     for question in &request.questions {
         let by = one_line(&question.by.to_string());
-        let _ = writeln!(text, "{WARNING}{by} asks:{WARNING:#} {}", one_line(&question.escalation.question));
+        let _ = writeln!(text, "{WARNING}{by} asks:{WARNING:#} {}", words(&question.escalation.question));
     }
     let _ = writeln!(text, "{DIM}what would happen ({}):{DIM:#}\n{}", request.event, indented(request.value.get()));
     if !request.changed_by.is_empty() {

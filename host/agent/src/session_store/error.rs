@@ -1,7 +1,8 @@
 //! Why a session cannot be kept, found or gone on with.
 
+use hookhost::files::FileError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a session cannot be kept, found or gone on with.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,9 @@ pub enum SessionStoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Another user can have written it.
+    #[error(transparent)]
+    Refused(#[from] hookhost::files::Refused),
     /// The system says no.
     #[error("the session {} cannot be {doing}: {source}", .path.display())]
     Io {
@@ -66,5 +70,12 @@ impl SessionStoreError {
     pub(super) fn io(path: impl Into<PathBuf>, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, doing, source }
+    }
+
+    pub(super) fn folder(path: &Path) -> impl FnOnce(FileError) -> Self {
+        move |error| match error {
+            FileError::Refused(refused) => Self::Refused(refused),
+            error => Self::io(path, "read")(error.into()),
+        }
     }
 }

@@ -31,6 +31,7 @@ pub use writer::SessionWriter;
 
 use crate::message::TokenUsage;
 use hookhost::capability::Reminder;
+use hookhost::files;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -155,7 +156,7 @@ impl SessionStore {
     /// If the folder cannot be read. One that is not there has none.
     pub fn list(&self) -> Result<Vec<Summary>, SessionStoreError> {
         let mut sessions: Vec<Summary> =
-            self.ids()?.iter().filter_map(|id| Summary::read(&self.folder.join(id))).collect();
+            self.ids()?.iter().filter_map(|id| Summary::read(&self.existing(id).ok()?)).collect();
         sessions.sort_by(|a, b| (b.updated, &b.header.id).cmp(&(a.updated, &a.header.id)));
         Ok(sessions)
     }
@@ -210,6 +211,12 @@ impl SessionStore {
     fn existing(&self, id: &str) -> Result<PathBuf, SessionStoreError> {
         let path = self.folder.join(id);
         if metadata::is_id(id) && path.join(metadata::FILE).is_file() {
+            for folder in [&self.folder, &path, &messages_folder(&path)] {
+                match files::check_kept_folder(folder) {
+                    Err(error) if !error.is_missing() => return Err(SessionStoreError::folder(folder)(error)),
+                    _ => {}
+                }
+            }
             return Ok(path);
         }
         Err(SessionStoreError::NotFound { id: id.to_owned(), folder: self.folder.clone() })
@@ -220,9 +227,13 @@ impl SessionStore {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(SessionStoreError::io(&self.folder, "listed"))?,
         };
+        // Others could have put sessions in it, which would be gone on with as the user's.
+        files::check_kept_folder(&self.folder).map_err(SessionStoreError::folder(&self.folder))?;
         let id =
             |entry: std::io::Result<std::fs::DirEntry>| Some(metadata::id_of(&entry.ok()?.file_name())?.to_owned());
-        Ok(entries.filter_map(id).filter(|id| self.existing(id).is_ok()).collect())
+        // One that is refused is told when it is named.
+        let is_there = |id: &String| !matches!(self.existing(id), Err(SessionStoreError::NotFound { .. }));
+        Ok(entries.filter_map(id).filter(is_there).collect())
     }
 }
 

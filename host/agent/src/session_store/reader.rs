@@ -3,12 +3,19 @@
 use super::metadata::{self, Metadata, Used};
 use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_folder, millis};
 use crate::message::{Message, TokenUsage};
+use hookhost::files::{self, FileError, Guard, Links};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// How much of a prompt is read to tell its first words.
 const FIRST_WORDS: u64 = 4096;
+
+/// The largest file of a message that is read: 64 MiB. What tools and models say is bounded to less.
+const MAX_MESSAGE: u64 = 64 << 20;
+
+/// The largest file of what a session is: 1 MiB.
+const MAX_METADATA: u64 = 1 << 20;
 
 /// A session as its files tell it.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,8 +78,13 @@ impl StoredSession {
         let (mut messages, mut damaged) = (Vec::new(), Vec::new());
         let files = message_files(folder)?;
         for (number, path) in &files {
-            let bytes = std::fs::read(path).map_err(SessionStoreError::io(path, "read"))?;
-            match StoredMessage::read(*number, &bytes) {
+            let read = match files::read(path, Guard::OnlyMineToWrite, Links::Followed, MAX_MESSAGE) {
+                Ok(bytes) => StoredMessage::read(*number, &bytes),
+                Err(FileError::Refused(refused)) => Err(refused.fault),
+                Err(FileError::Io(error)) => return Err(SessionStoreError::io(path, "read")(error)),
+                Err(other) => Err(other.to_string()),
+            };
+            match read {
                 Ok(message) => messages.push(message),
                 Err(reason) => damaged.push(Damage { path: path.clone(), reason }),
             }
@@ -128,7 +140,8 @@ fn id(folder: &Path) -> String {
 
 pub(super) fn metadata(folder: &Path) -> Result<Metadata, SessionStoreError> {
     let file = folder.join(metadata::FILE);
-    let bytes = std::fs::read(&file).map_err(SessionStoreError::io(&file, "read"))?;
+    let bytes = files::read(&file, Guard::OnlyMineToWrite, Links::Followed, MAX_METADATA);
+    let bytes = bytes.map_err(|error| SessionStoreError::io(&file, "read")(error.into()))?;
     Ok(Metadata::parse(&String::from_utf8_lossy(&bytes)))
 }
 
@@ -149,7 +162,8 @@ pub(super) fn message_files(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Sessio
 /// The beginning of a prompt; none where the file is no prompt.
 fn first_words(number: u64, path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(FIRST_WORDS).read_to_end(&mut bytes).ok()?;
+    let file = files::open(path, Guard::OnlyMineToWrite, Links::Followed).ok()?;
+    file.take(FIRST_WORDS).read_to_end(&mut bytes).ok()?;
     // What is read may end within a character.
     let end = match std::str::from_utf8(&bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),

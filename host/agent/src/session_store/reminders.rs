@@ -1,10 +1,14 @@
 //! What plugins want the model to be reminded of, beside a session's messages, so that it outlives the process.
 
 use hookhost::capability::Reminder;
+use hookhost::files::{self, Guard, Links};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 pub(super) const FILE: &str = "reminders.json";
+
+/// The largest file that is read: 16 MiB.
+const MAX: u64 = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -23,8 +27,8 @@ pub(super) fn text(reminders: &[(u32, Reminder)]) -> String {
 /// Those of a session's folder; none where it has no such file. What has become of it otherwise is one sentence.
 pub(super) fn read(folder: &Path) -> Result<Vec<(u32, Reminder)>, String> {
     let path = folder.join(FILE);
-    let bytes = match std::fs::read(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+    let bytes = match files::read(&path, Guard::OnlyMineToWrite, Links::Followed, MAX) {
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
         read => read.map_err(|error| error.to_string()),
     };
     let kept = bytes.and_then(|bytes| serde_json::from_slice::<Vec<Kept>>(&bytes).map_err(|error| error.to_string()));

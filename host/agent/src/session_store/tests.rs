@@ -253,3 +253,40 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
     writer.append(&Message::user("Go on."), None).unwrap();
     assert!(store.folder.join("20260324-143022-12345/messages/0004-user.md").exists());
 }
+
+fn pipe(path: &Path) {
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
+        .unwrap();
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_is_not_waited_for() {
+    for name in ["messages/0001-user.md", ".lock", "session.conf", "reminders.json"] {
+        let (_folder, store) = written();
+        let _ = std::fs::remove_file(file(&store, name));
+        pipe(&file(&store, name));
+        let said = match (store.read("s-1"), store.resume("s-1")) {
+            (read, Ok(resumed)) => format!("{read:?} {:?}", resumed.notices),
+            (read, Err(error)) => format!("{read:?} {error}"),
+        };
+        store.list().unwrap();
+        let is_there = name != "session.conf";
+        assert_eq!(said.contains("it is not a regular file"), is_there, "{name}: {said}");
+        assert_eq!(said.contains("NotFound"), !is_there, "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_session_to_which_others_can_add_is_not_gone_on_with() {
+    for name in ["..", ".", "messages", "messages/0001-user.md", "session.conf"] {
+        let (_folder, store) = written();
+        let path = file(&store, name);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o1777)).unwrap();
+        let said = store.resume("s-1").map(drop).unwrap_err().to_string();
+        assert!(said.contains("other users can write it"), "{name}: {said}");
+        if name == ".." {
+            assert!(matches!(store.list(), Err(SessionStoreError::Refused(_))));
+            assert!(store.create(&header("s-2")).is_err());
+        }
+    }
+}

@@ -5,9 +5,10 @@ use super::metadata::{self, Metadata};
 use super::{Ending, Generation, Header, SessionStoreError, messages_folder, now, reader, reminders};
 use crate::message::Message;
 use hookhost::capability::Reminder;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use hookhost::files;
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// How the names of files begin that are not whole yet.
@@ -118,6 +119,7 @@ impl SessionWriter {
 /// Makes the folder of a session, which appears whole; the session's lock.
 fn make(store: &Path, folder: &Path, metadata: &Metadata) -> io::Result<SessionLock> {
     DirBuilder::new().recursive(true).mode(0o700).create(store)?;
+    files::check_kept_folder(store)?;
     if folder.exists() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
@@ -168,5 +170,5 @@ pub(super) fn lock(folder: &Path, id: &str) -> Result<SessionLock, SessionStoreE
 }
 
 fn open_lock(folder: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.join(".lock"))
+    Ok(files::open_lock(&folder.join(".lock"))?)
 }

@@ -9,6 +9,7 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::config::{Approved, Config, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore};
+use hookhost_agent::sent::SentVariable;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -104,8 +105,8 @@ fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -
     }
     let source = Source { file: file.path.clone(), layer: Layer::Project, home: places.home.clone() };
     let config = Config::parse(&file.text, &source, SECTIONS).map_err(not_loaded)?;
-    configuration::agent(&config)?;
-    output::note(&describe(file, &config, before.as_ref()));
+    let sent = configuration::sent_variables(&config)?;
+    output::note(&describe(file, &config, &sent, before.as_ref()));
     if !yes {
         match output::confirm("Approve it?") {
             Some(true) => {}
@@ -127,7 +128,7 @@ fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -
     Ok(Exit::Done)
 }
 
-fn describe(file: &ProjectFile, config: &Config, before: Option<&Approved>) -> String {
+fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: Option<&Approved>) -> String {
     let mut text = format!("{NAME}{}{NAME:#}\n", output::one_line(&file.path.to_string_lossy()));
     if let Some(before) = before {
         let _ = writeln!(text, "  {WARNING}it has changed since you approved it{WARNING:#}");
@@ -163,6 +164,14 @@ fn describe(file: &ProjectFile, config: &Config, before: Option<&Approved>) -> S
         let question = rule.question.as_deref().unwrap_or("may it run?");
         let about = output::one_line(&entry::narrowing(rule.actions.as_ref(), rule.tools.as_deref()));
         let _ = writeln!(text, "  asks you about calls ({about}): {}", output::one_line(question));
+    }
+    // What the provider of `[agent]` is sent without a word of the file is what it is sent anyway.
+    let said = |sent: &&SentVariable| {
+        sent.keys.iter().any(|keys| config.origin(&keys.iter().map(String::as_str).collect::<Vec<_>>()).is_some())
+    };
+    for SentVariable { name, to, .. } in sent.iter().filter(said) {
+        let (name, to) = (output::one_line(name), output::one_line(&to.to_string()));
+        let _ = writeln!(text, "  {WARNING}sends the value of your {name} to {to}{WARNING:#}");
     }
     for section in SECTIONS {
         if let Ok(Some(settings)) = config.section::<toml::Table>(section) {

@@ -6,6 +6,22 @@ use serde_json::Value;
 /// Most characters of one value that are shown.
 pub(crate) const SHOWN: usize = 160;
 
+/// Most characters of a tool's name that are shown. A name that providers take has at most 64; a model can say a longer one.
+const TOOL: usize = 80;
+
+/// Most characters that are shown of what a plugin says to a person: a question, a reason.
+const WORDS: usize = 2000;
+
+/// A tool's name, as a model has said it.
+pub(crate) fn tool(name: &str) -> String {
+    cut(&one_line(name), TOOL)
+}
+
+/// What a plugin says to a person, on one line.
+pub(crate) fn words(text: &str) -> String {
+    cut(&one_line(text), WORDS)
+}
+
 /// A value on one line: a text as it is, an object as its members, plain words first, since those name what the texts
 /// are for.
 pub(crate) fn short(value: &Value) -> String {
@@ -60,4 +76,17 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 /// A number of things, in words: `1 task`, `2 tasks`.
 pub(crate) fn counted<N: Copy + std::fmt::Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
     if count == N::from(1) { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{tool, words};
+
+    #[test]
+    fn a_name_and_a_question_that_are_long_are_cut() {
+        assert_eq!((tool("bash").as_str(), words("May\nit?").as_str()), ("bash", "May it?"));
+        assert_eq!(tool(&"é".repeat(100_000)).chars().count(), 81);
+        let shown = words(&"why ".repeat(400_000));
+        assert!(shown.chars().count() == 2001 && shown.ends_with('…'), "{}", shown.len());
+    }
 }

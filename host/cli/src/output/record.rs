@@ -1,6 +1,6 @@
 //! A record of the audit log, for people.
 
-use super::brief::{SHOWN, cut, short};
+use super::brief::{SHOWN, cut, short, tool};
 use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::{difference, one_line, time};
 use hookhost::audit::{
@@ -133,7 +133,7 @@ pub(crate) fn subject(value: &RawValue) -> String {
         // The call that a result is of.
         let call = fields.get("call").and_then(Value::as_object).unwrap_or(fields);
         if let (Some(Value::String(name)), Some(arguments)) = (call.get("name"), call.get("arguments")) {
-            return format!("{NAME}{}{NAME:#} {}", one_line(name), short(arguments));
+            return format!("{NAME}{}{NAME:#} {}", tool(name), short(arguments));
         }
     }
     short(&value)

@@ -63,7 +63,7 @@ const SECTIONS: [&str; 3] = ["plugin", "ask", "settings"];
 
 /// Checks a file by itself; `sections` are those that the embedder claims.
 pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
-    let file = Arc::new(Text { path: source.file.clone(), text: text.to_owned() });
+    let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
     let mut parsed = Parsed {
         file: source.file.clone(),
         layer: source.layer,

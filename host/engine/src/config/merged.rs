@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    AskRule, Entry, Error, Layer, Problem, Problems, Settings, Source,
+    AskRule, Entry, Error, Layer, Origin, Problem, Problems, Settings, Source,
     decode::decode,
     file::{self, Parsed, Placed},
     paths::{canonical, lexical},
     settings::{Forbidden, WrittenSettings},
-    tree::{Node, Place, Table, join},
+    tree::{Node, Place, Table, Value, join},
 };
 
 /// What may load, and under which settings. Every part of it has been checked.
@@ -172,6 +172,29 @@ impl Config {
         let mut problems = Vec::new();
         let value = decode(name, node, &mut problems);
         Ok(Problems::none_or(problems, value)?)
+    }
+
+    /// Where something in the caller's own sections is written, by the keys that lead to it; `None` where no file says it. A
+    /// table that several files have is where the first of them has it.
+    ///
+    /// ```
+    /// # use hookhost::config::{Config, Error, Layer, Source};
+    /// let source = Source::new("/p/hookhost.toml", Layer::Project);
+    /// let config = Config::parse("[agent]\nmodel = 'small'", &source, &["agent"])?;
+    /// let origin = config.origin(&["agent", "model"]).unwrap();
+    /// assert_eq!((origin.line, origin.layer), (2, Layer::Project));
+    /// assert!(config.origin(&["agent", "provider"]).is_none());
+    /// # Ok::<_, Error>(())
+    /// ```
+    #[must_use]
+    pub fn origin(&self, keys: &[&str]) -> Option<Origin> {
+        let (first, rest) = keys.split_first()?;
+        let node = rest.iter().try_fold(self.sections.get(first)?, |node, key| match &node.value {
+            Value::Table(table) => table.get(key),
+            _ => None,
+        })?;
+        let Place { file, .. } = &node.place;
+        Some(Origin { file: file.path.clone(), line: node.place.line(), layer: file.layer })
     }
 
     /// Adds the files up, in order; `same` gives paths of one file one spelling.

@@ -7,11 +7,13 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::problem::Problem;
+use super::{Layer, problem::Problem};
 
 /// A file's text.
 pub(super) struct Text {
     pub(super) path: PathBuf,
+    /// Whose file it is.
+    pub(super) layer: Layer,
     pub(super) text: String,
 }
 

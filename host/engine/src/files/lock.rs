@@ -32,8 +32,7 @@ impl Lock {
         close(folder)?;
         check_own_folder(folder)?;
         let path = folder.join("trust.lock");
-        let file = create(&path)?;
-        check(&path, &file.metadata()?, Guard::OnlyMineToWrite)?;
+        let file = open_lock(&path)?;
         let began = Instant::now();
         loop {
             match file.try_lock() {
@@ -64,6 +63,17 @@ fn close(folder: &Path) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn close(_: &Path) -> std::io::Result<()> {
     Ok(())
+}
+
+/// Opens a file to lock it, and makes it where it is not there. No pipe is waited for.
+///
+/// # Errors
+/// [`FileError::Io`] where it cannot be opened; [`FileError::Refused`] where it is a link or no regular file, or others can
+/// write it.
+pub fn open_lock(path: &Path) -> Result<File, FileError> {
+    let file = create(path)?;
+    check(path, &file.metadata()?, Guard::OnlyMineToWrite)?;
+    Ok(file)
 }
 
 fn create(path: &Path) -> Result<File, FileError> {

@@ -22,7 +22,7 @@ mod replace;
 #[cfg(all(test, unix))]
 mod tests;
 
-pub use lock::Lock;
+pub use lock::{Lock, open_lock};
 pub use replace::{NewFile, replace};
 
 use std::fs::{File, Metadata};
@@ -129,6 +129,26 @@ pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8
 pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
     check(path, &std::fs::metadata(path)?, guard)?;
     check_folders(path, guard)
+}
+
+/// Looks at a file as [`look`] does, whose name is not all that is believed: SQLite takes other files beside a database for
+/// a part of it. So nobody else may add a file to its folder, as they can to `/tmp`.
+///
+/// # Errors
+/// As [`look`], and where others can write the folder.
+pub fn look_in_kept_folder(path: &Path, guard: Guard) -> Result<(), FileError> {
+    look(path, guard)?;
+    check_kept_folder(folder_of(path))?;
+    check_kept_folder(folder_of(&path.canonicalize()?))
+}
+
+/// Checks a folder in which whatever lies counts: nobody but the user and root can add a file to it, with the sticky bit or
+/// without.
+///
+/// # Errors
+/// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can write it.
+pub fn check_kept_folder(folder: &Path) -> Result<(), FileError> {
+    Ok(owner::check(folder, &std::fs::metadata(folder)?, Guard::OnlyMineToWrite)?)
 }
 
 /// Checks a folder that is the user's alone to use: whatever is in it is believed.

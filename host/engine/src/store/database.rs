@@ -183,6 +183,7 @@ pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
     if !path.exists() {
         return Err(StoreError::Missing(path.to_owned()));
     }
+    check_journal(path)?;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     // Not read-only: what readers of a WAL share between processes has to be made where nobody else has it open.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -394,23 +395,45 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
 /// Refuses a database that others can write, with what SQLite keeps beside it. They are looked at by path, as to close one
 /// of them would end SQLite's locks, too; nobody else can put another file in their folder.
 fn check_owner(path: &Path) -> Result<(), StoreError> {
-    files::look(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
-    let mut shared = path.as_os_str().to_owned();
-    shared.push("-shm");
-    for beside in [wal(path), shared.into()] {
-        match files::look(&beside, Guard::OnlyMineToWrite) {
-            Err(error) if !error.is_missing() => return Err(StoreError::file(error, &beside)),
-            _ => {}
-        }
+    files::look_in_kept_folder(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
+    for ending in ["-wal", "-shm"] {
+        look_beside(path, ending)?;
+    }
+    check_journal(path)
+}
+
+/// Refuses a rollback journal that does not count. SQLite puts its pages in place of the database's when it opens that, so
+/// whoever can write the journal writes the log. hookhost has one only until a new database is in WAL mode.
+fn check_journal(path: &Path) -> Result<(), StoreError> {
+    // First, since a process that has just begun the database takes the journal away before it makes the WAL.
+    let is_in_wal_mode = std::fs::symlink_metadata(wal(path)).is_ok();
+    if look_beside(path, "-journal")? && is_in_wal_mode {
+        let what =
+            "a rollback journal beside it (its name ends with `-journal`), which hookhost did not leave".to_owned();
+        return Err(StoreError::Altered { path: path.to_owned(), what });
     }
     Ok(())
 }
 
+/// Whether there is a file of this ending beside the database; an error where others can write it.
+fn look_beside(path: &Path, ending: &str) -> Result<bool, StoreError> {
+    let beside = beside(path, ending);
+    match files::look(&beside, Guard::OnlyMineToWrite) {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_missing() => Ok(false),
+        Err(error) => Err(StoreError::file(error, &beside)),
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
 /// The file beside the database to which commits are appended.
 pub(super) fn wal(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    name.into()
+    beside(path, "-wal")
 }
 
 /// Which file stands at a path.

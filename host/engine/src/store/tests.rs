@@ -788,7 +788,8 @@ fn a_database_that_others_can_write_is_refused_with_what_lies_beside_it() {
     drop(Store::open(&path, 0).unwrap());
     let folder = path.parent().unwrap().to_owned();
     let beside = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
-    for (file, made) in [(path.clone(), false), (beside("-wal"), true), (beside("-shm"), true), (folder, false)] {
+    let made = ["-wal", "-shm", "-journal"].map(|end| (beside(end), true));
+    for (file, made) in [(path.clone(), false), (folder, false)].into_iter().chain(made) {
         if made {
             std::fs::write(&file, "").unwrap();
         }
@@ -804,4 +805,77 @@ fn a_database_that_others_can_write_is_refused_with_what_lies_beside_it() {
         }
     }
     Store::open(&path, 0).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_to_which_others_can_add_a_file_holds_no_log() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_folder, path) = file();
+    drop(Store::open(&path, 0).unwrap());
+    let folder = path.parent().unwrap();
+    let mode = |mode| std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    // With the sticky bit others cannot replace the database; they can put a journal beside it.
+    for shared in [0o777, 0o1777] {
+        mode(shared);
+        match Store::open(&path, 0).map(drop) {
+            Err(StoreError::Refused(refused)) => {
+                assert_eq!(refused.path, folder);
+                assert!(refused.to_string().contains("other users can write it (mode 777)"), "{refused}");
+            }
+            other => panic!("{shared:o}: {other:?}"),
+        }
+    }
+    mode(0o755);
+    Store::open(&path, 0).unwrap();
+}
+
+/// A journal from which SQLite would make any database beside it as the one at `other` is.
+#[cfg(unix)]
+fn hot_journal(other: &Path) -> Vec<u8> {
+    const SECTOR: usize = 512;
+    let pages = std::fs::read(other).unwrap();
+    let size = usize::from(u16::from_be_bytes([pages[16], pages[17]]));
+    let count = u32::try_from(pages.len() / size).unwrap();
+    let number = |n: usize| u32::try_from(n).unwrap().to_be_bytes();
+    // <https://sqlite.org/fileformat2.html#the_rollback_journal>
+    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for field in [count, 0, count] {
+        journal.extend(field.to_be_bytes());
+    }
+    journal.extend([number(SECTOR), number(size)].concat());
+    journal.resize(SECTOR, 0);
+    for (index, page) in pages.chunks(size).enumerate() {
+        journal.extend(number(index + 1));
+        journal.extend(page);
+        // Every 200th byte, counted from the end.
+        let bytes = (1..).map_while(|step| size.checked_sub(200 * step)).filter(|at| *at > 0);
+        journal.extend(bytes.map(|at| u32::from(page[at])).sum::<u32>().to_be_bytes());
+    }
+    journal
+}
+
+#[cfg(unix)]
+#[test]
+fn a_journal_beside_the_log_does_not_replace_it() {
+    let ((_one, path), (_two, other)) = (file(), file());
+    for (path, record) in [(&path, "mine"), (&other, "theirs")] {
+        let store = Store::open(path, 0).unwrap();
+        commit(&store, &unit("p", "s", 0, &[&format!("{{\"kind\":\"{record}\"}}")], view(&store, "p", "s", 0)));
+    }
+    // All of it in one file.
+    let connection = rusqlite::Connection::open(&other).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    let before = lines(&path);
+    let journal = PathBuf::from(format!("{}-journal", path.display()));
+    std::fs::write(&journal, hot_journal(&other)).unwrap();
+    for refused in [Store::open(&path, 0).map(drop), super::database::read(&path).map(drop)] {
+        match refused {
+            Err(error @ StoreError::Altered { .. }) => assert!(error.to_string().contains("-journal"), "{error}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    std::fs::remove_file(&journal).unwrap();
+    assert_eq!(lines(&path), before);
 }

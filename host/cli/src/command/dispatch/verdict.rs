@@ -5,7 +5,7 @@
 
 use super::underline::underlined;
 use super::{cause, last, rejection};
-use crate::output::brief::short;
+use crate::output::brief::{short, words};
 use crate::output::record::said;
 use crate::output::style::{ADVICE, CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use crate::output::{one_line, printable};
@@ -165,7 +165,7 @@ fn reason(text: &mut String, settled: &Settled<Value>, shown: &[Shown<'_>]) {
         }
     } else {
         for question in &settled.record.questions {
-            let asked = one_line(&question.escalation.question);
+            let asked = words(&question.escalation.question);
             let _ = writeln!(text, "\n{WARNING}{} asked:{WARNING:#} {asked}", one_line(&question.by.to_string()));
         }
     }

@@ -4,7 +4,7 @@
 use super::progress::{Progress, Spinner};
 use crate::output::{
     self,
-    brief::{SHOWN, counted, cut, is_cut, short, whole},
+    brief::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
     difference::lines,
     one_line, printable, screen,
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
@@ -212,7 +212,7 @@ impl Shown {
                 format!("{ERROR}refused{ERROR:#} {event} {}\n", because(refusal))
             }
             AgentEvent::Retrying { error, wait } => {
-                format!("{WARNING}retrying{WARNING:#} in {:.1} s: {}\n", wait.as_secs_f64(), one_line(error))
+                format!("{WARNING}retrying{WARNING:#} in {:.1} s: {}\n", wait.as_secs_f64(), words(error))
             }
             AgentEvent::TextHeld { bytes } => {
                 format!(
@@ -226,32 +226,28 @@ impl Shown {
             AgentEvent::ToolChanged { name, by, before, after, .. } => {
                 let shown = difference(before, after);
                 let fold = self.fold_difference(before, after);
-                let (name, by) = (one_line(name), names(by));
+                let (name, by) = (tool(name), names(by));
                 format!("{CHANGED}changed{CHANGED:#} {NAME}{name}{NAME:#} by {by}{shown}{fold}\n")
             }
             AgentEvent::ToolRefused { id, name, arguments, refusal } => {
                 self.refused.insert(id.clone());
                 let fold = self.fold_value(arguments);
-                let (name, arguments) = (one_line(name), short(arguments));
+                let (name, arguments) = (tool(name), short(arguments));
                 format!("{ERROR}refused{ERROR:#} {NAME}{name}{NAME:#} {arguments}{fold} {}\n", because(refusal))
             }
             AgentEvent::ToolAnswered { name, by, .. } => {
-                format!("{CHANGED}answered{CHANGED:#} {NAME}{}{NAME:#} by {by}, in the tool's place\n", one_line(name))
+                format!("{CHANGED}answered{CHANGED:#} {NAME}{}{NAME:#} by {by}, in the tool's place\n", tool(name))
             }
             AgentEvent::ToolStarted { name, arguments, .. } => {
                 let fold = self.fold_value(arguments);
-                format!("{NAME}{}{NAME:#} {}{fold}\n", one_line(name), short(arguments))
+                format!("{NAME}{}{NAME:#} {}{fold}\n", tool(name), short(arguments))
             }
             AgentEvent::ResultChanged { name, by, .. } => {
-                format!("{CHANGED}changed{CHANGED:#} the result of {NAME}{}{NAME:#} by {}\n", one_line(name), names(by))
+                format!("{CHANGED}changed{CHANGED:#} the result of {NAME}{}{NAME:#} by {}\n", tool(name), names(by))
             }
             AgentEvent::ResultWithheld { id, name, refusal } => {
                 self.refused.insert(id.clone());
-                format!(
-                    "{ERROR}withheld{ERROR:#} the result of {NAME}{}{NAME:#} {}\n",
-                    one_line(name),
-                    because(refusal)
-                )
+                format!("{ERROR}withheld{ERROR:#} the result of {NAME}{}{NAME:#} {}\n", tool(name), because(refusal))
             }
             AgentEvent::ToolFinished { id, .. } if self.refused.remove(id) => String::new(),
             AgentEvent::ToolFinished { id, name, text, is_error } => {
@@ -259,8 +255,7 @@ impl Shown {
                     .last_started
                     .as_ref()
                     .is_some_and(|(last, questions)| last == id && *questions == screen::questions());
-                let label =
-                    if follows { String::new() } else { format!("{NAME}{}{NAME:#} answered\n", one_line(name)) };
+                let label = if follows { String::new() } else { format!("{NAME}{}{NAME:#} answered\n", tool(name)) };
                 let fold = if is_long(text) { self.fold(|| text.clone()) } else { String::new() };
                 label + &result(text, *is_error, &fold)
             }
@@ -290,7 +285,7 @@ impl Shown {
     /// The first task is the user's own prompt, which needs no telling.
     fn task(&mut self, prompt: &str, title: Option<&str>) -> String {
         self.tasks += 1;
-        let ended = self.ended.take().map(|reason| format!("{WARNING}ended{WARNING:#} {}\n", one_line(&reason)));
+        let ended = self.ended.take().map(|reason| format!("{WARNING}ended{WARNING:#} {}\n", words(&reason)));
         if self.tasks == 1 {
             return String::new();
         }
@@ -341,7 +336,7 @@ fn names(by: &[String]) -> String {
 fn because(refusal: &Refused) -> String {
     let Refused { by, cause, reason, code } = refusal;
     let by = names(by);
-    let reason = one_line(reason);
+    let reason = words(reason);
     let code = code.as_deref().map(|code| format!(" {DIM}[{}]{DIM:#}", one_line(code))).unwrap_or_default();
     match *cause {
         "rejected" => format!("by {by}: {reason}{code}"),
