@@ -1,6 +1,6 @@
 //! One typed method for each event.
 
-use super::{Session, Settled};
+use super::{Begun, DispatchOptions, Session, Settled};
 use crate::contract::*;
 use crate::event::*;
 
@@ -148,6 +148,11 @@ impl Session {
     /// use it, not what was passed in.
     pub async fn before_tool_call(&self, call: ToolCall) -> Settled<GateOutcome<ToolCall, ToolResult>> {
         self.dispatch::<BeforeToolCall>(call).await
+    }
+
+    /// The same, where a question is handed back: it is not put to the host's approver.
+    pub async fn begin_before_tool_call(&self, call: ToolCall) -> Begun<GateOutcome<ToolCall, ToolResult>> {
+        self.begin::<BeforeToolCall>(call, DispatchOptions::default(), None).await
     }
 
     /// Asks `after-tool-call` about a result, a tool's or a plugin's.

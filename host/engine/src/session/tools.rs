@@ -3,7 +3,7 @@
 //! A tool's call is no event. The events about it (`before-tool-call`, `after-tool-call`) come before and after; several
 //! calls of one session may run at the same time, and while other events are settled.
 
-use super::recording::Due;
+use super::recording::{Due, With};
 use super::{Session, Shared, now};
 use crate::active_config::ActiveConfig;
 use crate::audit::{CallRecord, Inputs, ToolRun, raw};
@@ -120,7 +120,7 @@ impl<'a> Call<'a> {
     ) -> Self {
         let info = session.info();
         let record = ToolRun {
-            id: session.next_event_id(),
+            id: session.next_call_id(),
             session: info.id.clone(),
             turn: info.turn,
             time: now(),
@@ -159,6 +159,7 @@ impl<'a> Call<'a> {
         let setup = self.setup(plugin);
         let Called { answer, fuel, time, effects, writes, reads, inputs, unrepeatable, log, log_dropped, .. } =
             plugin.call_tool(&self.info, tool, &arguments, setup).await;
+        self.session.life.note_model_calls(plugin.name());
         let record = &mut self.record.call;
         record.fuel = fuel;
         record.micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -196,7 +197,7 @@ impl<'a> Call<'a> {
             is_recorded: true,
             transcript: session.transcript(),
             model: session.services.model.clone(),
-            model_calls: session.model_calls(plugin.name()),
+            model_calls: session.life.model_calls(plugin.name()),
             recalled: None,
             patience: self.rules.settings().overload_deadline,
         }
@@ -218,13 +219,11 @@ impl<'a> Call<'a> {
                 writes.push((Arc::clone(&plugin.shared.name), written));
             }
         }
-        let recorded = self.session.record(self.rules, &self.info, &self.record, writes, Due::Soon).await;
+        let with = With { writes, reminders, question: None };
+        let recorded = self.session.record(self.rules, &self.info, &self.record, with, Due::Soon).await;
         self.concluded = true;
         match recorded {
-            Ok(()) => {
-                self.session.remind(reminders);
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             Err(error) => {
                 tracing::error!(%error, tool = self.record.tool, "a tool's call could not be recorded");
                 self.record.call.void_effects();

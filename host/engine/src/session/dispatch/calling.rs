@@ -66,6 +66,9 @@ impl Dispatch<'_> {
         }
         let setup = self.setup(member, round);
         let called = plugin.call::<E>(&self.info, payload, setup).await;
+        if entry.grants.model.is_some() {
+            self.session.life.note_model_calls(plugin.name());
+        }
         self.note(member, called)
     }
 
@@ -95,7 +98,7 @@ impl Dispatch<'_> {
             is_recorded: self.record.event != EventKind::AuditRecord,
             transcript: session.transcript(),
             model: session.services.model.clone(),
-            model_calls: session.model_calls(plugin.name()),
+            model_calls: session.life.model_calls(plugin.name()),
             recalled: recall.map(|recall| recall.inputs(plugin.name(), round)),
             patience: self.rules.settings().overload_deadline,
         }

@@ -1,10 +1,11 @@
 //! Which effects of a plugin's calls hold, and recording them with the event.
 
 use super::Dispatch;
+use crate::approval::ApprovalRequest;
 use crate::audit::{CallRecord, Observed, raw};
 use crate::contract::{Cause, EventKind, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
-use crate::session::recording::Due;
+use crate::session::recording::{Due, With};
 use crate::state::{Source, Writes};
 use crate::store::StoreError;
 use std::sync::Arc;
@@ -76,9 +77,9 @@ impl Dispatch<'_> {
             withheld: std::collections::BTreeMap::new(),
         };
         let writes = std::mem::take(&mut held.writes);
-        match self.session.record(self.rules, &self.info, &observed, writes, Due::Soon).await {
-            Ok(()) => self.session.remind(held.reminders(true)),
-            Err(error) => tracing::error!(%error, "what observers did could not be recorded, and does not hold"),
+        let with = With { writes, reminders: held.reminders(true), question: None };
+        if let Err(error) = self.session.record(self.rules, &self.info, &observed, with, Due::Soon).await {
+            tracing::error!(%error, "what observers did could not be recorded, and does not hold");
         }
     }
 
@@ -104,16 +105,17 @@ impl Dispatch<'_> {
     pub(super) async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
         let mut held = self.effects();
         let writes = std::mem::take(&mut held.writes);
-        self.session.record(self.rules, &self.info, &self.record, writes, due).await?;
+        let with = With { writes, reminders: held.reminders(!self.record.outcome.is_no()), question: None };
+        self.session.record(self.rules, &self.info, &self.record, with, due).await?;
         self.concluded = true;
-        self.session.remind(held.reminders(!self.record.outcome.is_no()));
         Ok(())
     }
 
-    /// Records the event as escalated. Its effects hold once it is answered.
-    pub(super) async fn conclude_escalated(&mut self) -> Result<Held, StoreError> {
+    /// Records the event as escalated, together with its question. Its effects hold once it is answered.
+    pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<Held, StoreError> {
         let held = self.effects();
-        self.session.record(self.rules, &self.info, &self.record, Vec::new(), Due::Now).await?;
+        let with = With { question: Some(self.question(request)?), ..With::default() };
+        self.session.record(self.rules, &self.info, &self.record, with, Due::Now).await?;
         self.concluded = true;
         Ok(held)
     }
@@ -127,13 +129,22 @@ impl Dispatch<'_> {
         self.session.record_soon(self.rules, &self.info, &self.record);
     }
 
+    /// Nobody is asked about an event whose session cannot have its turn.
+    pub(in crate::session) fn leave_out(&mut self, error: &StoreError) {
+        // Whoever feeds records in by hand does not write any.
+        if !self.concluded {
+            self.record_without_effects(error);
+        }
+        self.session.notice(format!("no plugin heard of the event {}: {error}", self.record.event));
+    }
+
     /// Takes back what the record says of effects that were to hold.
     pub(super) fn void_effects(&mut self) {
         self.record.calls.iter_mut().for_each(CallRecord::void_effects);
     }
 
     /// What has no record may not happen.
-    pub(super) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
+    pub(in crate::session) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
         let rejection = self.rejected(Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string()));
         self.record_without_effects(error);
         rejection
