@@ -15,10 +15,7 @@ pub(crate) trait Dispatched: Kind {
     type Outcome: Serialize + Send + 'static;
 
     /// Settles the event, as far as that can be done without a person.
-    fn settle(
-        dispatch: Dispatch<'_>,
-        payload: Self::Payload,
-    ) -> impl Future<Output = Begun<Self::Outcome>> + Send;
+    fn settle(dispatch: Dispatch<'_>, payload: Self::Payload) -> impl Future<Output = Begun<Self::Outcome>> + Send;
 
     /// What comes of the event where its session could not have its turn.
     fn without_turn(dispatch: Dispatch<'_>, error: &StoreError) -> Settled<Self::Outcome>;

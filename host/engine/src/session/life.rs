@@ -4,7 +4,7 @@
 //! handle has written the row meanwhile, the changes of the list are made again to what that one wrote: none is lost.
 
 use super::streak::{Caller, NextCall, Streaks, counts};
-use super::{MOST_NOTICES, MOST_REMINDERS};
+use super::{MOST_NOTICES, MOST_REMINDERS, now};
 use crate::contract::Failure;
 use crate::sandbox::capability::Reminder;
 use crate::state::Time;
@@ -143,7 +143,13 @@ impl Life {
     pub(super) fn new(id: String) -> Arc<Self> {
         static HANDLES: AtomicU64 = AtomicU64::new(0);
         let handle = HANDLES.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { id, handle, copy: Mutex::default(), has_streaks: AtomicBool::default(), is_unsure: AtomicBool::default() })
+        Arc::new(Self {
+            id,
+            handle,
+            copy: Mutex::default(),
+            has_streaks: AtomicBool::default(),
+            is_unsure: AtomicBool::default(),
+        })
     }
 
     fn copy(&self) -> MutexGuard<'_, Copy> {
@@ -344,11 +350,11 @@ impl KeepsSession for Written {
         let events = row.events + copy.unwritten.iter().map(taken).sum::<u64>();
         // A struct of texts and numbers has no reason not to be JSON.
         let life = serde_json::to_string(&state).unwrap_or_default();
-        Changed { row: SessionRow { version: row.version, events, life }, changes: copy.unwritten.len() }
+        Changed { row: SessionRow { version: row.version, events, life }, changes: copy.unwritten.len(), time: now() }
     }
 
     fn is_written(&self, changed: Changed) {
-        let Changed { row, changes } = changed;
+        let Changed { row, changes, .. } = changed;
         let mut copy = self.life.copy();
         let is_only_ours = row.version == copy.version + 1 && self.with.is_empty();
         if is_only_ours {

@@ -161,6 +161,9 @@ pub(crate) struct Shared {
     /// In which its events wait for their turn.
     line: Line,
     turn: AtomicU32,
+    /// What the identifiers of events begin with where there is no log.
+    events_of: String,
+    events: AtomicU64,
     /// What the identifiers of calls and records begin with that are no events, unique among all handles of all sessions.
     numbered_by: String,
     calls: AtomicU64,
@@ -195,7 +198,8 @@ impl Session {
                 return Err(SessionError::NotAbsolute { what, path });
             }
         }
-        services.claim(&id, &root);
+        let is_first = services.claim(&id, &root);
+        let numbered_by = format!("{id}.{}", uuid::Uuid::now_v7().simple());
         let life = Life::new(id.clone());
         for notice in services.config().tool_patterns_that_fit_none(&spec.tools) {
             life.change(Change::Notice(notice));
@@ -205,7 +209,9 @@ impl Session {
             services,
             spec,
             schemas,
-            numbered_by: format!("{id}.{}", uuid::Uuid::now_v7().simple()),
+            events_of: if is_first { id.clone() } else { numbered_by.clone() },
+            events: AtomicU64::new(0),
+            numbered_by,
             id,
             root,
             turn: AtomicU32::new(0),
@@ -218,6 +224,11 @@ impl Session {
             is_closed: AtomicBool::new(false),
             observers: observers::Observers::default(),
         };
+        // Its first event reads it in its turn; what it reminds of is known before.
+        if let Ok(row) = shared.services.store.session(&shared.id) {
+            let config = shared.services.config();
+            shared.life.take_over(row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
+        }
         let shared = Arc::new(shared);
         shared.record_opening(&shared.info());
         Ok(Self { shared })
@@ -483,20 +494,18 @@ impl Shared {
         }
     }
 
-    /// The identifier of an event that is asked about again, within its turn.
+    /// The identifier of the next event, within its turn. Without a log numbers need not be kept: each handle has its own.
     fn next_event_id(&self) -> String {
         match self.services.store.keeps_log() {
             true => format!("{}.{}", self.id, self.life.next_number()),
-            false => self.next_call_id(),
+            false => format!("{}.{}", self.events_of, self.events.fetch_add(1, Ordering::Relaxed)),
         }
     }
 
-    /// The identifier of the next event, within its turn; without one, an event that is not settled has one of its own.
+    /// The identifier of an event; one whose session cannot have its turn has an identifier of its own.
     fn event_id(&self, turn: Option<&Turn>) -> String {
         match turn {
-            // Numbers of a session that no log has need not be kept.
-            Some(turn) if !self.services.store.keeps_log() => format!("{}.{}", self.id, turn.number),
-            Some(_) => format!("{}.{}", self.id, self.life.next_number()),
+            Some(_) => self.next_event_id(),
             None => self.next_call_id(),
         }
     }
@@ -526,7 +535,11 @@ impl Shared {
 
     /// Who asks, for a person.
     fn asking_agent(&self) -> AskingAgent {
-        AskingAgent { depth: self.spec.depth, parent: self.spec.parent.clone(), task: self.life.look(|life| life.task.clone()) }
+        AskingAgent {
+            depth: self.spec.depth,
+            parent: self.spec.parent.clone(),
+            task: self.life.look(|life| life.task.clone()),
+        }
     }
 
     /// Tells once for each plugin that a failure of its had no consequence: the event went on as if it had said nothing.

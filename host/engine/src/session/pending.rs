@@ -336,16 +336,19 @@ impl<E: GateEvent + Kind> Question<E> {
         self.finish(outcome, answer)
     }
 
-    /// The no is recorded, together with the effects of the calls. It is a no also where that cannot be written.
+    /// The no is recorded, together with the effects of the calls, unless other events have changed what these were about. It is a
+    /// no also where that cannot be written.
     async fn refuse(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let first = self.request.questions.first().map(|question| question.escalation.question.clone());
         let reason = answered.reason.clone().unwrap_or_default();
         let reason = format!("{} ({reason})", first.unwrap_or_default());
         let rejection = Rejection::host(self.record.by.clone(), Cause::NotApproved, reason);
-        let mut held = std::mem::take(&mut self.held);
+        // What was worked out from an older state would undo what has been written since.
+        let effects_hold = self.state_is_as_it_was();
+        let mut held = if effects_hold { std::mem::take(&mut self.held) } else { Held::default() };
         let writes = std::mem::take(&mut held.writes);
         let with = With { writes, reminders: held.reminders(false), question: self.settled() };
-        let answer = self.answer(answered.clone(), OutcomeKind::Rejected, true);
+        let answer = self.answer(answered.clone(), OutcomeKind::Rejected, effects_hold);
         let answer = match self.session.record(&self.rules, &self.info, &answer, with, Due::Now).await {
             Ok(()) => {
                 self.is_recorded = true;
@@ -432,18 +435,22 @@ impl<E: GateEvent + Kind> Question<E> {
     /// Whether the plugins would answer as they did. Verdicts are functions of event, rules and what was learnt from
     /// outside, so that asking them again can be skipped where all of that is as it was.
     fn would_answer_the_same(&self) -> bool {
+        self.record.not_replayable.is_empty() && self.state_is_as_it_was()
+    }
+
+    /// Whether what the plugins read of their state is as they read it.
+    fn state_is_as_it_was(&self) -> bool {
         let chain = self.rules.chain(self.record.event);
         let called = |call: &CallRecord| chain.iter().find(|plugin| plugin.name() == call.plugin);
         let mut states = HashMap::new();
-        self.record.not_replayable.is_empty()
-            && self.record.calls.iter().all(|call| match (&call.inputs.state, called(call)) {
-                (None, _) => true,
-                (Some(_), None) => false,
-                (Some(learnt), Some(plugin)) => {
-                    let state = states.entry(plugin.name()).or_insert_with(|| self.state_now(plugin));
-                    would_learn_the_same(&**state, learnt)
-                }
-            })
+        self.record.calls.iter().all(|call| match (&call.inputs.state, called(call)) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(learnt), Some(plugin)) => {
+                let state = states.entry(plugin.name()).or_insert_with(|| self.state_now(plugin));
+                would_learn_the_same(&**state, learnt)
+            }
+        })
     }
 
     fn state_now(&self, plugin: &Plugin) -> Arc<dyn Source> {

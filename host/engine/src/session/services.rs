@@ -61,11 +61,12 @@ impl Services {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a handle of a session is open, in the tree of `root`.
-    pub(crate) fn claim(&self, id: &str, root: &str) {
+    /// Notes that a handle of a session is open, in the tree of `root`; whether it is the only one.
+    pub(crate) fn claim(&self, id: &str, root: &str) -> bool {
         let mut open = self.open();
         let known = open.entry(id.to_owned()).or_insert_with(|| OpenSession { root: root.to_owned(), handles: 0 });
         known.handles += 1;
+        known.handles == 1
     }
 
     /// The root of the tree that a session is in, as far as this host knows: where it is not open here, itself.

@@ -199,7 +199,8 @@ mod tests {
         let mut streaks = tripped(now);
         let mut back_offs = Vec::new();
         for _ in 0..8 {
-            let back_off = (0..1_000).find(|&s| streaks.next_call(&caller(), now + SECOND * s) == NextCall::Made).unwrap();
+            let back_off =
+                (0..1_000).find(|&s| streaks.next_call(&caller(), now + SECOND * s) == NextCall::Made).unwrap();
             back_offs.push(back_off);
             now += SECOND * back_off;
             streaks.tried(&caller(), now);

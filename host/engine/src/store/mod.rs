@@ -49,7 +49,10 @@ pub(crate) struct Store(Kept);
 
 enum Kept {
     /// State alone.
-    InMemory { memory: Memory, turns: Turns },
+    InMemory {
+        memory: Memory,
+        turns: Turns,
+    },
     OnDisk {
         shared: Arc<Shared>,
         _keeper: Keeper,
@@ -450,7 +453,7 @@ impl Inner {
             }
             let mut sessions = Vec::new();
             for handle in handles {
-                sessions.push((Arc::clone(handle), sessions::write(connection, &**handle, unit.time)?));
+                sessions.push((Arc::clone(handle), sessions::write(connection, &**handle)?));
             }
             Ok((spaces::write(connection, &readers.counts(), unit)?, sessions))
         })?;

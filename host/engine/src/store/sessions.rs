@@ -39,6 +39,8 @@ pub(crate) struct Changed {
     pub(crate) row: SessionRow,
     /// How many changes are in it.
     pub(crate) changes: usize,
+    /// When, in milliseconds since the Unix epoch.
+    pub(crate) time: Time,
 }
 
 /// The row of a session; of version 0 where there is none.
@@ -55,7 +57,7 @@ pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<Sessio
 }
 
 /// Writes what a handle has changed, within a transaction.
-pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession, now: Time) -> rusqlite::Result<Changed> {
+pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusqlite::Result<Changed> {
     let before = read(connection, handle.id())?;
     let mut changed = handle.changed(before.clone());
     changed.row.version = before.version + 1;
@@ -64,7 +66,8 @@ pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession, now: Tim
         "INSERT INTO session (id, version, events, life, touched) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (id) DO UPDATE SET version = ?2, events = ?3, life = ?4, touched = ?5",
     )?;
-    let written = put.execute((handle.id(), version.cast_signed(), events.cast_signed(), life, now.cast_signed()))?;
+    let written =
+        put.execute((handle.id(), version.cast_signed(), events.cast_signed(), life, changed.time.cast_signed()))?;
     one_row(written)?;
     Ok(changed)
 }

@@ -40,14 +40,8 @@ pub(crate) struct Turns {
     lines: Mutex<HashMap<u64, Weak<Order>>>,
 }
 
-/// The order within this process: fair, and knows of the last turn.
-type Order = tokio::sync::Mutex<LastTurn>;
-
-#[derive(Default)]
-struct LastTurn {
-    handle: u64,
-    number: u64,
-}
+/// The order within this process: fair, and knows which handle had the last turn.
+type Order = tokio::sync::Mutex<u64>;
 
 /// The line of a session, as this process has it.
 pub(crate) struct Line {
@@ -63,11 +57,9 @@ pub(crate) struct Line {
 pub(crate) struct Turn {
     /// Whether another handle of the session may have had a turn since this one's last.
     pub(crate) is_stale: bool,
-    /// How many turns there were before, of all sessions of the place, in this process, since one of them was opened.
-    pub(crate) number: u64,
     _ticket: Option<Ticket>,
     // Behind the ticket: whoever is next in this process takes a ticket when this one is free.
-    _order: OwnedMutexGuard<LastTurn>,
+    _order: OwnedMutexGuard<u64>,
 }
 
 struct TicketFile {
@@ -145,17 +137,15 @@ impl Line {
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
         let mut order = Arc::clone(&self.order).lock_owned().await;
-        let number = order.number;
-        order.number += 1;
-        let is_stale = std::mem::replace(&mut order.handle, self.handle) != self.handle;
-        let Some(file) = &self.file else { return Ok(Turn { is_stale, number, _ticket: None, _order: order }) };
+        let is_stale = std::mem::replace(&mut *order, self.handle) != self.handle;
+        let Some(file) = &self.file else { return Ok(Turn { is_stale, _ticket: None, _order: order }) };
         let first = self.place << TICKET_BITS;
         let ticket = file.arrive(first).await?;
         while file.first_locked(first + 1, ticket.byte)?.is_some() {
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
         let is_stale = file.is_other(self.place, self.handle)?;
-        Ok(Turn { is_stale, number, _ticket: Some(ticket), _order: order })
+        Ok(Turn { is_stale, _ticket: Some(ticket), _order: order })
     }
 }
 
