@@ -30,7 +30,7 @@ struct PlanSoFar {
     open: u32,
 }
 
-/// What became of a plan that was submitted.
+/// What a submitted plan led to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Submitted {
     pub(super) queued: usize,

@@ -1,7 +1,7 @@
 //! `submit_plan`: the model splits what it is asked into tasks, which join the queue once `plan-submit` has allowed them.
 
 use super::AgentEvent;
-use super::desk::Desk;
+use super::run_context::RunContext;
 use crate::counted::counted;
 use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 /// What the model calls it.
 pub(super) const NAME: &str = "submit_plan";
 
-/// Queues tasks in the session of its desk.
+/// Queues tasks in the session of its run context.
 #[derive(Debug)]
-pub(super) struct SubmitPlan(pub(super) Arc<Desk>);
+pub(super) struct SubmitPlan(pub(super) Arc<RunContext>);
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -70,8 +70,8 @@ impl Tool for SubmitPlan {
     async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Arguments { title, tasks, clear_existing } = parsed(NAME, arguments)?;
         let tasks: Vec<Task> = tasks.into_iter().map(|prompt| Task { prompt, title: None }).collect();
-        let desk = &self.0;
-        let Some(session) = desk.session() else { return Err(ToolError::Aborted) };
+        let run_context = &self.0;
+        let Some(session) = run_context.session() else { return Err(ToolError::Aborted) };
         if let Some(failed) = unfit(&tasks) {
             return Ok(failed);
         }
@@ -80,15 +80,15 @@ impl Tool for SubmitPlan {
         let plan = match settled.outcome {
             GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value,
             GateOutcome::Rejected(rejection) => {
-                desk.report(AgentEvent::Refused { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
-                desk.refused(&rejection);
+                run_context.report(AgentEvent::Refused { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
+                run_context.refused(&rejection);
                 return Ok(failed(rejection.to_string()));
             }
         };
         let by = settled.record.changed_by;
         if !by.is_empty() {
             let (before, after) = (json!(proposed), json!(plan));
-            desk.report(AgentEvent::Changed { event: EventKind::PlanSubmit, by, before, after });
+            run_context.report(AgentEvent::Changed { event: EventKind::PlanSubmit, by, before, after });
         }
         if let Some(failed) = unfit(&plan.tasks) {
             return Ok(failed);
@@ -97,12 +97,12 @@ impl Tool for SubmitPlan {
         let (title, prompts) = (plan.title.clone(), plan.tasks.iter().map(|task| task.prompt.clone()));
         let mut prompts: Vec<String> = prompts.collect();
         let (submitted, waiting, ended) = {
-            let mut queue = desk.queue();
+            let mut queue = run_context.queue();
             let submitted = queue.add_plan(plan, &own);
             (submitted, queue.waiting(), queue.tasks_ended())
         };
         for plan in submitted.closed {
-            desk.report(AgentEvent::PlanEnded {
+            run_context.report(AgentEvent::PlanEnded {
                 title: plan.title.clone(),
                 tasks: plan.tasks,
                 completed: plan.completed,
@@ -110,11 +110,11 @@ impl Tool for SubmitPlan {
             let _ = session.plan_complete(plan).await;
         }
         if !submitted.dropped.is_empty() {
-            desk.report(AgentEvent::Notice { text: dropped(&title, &submitted.dropped) });
+            run_context.report(AgentEvent::Notice { text: dropped(&title, &submitted.dropped) });
         }
         prompts.truncate(submitted.queued);
-        desk.report(AgentEvent::PlanSubmitted { title, tasks: prompts });
-        desk.report(AgentEvent::Queue { ended, waiting });
+        run_context.report(AgentEvent::PlanSubmitted { title, tasks: prompts });
+        run_context.report(AgentEvent::Queue { ended, waiting });
         let mut output = match (submitted.queued, submitted.left_out) {
             (0, left_out) => failed(format!("no task was queued: the session has no room for these {left_out}")),
             (1, 0) => ToolOutput::success("queued 1 task; it follows when this one has ended"),

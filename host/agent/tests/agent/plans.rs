@@ -1,12 +1,12 @@
 //! Plans: `submit_plan` feeds the queue through `plan-submit`, and the queue is told.
 
-use crate::support::{Harness, Shared, calls, on, results, says, stored};
+use crate::support::{Harness, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
 use hookhost_agent::message::{Author, Message};
 use serde_json::{Value, json};
 
 /// What plugins do in each test; all tests of this file share their host.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "a_plan_that_a_plugin_empties_is_an_error",

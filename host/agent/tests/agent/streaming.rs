@@ -1,7 +1,7 @@
 //! Tool calls while the answer streams in: each starts the moment it is complete and allowed, none twice, none without its
 //! one result.
 
-use crate::support::{Harness, Shared, calls, on, results, says, says_and_calls, stored};
+use crate::support::{Harness, SharedHost, calls, on, results, says, says_and_calls, stored};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use hookhost_agent::agent::{AgentEvent, Status};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What plugins do in each test; all tests of this file share their host, where nobody hears calls together.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "a_refusal_with_stop_of_a_shown_line_ends_the_run",
@@ -36,11 +36,12 @@ static HOST: Shared = Shared::new(|| {
 });
 
 /// The same where somebody hears calls together.
-static TOGETHER: Shared =
-    Shared::new(|| vec![on("together", "guard", json!({ "before-tools": { "verdict": "allow" } }))]);
+static TOGETHER: SharedHost =
+    SharedHost::new(|| vec![on("together", "guard", json!({ "before-tools": { "verdict": "allow" } }))]);
 
 /// The same where somebody hears answers whole.
-static WHOLE: Shared = Shared::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
+static WHOLE: SharedHost =
+    SharedHost::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
 
 /// A step of an answer.
 #[derive(Clone)]

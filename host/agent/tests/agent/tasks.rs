@@ -1,6 +1,6 @@
 //! Tasks and ends: `session-start`, `task-complete`, `agent-error`, `session-end`, and the limits.
 
-use crate::support::{Harness, Shared, calls, on, plugin, says, stored};
+use crate::support::{Harness, SharedHost, calls, on, plugin, says, stored};
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::Settings;
 use hookhost::{Config, Host};
@@ -26,7 +26,7 @@ fn broken() -> ProviderError {
 }
 
 /// What plugins do in each test; all tests of this file share their host.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "tasks_of_session_start_come_behind_the_users_prompt",

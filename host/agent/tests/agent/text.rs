@@ -1,13 +1,13 @@
 //! Text on its way: `prompt-submit`, `stream-delta`, `stream-end`, `finalize-content`.
 
-use crate::support::{Harness, Shared, calls, on, says, says_and_calls, stored};
+use crate::support::{Harness, SharedHost, calls, on, says, says_and_calls, stored};
 use hookhost::contract::EventKind;
 use hookhost_agent::agent::{AgentEvent, MAX_REVISIONS, Status};
 use hookhost_agent::message::{Author, Message};
 use serde_json::{Value, json};
 
 /// What plugins do in each test; all tests of this file share their host.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "a_replaced_prompt_is_what_the_model_and_the_transcript_get",
@@ -33,7 +33,7 @@ static HOST: Shared = Shared::new(|| {
 });
 
 /// The same where somebody hears `finalize-content`: with [`HOST`], nobody does.
-static FINAL: Shared = Shared::new(|| {
+static FINAL: SharedHost = SharedHost::new(|| {
     vec![
         on("revised", "guard", no_passwords()),
         on("revised", "guard", json!({ "before-inference": { "verdict": "modify", "value": { "prompt": "please" } } })),
