@@ -5,6 +5,7 @@ mod contributing;
 mod embedding;
 mod guide;
 mod json;
+mod pages;
 mod readme;
 mod security;
 mod tour;
