@@ -3,6 +3,7 @@
 mod cli;
 mod contributing;
 mod embedding;
+mod glossary;
 mod guide;
 mod json;
 mod pages;
