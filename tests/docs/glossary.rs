@@ -31,7 +31,9 @@ fn every_kind_of_event_answer_and_outcome_is_in_the_glossary() {
     let guide = page("docs/writing-plugins.md");
     let answer = Regex::new("`([a-z-]+)`").expect("a pattern");
     let mut answers = BTreeSet::new();
-    for line in guide.lines().filter(|line| ["gate", "transform", "collect"].iter().any(|kind| line.contains(&format!("` | {kind} | "))))
+    for line in guide
+        .lines()
+        .filter(|line| ["gate", "transform", "collect"].iter().any(|kind| line.contains(&format!("` | {kind} | "))))
     {
         let last = line.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
         answers.extend(answer.captures_iter(last).map(|found| found[1].to_owned()));
