@@ -3,8 +3,10 @@
 mod cli;
 mod contributing;
 mod embedding;
+mod glossary;
 mod guide;
 mod json;
+mod pages;
 mod readme;
 mod security;
 mod tour;
