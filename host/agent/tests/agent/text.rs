@@ -1,6 +1,6 @@
 //! Text on its way: `prompt-submit`, `stream-delta`, `stream-end`, `finalize-content`.
 
-use crate::support::{Harness, Shared, calls, on, says, says_and_calls, stored};
+use crate::support::{Harness, Shared, calls, on, results, says, says_and_calls, stored};
 use hookhost::contract::EventKind;
 use hookhost_agent::agent::{AgentEvent, MAX_REVISIONS, Status};
 use hookhost_agent::message::{Author, Message};
@@ -76,6 +76,12 @@ static FINAL: Shared = Shared::new(|| {
             "text_is_shown_at_once_where_the_configuration_says_so",
             "masker",
             json!({ "finalize-content": { "verdict": "replace", "value": "masked" } }),
+        ),
+        on("shown.stop", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "{value} (final)" } })),
+        on(
+            "shown.stop",
+            "masker",
+            json!({ "stream-delta": { "when": { "contains": "(final)" }, "verdict": "reject", "reason": "hush", "stop": true } }),
         ),
         on("a_plugin_that_cannot_finalise_withholds", "guard", json!({ "finalize-content": { "misbehave": "trap" } })),
         on(
@@ -162,6 +168,22 @@ async fn text_beside_calls_that_is_rejected_is_withheld_and_stop_ends_the_task_b
         assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
         assert_eq!(harness.fake.requests().len(), if stop { 1 } else { 2 });
         stored(&outcome);
+    }
+}
+
+/// The text is shown by another way there: beside calls, in the end.
+#[tokio::test]
+async fn a_refusal_with_stop_of_a_shown_line_ends_the_run_also_where_another_plugin_makes_text_final() {
+    let beside_calls = says_and_calls("I look.", [("bash", json!({ "command": "sleep 600; touch late" }))]);
+    for (answer, calls) in [(beside_calls, 1), (says("Done."), 0)] {
+        let harness = Harness::on(&FINAL, "shown.stop", [answer, says("never")]).await;
+        let outcome = harness.run().await;
+        assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1));
+        assert_eq!(outcome.reason.as_deref(), Some("Rejected by masker: hush"));
+        assert_eq!(harness.shown(), "[withheld: Rejected by masker: hush]");
+        assert!(!harness.path("late").exists());
+        // The call has its result all the same.
+        assert_eq!(results(&stored(&outcome)).len(), calls);
     }
 }
 
