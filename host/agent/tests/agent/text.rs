@@ -1,6 +1,6 @@
 //! Text on its way: `prompt-submit`, `stream-delta`, `stream-end`, `finalize-content`.
 
-use crate::support::{Harness, Shared, calls, on, results, says, says_and_calls, stored};
+use crate::support::{Harness, Shared, calls, on, says, says_and_calls, stored};
 use hookhost::contract::EventKind;
 use hookhost_agent::agent::{AgentEvent, MAX_REVISIONS, Status};
 use hookhost_agent::message::{Author, Message};
@@ -24,6 +24,7 @@ static HOST: Shared = Shared::new(|| {
             "guard",
             json!({ "stream-delta": { "verdict": "replace", "value": "<{value}>" } }),
         ),
+        on("before_a_call", "guard", json!({ "stream-delta": { "verdict": "replace", "value": "<{value}>" } })),
         on(
             "a_rejected_line_is_replaced_by_a_note",
             "guard",
@@ -171,20 +172,14 @@ async fn text_beside_calls_that_is_rejected_is_withheld_and_stop_ends_the_task_b
     }
 }
 
-/// The text is shown by another way there: beside calls, in the end.
 #[tokio::test]
-async fn a_refusal_with_stop_of_a_shown_line_ends_the_run_also_where_another_plugin_makes_text_final() {
-    let beside_calls = says_and_calls("I look.", [("bash", json!({ "command": "sleep 600; touch late" }))]);
-    for (answer, calls) in [(beside_calls, 1), (says("Done."), 0)] {
-        let harness = Harness::on(&FINAL, "shown.stop", [answer, says("never")]).await;
-        let outcome = harness.run().await;
-        assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1));
-        assert_eq!(outcome.reason.as_deref(), Some("Rejected by masker: hush"));
-        assert_eq!(harness.shown(), "[withheld: Rejected by masker: hush]");
-        assert!(!harness.path("late").exists());
-        // The call has its result all the same.
-        assert_eq!(results(&stored(&outcome)).len(), calls);
-    }
+async fn a_refusal_with_stop_of_a_final_text_as_it_is_shown_ends_the_run() {
+    let harness = Harness::on(&FINAL, "shown.stop", [says("Done."), says("never")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1));
+    assert_eq!(outcome.reason.as_deref(), Some("Rejected by masker: hush"));
+    assert_eq!(harness.shown(), "[withheld: Rejected by masker: hush]");
+    stored(&outcome);
 }
 
 #[tokio::test]
@@ -199,7 +194,7 @@ async fn text_that_no_plugin_hears_is_shown_as_it_comes() {
 #[tokio::test]
 async fn text_before_a_call_is_shown_before_the_call_begins() {
     // Also where a plugin hears text by line.
-    let name = "what_is_shown_passes_stream_delta_in_whole_lines";
+    let name = "before_a_call";
     let answers = || [says_and_calls("I look.", [("list_dir", json!({ "path": "." }))]), says("Done.")];
     for harness in [Harness::on(&HOST, name, answers()).await, Harness::bare(answers()).await] {
         harness.run().await;
