@@ -179,6 +179,8 @@ struct Life {
     notices: Vec<String>,
     /// Plugins of which it was told that a failure of theirs was skipped.
     skipped: HashSet<String>,
+    /// How many warnings of each plugin about records were handed on.
+    warned: HashMap<String, u32>,
     model_calls: HashMap<String, Arc<AtomicU32>>,
     transcript: Arc<dyn Transcript>,
     /// How the prompt begins that the agent works on.
@@ -215,6 +217,7 @@ impl Session {
             reminders: Vec::new(),
             notices: services.config().tool_patterns_that_fit_none(&spec.tools),
             skipped: HashSet::new(),
+            warned: HashMap::new(),
             model_calls: HashMap::new(),
             transcript: Arc::new(NoTranscript),
             task: None,
