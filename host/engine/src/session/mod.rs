@@ -40,6 +40,7 @@ use dispatched::Dispatched;
 use kept::KeptAnswers;
 use life::{Change, Life};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -174,6 +175,8 @@ pub(crate) struct Shared {
     kept_answers: Mutex<KeptAnswers>,
     life: Arc<Life>,
     transcript: Mutex<Arc<dyn Transcript>>,
+    /// How many warnings of each plugin about records were handed on.
+    warned: Mutex<HashMap<String, u32>>,
     /// Nobody takes its notices any more.
     is_closed: AtomicBool,
     observers: observers::Observers,
@@ -201,9 +204,6 @@ impl Session {
         let is_first = services.claim(&id, &root);
         let numbered_by = format!("{id}.{}", uuid::Uuid::now_v7().simple());
         let life = Life::new(id.clone());
-        for notice in services.config().tool_patterns_that_fit_none(&spec.tools) {
-            life.change(Change::Notice(notice));
-        }
         let shared = Shared {
             line: services.store.line(&id),
             services,
@@ -221,12 +221,17 @@ impl Session {
             kept_answers: Mutex::default(),
             life,
             transcript: Mutex::new(Arc::new(NoTranscript)),
+            warned: Mutex::default(),
             is_closed: AtomicBool::new(false),
             observers: observers::Observers::default(),
         };
         // Its first event reads it in its turn; what it reminds of is known before.
         if let Ok(row) = shared.services.store.session(&shared.id) {
             let config = shared.services.config();
+            if row.version == 0 {
+                let notices = config.tool_patterns_that_fit_none(&shared.spec.tools);
+                notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
+            }
             shared.life.take_over(row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
         }
         let shared = Arc::new(shared);
@@ -476,6 +481,10 @@ impl Shared {
             self.life.take_over(row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
         }
         Ok(turn)
+    }
+
+    fn warned(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        self.warned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kept_answers(&self) -> MutexGuard<'_, KeptAnswers> {
