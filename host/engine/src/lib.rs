@@ -96,6 +96,6 @@ pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcom
 pub use host::{Error, Host, HostBuilder};
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
-pub use session::{Begun, Pending, QuestionGone, Session, SessionSpec, Settled};
+pub use session::{Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
 pub use store::StoreError;
 pub use unseen::is_unseen;

@@ -152,6 +152,11 @@ impl Life {
         })
     }
 
+    /// Which handle it is the copy of: no two of a process have the same number.
+    pub(super) fn handle(&self) -> u64 {
+        self.handle
+    }
+
     fn copy(&self) -> MutexGuard<'_, Copy> {
         self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,11 +3,13 @@
 mod dispatch;
 mod dispatched;
 mod events;
+mod invocation;
 mod kept;
 mod life;
 mod observers;
 mod payload;
 mod pending;
+mod prepared;
 mod recall;
 mod recording;
 mod services;
@@ -17,6 +19,7 @@ mod tools;
 
 pub use observers::MOST_WAITING;
 pub use pending::{Begun, Pending, QuestionGone};
+pub use prepared::PreparedCall;
 pub use settled::Settled;
 pub use streak::FAILURES_TO_TRIP;
 pub use tools::{PluginTools, ToolCallError};
@@ -29,7 +32,7 @@ pub(crate) use services::Services;
 use crate::active_config::ActiveConfig;
 use crate::approval::AskingAgent;
 use crate::audit::raw;
-use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolCall, ToolOrigin, ToolSpec};
+use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolSpec};
 use crate::event::{CallValidator, Schemas};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
@@ -170,8 +173,6 @@ pub(crate) struct Shared {
     calls: AtomicU64,
     /// Records that were told to those who hear the audit log.
     told_records: AtomicU64,
-    /// The call that [`Session::tool_call`] made last: asked about next, it need not be made anew.
-    made: Mutex<Option<ToolCall>>,
     kept_answers: Mutex<KeptAnswers>,
     life: Arc<Life>,
     transcript: Mutex<Arc<dyn Transcript>>,
@@ -217,7 +218,6 @@ impl Session {
             turn: AtomicU32::new(0),
             calls: AtomicU64::new(0),
             told_records: AtomicU64::new(0),
-            made: Mutex::new(None),
             kept_answers: Mutex::default(),
             life,
             transcript: Mutex::new(Arc::new(NoTranscript)),
@@ -253,15 +253,6 @@ impl Session {
     /// Says where the conversation can be read.
     pub fn set_transcript(&self, transcript: Arc<dyn Transcript>) {
         *self.shared.transcript.lock().unwrap_or_else(PoisonError::into_inner) = transcript;
-    }
-
-    /// A tool call whose action the host's action map works out.
-    #[must_use]
-    pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> ToolCall {
-        let cwd = self.shared.spec.cwd.to_string_lossy();
-        let call = self.shared.services.actions.call(id.to_owned(), name.to_owned(), arguments, origin, &cwd);
-        *self.shared.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(call.clone());
-        call
     }
 
     /// What the model is to be told with the next request, behind the last user message, in order: as of the last event that
@@ -395,11 +386,21 @@ impl Session {
         options: DispatchOptions,
         recall: Option<Recall>,
     ) -> Begun<E::Outcome> {
+        let payload = E::prepared(payload, &self.shared.validator(&self.shared.services.config(), &self.info()));
+        self.begin_prepared::<E>(payload, options, recall).await
+    }
+
+    /// The same, where what the host works out itself is in the payload.
+    async fn begin_prepared<E: Dispatched>(
+        &self,
+        payload: E::Payload,
+        options: DispatchOptions,
+        recall: Option<Recall>,
+    ) -> Begun<E::Outcome> {
         let turn = self.shared.turn().await;
         let info = self.info();
         // Whatever is taken up meanwhile, the event is settled under these.
         let rules = self.shared.services.config();
-        let payload = E::prepared(payload, &self.shared.validator(&rules, &info));
         let DispatchOptions { raw: own_message, await_observers } = options;
         let (id, time) = match &recall {
             Some(recall) => (recall.id.clone(), recall.time),
@@ -499,7 +500,6 @@ impl Shared {
             models: &self.spec.models,
             cwd: &info.cwd,
             asks,
-            made: &self.made,
         }
     }
 

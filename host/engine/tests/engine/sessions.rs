@@ -479,11 +479,12 @@ async fn what_is_asked_about_is_in_one_spelling_and_its_action_is_the_hosts() {
     let person = Arc::new(Person { says: Mutex::new(Some(Approval::Approved)), ..Person::default() });
     let asks = plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "{command}?"}}));
     let session = asking(&person, vec![asks]).await;
-    let mut call = bash(&session, "ls");
+    let mut call = bash(&session, "ls").into_call();
     // A tool could take the first of the two keys; and the action is somebody's claim.
     call.arguments = r#"{"command": "rm -rf /", "command": "ls"}"#.into();
     call.action = hookhost::contract::Action::ReadFile("harmless".into());
-    let GateOutcome::Allowed { value } = session.before_tool_call(call).await.outcome else { panic!("not allowed") };
+    let settled = session.before_tool_call(session.prepare(call)).await;
+    let GateOutcome::Allowed { value } = settled.outcome else { panic!("not allowed") };
     assert_eq!(value.arguments, r#"{"command":"ls"}"#);
     assert!(matches!(&value.action, hookhost::contract::Action::Shell(shell) if shell.command == "ls"));
     let asked = person.asked.lock().unwrap();
