@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const SERVER: &str = env!("CARGO_BIN_EXE_mcp_server");
 
 /// A user whose model runs these commands, one after the other.
@@ -48,7 +48,7 @@ fn runs(file: &Path) -> bool {
 fn wait_for(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "{what} did not happen");
+        assert!(began.elapsed() < TIMEOUT, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

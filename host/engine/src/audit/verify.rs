@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Most flaws that are named one by one.
-const MOST: usize = 1000;
+const MAX_FLAWS: usize = 1000;
 
 /// What verifying a log found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Report {
         if self.flaws.last() == Some(&flaw) || (matches!(flaw, Flaw::Moved(_)) && self.flaws.contains(&flaw)) {
             return;
         }
-        if self.flaws.len() < MOST { self.flaws.push(flaw) } else { self.more_flaws += 1 }
+        if self.flaws.len() < MAX_FLAWS { self.flaws.push(flaw) } else { self.more_flaws += 1 }
     }
 }
 

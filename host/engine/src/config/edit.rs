@@ -14,13 +14,13 @@ use super::{
     file::{self, Placed},
     paths::canonical,
     problem::Problems,
-    written::WrittenEntry,
+    raw::RawEntry,
 };
 use crate::files::{self, Guard, Lock, NewFile};
 
 /// What [`allow`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct Edited {
     /// The configuration file, symbolic links resolved.
     pub file: PathBuf,
     /// The line of the entry's `[[plugin]]`, from 1.
@@ -57,7 +57,7 @@ pub enum Change {
 /// # Errors
 /// [`Error::Invalid`] where the file is wrong as it is; [`Error::Entry`] where another entry has the name or the path, or
 /// the entry breaks a rule; [`Error::Io`] where the file cannot be read or written. In all of them the file is as it was.
-pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> Result<Written, Error> {
+pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> Result<Edited, Error> {
     let entry = &Entry { path: without_links(&entry.path)?, ..entry.clone() };
     // Two commands that write an entry at the same time both keep theirs.
     let _lock = Lock::take(&places.state).map_err(Error::file("lock", &places.state))?;
@@ -84,7 +84,7 @@ pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> 
         files::replace(&path, edit.new.as_bytes(), NewFile::Usual).map_err(Error::io("write", &path))?;
     }
     let after = Digest::of_bytes(edit.new.as_bytes());
-    Ok(Written { file: path, line, text: edit.text, change: edit.change, before, after })
+    Ok(Edited { file: path, line, text: edit.text, change: edit.change, before, after })
 }
 
 /// The full path of a file that does not exist yet, its folder being made.
@@ -140,7 +140,7 @@ impl Edit {
     }
 
     fn append(entry: &Entry, old: &str, folder: &Path) -> Result<Self, Error> {
-        let text = WrittenEntry::of(entry, folder).and_then(|written| written.to_toml());
+        let text = RawEntry::of(entry, folder).and_then(|written| written.to_toml());
         let mut text = text.map_err(|why| Error::Entry { name: entry.name.clone(), why })?;
         let mut new = old.to_owned();
         if !new.is_empty() {

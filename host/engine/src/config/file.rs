@@ -8,13 +8,13 @@ use std::{
 
 use super::{
     AskRule, Entry, Layer, Limits, Mode, Origin, Problem,
-    ask::WrittenAsk,
+    ask::RawAsk,
     decode::{decode, unknown_key},
     entry::folder_of,
     paths::expand,
+    raw::{RawEntry, RawGrants},
     server::Server,
     tree::{self, Key, Node, Place, Table, Text, Value, join},
-    written::{WrittenEntry, WrittenGrants},
 };
 
 /// Where a text comes from, and what its paths are relative to.
@@ -103,7 +103,7 @@ fn array_of_tables<'a>(key: &Key, node: &'a Node, what: &str, problems: &mut Vec
 }
 
 fn ask_rule(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<AskRule> {
-    let written: WrittenAsk = decode("ask", node, problems)?;
+    let written: RawAsk = decode("ask", node, problems)?;
     let rule = written.rule(origin(node, source));
     let before = problems.len();
     problems.extend(rule.broken().map(|(key, why)| {
@@ -119,7 +119,7 @@ fn origin(node: &Node, source: &Source) -> Origin {
 }
 
 fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Placed> {
-    let written: WrittenEntry = decode("plugin", node, problems)?;
+    let written: RawEntry = decode("plugin", node, problems)?;
     let mut check = Check { node, source, problems, failed: false };
     let path = check.expand(&["path"], &written.path)?;
     let grants = written.grants.as_ref().map(|grants| check.grants(grants)).unwrap_or_default();
@@ -221,7 +221,7 @@ impl Check<'_> {
             .ok()
     }
 
-    fn rules(&mut self, written: &WrittenEntry) {
+    fn rules(&mut self, written: &RawEntry) {
         self.all(&["name"], [&written.name], name_rule);
         let empty = [
             ("events", written.events.as_ref().is_some_and(BTreeSet::is_empty)),
@@ -236,7 +236,7 @@ impl Check<'_> {
         }
     }
 
-    fn grants(&mut self, grants: &WrittenGrants) -> super::Grants {
+    fn grants(&mut self, grants: &RawGrants) -> super::Grants {
         self.all(&["grants", "env"], &grants.env, env_rule);
         self.all(&["grants", "http"], &grants.http, http_rule);
         if grants.model.as_ref().is_some_and(|model| model.name.is_empty()) {
@@ -266,7 +266,7 @@ impl Check<'_> {
 
 /// The checks of an entry that a program made: those of a written one.
 pub(super) fn check_made(entry: &Entry) -> Result<(), String> {
-    let written = WrittenEntry::of(entry, Path::new(""))?.to_toml()?;
+    let written = RawEntry::of(entry, Path::new(""))?.to_toml()?;
     let source = Source::new("", Layer::Chosen);
     match parse(&written, &source, &[]) {
         Ok(_) => Ok(()),

@@ -41,7 +41,7 @@ pub struct Grants {
 impl Grants {
     /// Whether they give any folder.
     #[must_use]
-    pub fn gives_folders(&self) -> bool {
+    pub fn has_directories(&self) -> bool {
         !self.read_dirs.is_empty() || !self.write_dirs.is_empty()
     }
 }

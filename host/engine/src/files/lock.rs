@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// How long until the lock is tried again.
-const AGAIN: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// One process at a time reads, changes and writes what is believed: configuration, approvals, keys. It is the kernel's
 /// lock, and is free when this is dropped or the process has ended. It is not to be taken twice.
@@ -42,7 +42,7 @@ impl Lock {
                     let fault = "another hookhost holds it".to_owned();
                     return Err(refused(&path, fault, "let that one finish, and try again".to_owned()).into());
                 }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(AGAIN),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY_INTERVAL),
             }
         }
     }

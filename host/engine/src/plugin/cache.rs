@@ -180,7 +180,7 @@ impl Cache {
             Kept::Outcome(entry) => {
                 entry.digest.as_bytes().hash(&mut hasher);
                 serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
-                entry.grants.gives_folders().hash(&mut hasher);
+                entry.grants.has_directories().hash(&mut hasher);
                 bounds_of_configuring(&entry.limits).hash(&mut hasher);
                 OUTCOMES
             }

@@ -6,7 +6,7 @@ use super::contract_check::{Surface, kind_of_file, surface};
 use super::outline::outline;
 use super::{ContractError, LoadError, Loaded, Plugin, bounds, preinitialise, tools};
 use crate::config::{Digest, Entry};
-use crate::sandbox::{Folders, SharedSandbox, Unopened, capability, http};
+use crate::sandbox::{PreopenError, Preopens, SharedSandbox, capability, http};
 use std::sync::Arc;
 use std::time::Duration;
 use wasmtime::component::Component;
@@ -23,7 +23,7 @@ impl Plugin {
         if let Some(before) = before.filter(|before| before.is_of(sandbox, entry)) {
             return Ok(Self { shared: Arc::new(Loaded { entry: entry.clone(), ..(*before.shared).clone() }) });
         }
-        let folders = folders(entry)?;
+        let preopens = preopens(entry)?;
         let known = cache.and_then(|cache| {
             let outcome = cache.outcome(sandbox.engine(), entry)?;
             Some((cache.code(sandbox.engine(), entry, &outcome.code)?, outcome.is_image))
@@ -48,7 +48,7 @@ impl Plugin {
                 (loaded, image.is_some())
             }
         };
-        loaded.folders = Arc::new(folders);
+        loaded.preopens = Arc::new(preopens);
         if is_image {
             // What `configure` left is in the image.
             loaded.configure = None;
@@ -115,7 +115,7 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
         name: entry.name.as_str().into(),
         grants: Arc::new(entry.grants.clone()),
         // None while it is configured.
-        folders: Arc::default(),
+        preopens: Arc::default(),
         servers: http::servers(&entry.grants),
         is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
         sandbox: Arc::clone(sandbox),
@@ -149,8 +149,8 @@ fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
     Err(LoadError::OtherDigest { name: name.clone(), path: path.clone(), allowed: *allowed, found })
 }
 
-fn folders(entry: &Entry) -> Result<Folders, LoadError> {
-    Folders::open(&entry.grants).map_err(|Unopened { grant, guest, folder, source }| LoadError::NoFolder {
+fn preopens(entry: &Entry) -> Result<Preopens, LoadError> {
+    Preopens::open(&entry.grants).map_err(|PreopenError { grant, guest, folder, source }| LoadError::NoFolder {
         name: entry.name.clone(),
         grant,
         guest,

@@ -22,11 +22,11 @@ pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};
 pub(crate) use load::Compiler;
-pub use tools::{MOST_TOOLS, PluginTool};
+pub use tools::{MAX_TOOLS, PluginTool};
 
 use crate::config::{Digest, Entry, Mode, OnFailure};
 use crate::contract::{EventKind, Shape, ToolCall};
-use crate::sandbox::{Folders, Guest, Handle, SharedSandbox};
+use crate::sandbox::{Guest, Handle, Preopens, SharedSandbox};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wasmtime::component::InstancePre;
@@ -42,7 +42,7 @@ pub(crate) struct Loaded {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
     pub(crate) grants: Arc<crate::config::Grants>,
-    pub(crate) folders: Arc<Folders>,
+    pub(crate) preopens: Arc<Preopens>,
     pub(crate) servers: Arc<[crate::config::Server]>,
     is_denied_requests: bool,
     pub(crate) sandbox: SharedSandbox,

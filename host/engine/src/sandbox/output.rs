@@ -1,6 +1,6 @@
 //! A guest's standard output and error: into the log, bounded; never to the host's terminal.
 
-use super::turn;
+use super::processor_time;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,13 +24,13 @@ pub(super) struct Output {
 #[derive(Debug)]
 struct Kept {
     bytes: Vec<u8>,
-    room: usize,
+    capacity: usize,
     dropped: bool,
 }
 
 impl Output {
-    pub(super) fn with_room(room: usize, compute: Duration) -> Self {
-        Self { kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), room, dropped: false })), compute }
+    pub(super) fn with_capacity(capacity: usize, compute: Duration) -> Self {
+        Self { kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), capacity, dropped: false })), compute }
     }
 
     /// What was written, and whether more was written than there was room for.
@@ -41,7 +41,7 @@ impl Output {
 
     fn write(&self, bytes: &[u8]) {
         let mut kept = self.kept();
-        let fits = bytes.len().min(kept.room - kept.bytes.len());
+        let fits = bytes.len().min(kept.capacity - kept.bytes.len());
         kept.bytes.extend_from_slice(&bytes[..fits]);
         kept.dropped |= fits < bytes.len();
     }
@@ -69,7 +69,7 @@ impl StdoutStream for Output {
 
 impl OutputStream for Output {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        turn::check(self.compute).map_err(StreamError::Trap)?;
+        processor_time::check(self.compute).map_err(StreamError::Trap)?;
         if bytes.len() > CHUNK {
             return Err(StreamError::trap("wrote more at once than `check-write` permits"));
         }

@@ -14,7 +14,7 @@ mod settled;
 mod streak;
 mod tools;
 
-pub use observers::MOST_WAITING;
+pub use observers::MAX_WAITING;
 pub use settled::Settled;
 pub use streak::FAILURES_TO_TRIP;
 pub use tools::{PluginTools, ToolCallError};

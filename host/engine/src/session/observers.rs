@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Most events of one session that wait to be told.
-pub const MOST_WAITING: usize = 1024;
+pub const MAX_WAITING: usize = 1024;
 
 /// Most bytes, as JSON, of the events of one session that wait to be told.
 const MOST_BYTES: usize = 16 << 20;
@@ -97,7 +97,7 @@ pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info
 
 fn queue(session: &Arc<Shared>, job: Job) {
     let mut waiting = session.observers.waiting();
-    let full = waiting.jobs.len() >= MOST_WAITING || waiting.bytes.saturating_add(job.bytes) > MOST_BYTES;
+    let full = waiting.jobs.len() >= MAX_WAITING || waiting.bytes.saturating_add(job.bytes) > MOST_BYTES;
     // A queue that holds nothing takes what is larger than it.
     if full && !waiting.jobs.is_empty() {
         waiting.drop_event(job.event);

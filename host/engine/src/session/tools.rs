@@ -189,7 +189,7 @@ impl<'a> Call<'a> {
             plugin: Arc::clone(&plugin.shared.name),
             event: EventFacts { id: self.record.id.clone(), time, round: 1, parent_session, raw: None },
             grants: Arc::clone(&plugin.shared.grants),
-            folders: Arc::clone(&plugin.shared.folders),
+            preopens: Arc::clone(&plugin.shared.preopens),
             servers: Arc::clone(&plugin.shared.servers),
             network: session.services.network.clone(),
             state,

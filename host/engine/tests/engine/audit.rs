@@ -463,13 +463,13 @@ async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_report
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let more = 7;
-    for _ in 0..hookhost::session::MOST_WAITING + 1 + more {
+    for _ in 0..hookhost::session::MAX_WAITING + 1 + more {
         let _ = session.stream_end("text".into()).await;
         // The first is being told, so that the queue is empty again.
         tokio::task::yield_now().await;
     }
     let given_up = host.drain(Duration::from_millis(50)).await.unwrap();
-    assert_eq!(given_up, hookhost::session::MOST_WAITING as u64 + 1);
+    assert_eq!(given_up, hookhost::session::MAX_WAITING as u64 + 1);
     let dropped: u64 = written(&log)
         .iter()
         .filter_map(|entry| match entry {
@@ -480,7 +480,7 @@ async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_report
     assert_eq!(dropped, given_up + more as u64);
     let notices = session.take_notices();
     assert!(notices.iter().any(|notice| notice.contains("did not hear")), "{notices:?}");
-    assert_eq!(records(&log).len(), hookhost::session::MOST_WAITING + 1 + more);
+    assert_eq!(records(&log).len(), hookhost::session::MAX_WAITING + 1 + more);
 }
 
 #[tokio::test]

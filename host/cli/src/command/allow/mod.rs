@@ -15,7 +15,7 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::config::{
-    self, Change, Config, Entry, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore, Written,
+    self, Change, Config, Edited, Entry, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore,
 };
 use hookhost::plugin::Inspection;
 use std::path::{Path, PathBuf};
@@ -145,12 +145,12 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: 
 
 /// A project's file that counted before its owner changed it with this command counts still, as does one that this
 /// command made. Says whether the file counts.
-fn settle_trust(args: &AllowArgs, written: &Written, places: &Places) -> Result<bool, CliError> {
+fn settle_trust(args: &AllowArgs, edited: &Edited, places: &Places) -> Result<bool, CliError> {
     let store = TrustStore::of(places);
-    // Only what this command has written is approved, and nothing that came into the file meanwhile.
-    let now = ProjectFile::read(&written.file).map_err(not_loaded)?;
-    if now.digest == written.after {
-        match written.before {
+    // Only what this command has edited is approved, and nothing that came into the file meanwhile.
+    let now = ProjectFile::read(&edited.file).map_err(not_loaded)?;
+    if now.digest == edited.after {
+        match edited.before {
             Some(before) => {
                 store.renew(before, &now).map_err(not_loaded)?;
             }
@@ -165,9 +165,9 @@ fn settle_trust(args: &AllowArgs, written: &Written, places: &Places) -> Result<
     Ok(!args.project || store.is_approved(&now).map_err(not_loaded)?)
 }
 
-fn report(entry: &Entry, written: &Written) -> String {
-    let at = format!("{}:{}", one_line(&written.file.to_string_lossy()), written.line);
-    let done = match written.change {
+fn report(entry: &Entry, edited: &Edited) -> String {
+    let at = format!("{}:{}", one_line(&edited.file.to_string_lossy()), edited.line);
+    let done = match edited.change {
         Change::Added => "allowed",
         Change::DigestUpdated { .. } => "allowed anew",
         Change::Unchanged => "allowed already",

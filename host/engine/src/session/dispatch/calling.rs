@@ -88,7 +88,7 @@ impl Dispatch<'_> {
             plugin: Arc::clone(&plugin.shared.name),
             event: EventFacts { round, ..self.facts.clone() },
             grants: Arc::clone(&plugin.shared.grants),
-            folders: Arc::clone(&plugin.shared.folders),
+            preopens: Arc::clone(&plugin.shared.preopens),
             servers: Arc::clone(&plugin.shared.servers),
             network: session.services.network.clone(),
             state,

@@ -20,7 +20,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 /// The open folders of a plugin.
 #[derive(Clone, Default)]
-pub(crate) struct Folders {
+pub(crate) struct Preopens {
     granted: WasiFilesystemCtx,
     /// The same, and none can be written to: what a replay gives.
     unwritable: WasiFilesystemCtx,
@@ -29,7 +29,7 @@ pub(crate) struct Folders {
 
 /// A folder that could not be opened.
 #[derive(Debug)]
-pub(crate) struct Unopened {
+pub(crate) struct PreopenError {
     /// The key of `[plugin.grants]`.
     pub(crate) grant: &'static str,
     /// Where the guest would see it.
@@ -38,12 +38,12 @@ pub(crate) struct Unopened {
     pub(crate) source: io::Error,
 }
 
-impl Folders {
+impl Preopens {
     /// Opens what is granted.
     ///
     /// # Errors
     /// If a folder is not there, or cannot be opened.
-    pub(crate) fn open(grants: &Grants) -> Result<Self, Unopened> {
+    pub(crate) fn open(grants: &Grants) -> Result<Self, PreopenError> {
         let (mut granted, mut unwritable) = (WasiCtx::builder(), WasiCtx::builder());
         let kinds = [
             ("read-dirs", &grants.read_dirs, FsPerms::ReadOnly),
@@ -57,7 +57,7 @@ impl Folders {
                         Ok(_) => Ok(()),
                         Err(error) => {
                             let source = error.downcast().unwrap_or_else(io::Error::other);
-                            Err(Unopened { grant, guest: guest.clone(), folder: folder.clone(), source })
+                            Err(PreopenError { grant, guest: guest.clone(), folder: folder.clone(), source })
                         }
                     };
                 open(&mut granted, permissions)?;
@@ -65,7 +65,7 @@ impl Folders {
             }
         }
         let files = |mut context: WasiCtxBuilder| std::mem::take(context.build().filesystem());
-        Ok(Self { granted: files(granted), unwritable: files(unwritable), any: grants.gives_folders() })
+        Ok(Self { granted: files(granted), unwritable: files(unwritable), any: grants.has_directories() })
     }
 
     /// Whether there is none.
@@ -79,16 +79,16 @@ impl Folders {
     }
 }
 
-impl std::fmt::Debug for Folders {
+impl std::fmt::Debug for Preopens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Folders").field("any", &self.any).finish_non_exhaustive()
+        f.debug_struct("Preopens").field("any", &self.any).finish_non_exhaustive()
     }
 }
 
 /// The interface, as wasmtime's bindings call it; the linker takes any version that is compatible.
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
 
-type Answer = wasmtime::Result<(Result<(), ErrorCode>,)>;
+type FsResult = wasmtime::Result<(Result<(), ErrorCode>,)>;
 type Linked = (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String);
 type Renamed = (Resource<Descriptor>, String, Resource<Descriptor>, String);
 type Symlinked = (Resource<Descriptor>, String, String);
@@ -134,7 +134,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-fn answer(done: Result<(), FsError>) -> Answer {
+fn answer(done: Result<(), FsError>) -> FsResult {
     Ok((match done {
         Ok(()) => Ok(()),
         Err(error) => Err(error.downcast()?),
