@@ -169,7 +169,7 @@ fn an_entry_narrowed_to_other_actions_is_not_asked() {
     let user = user_with_keys(&[("guard", json!({ "any": { "verdict": "reject" } }))], "actions = [\"write-files\"]");
     let (ended, object) = user.dispatch("before-tool-call", &call("make"));
     ended.expect(0, &[]);
-    assert_eq!(object["unconcerned"], json!(["guard"]));
+    assert_eq!(object["not-matched"], json!(["guard"]));
     let write = json!({ "call": { "id": "1", "name": "write_file", "arguments": { "path": "a", "content": "" } } });
     user.dispatch("before-tool-call", &write).0.expect(3, &[]);
 }

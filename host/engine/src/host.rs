@@ -4,7 +4,7 @@ pub use crate::active_config::Changes;
 
 use crate::active_config::{ActiveConfig, NotActive};
 use crate::approval::Approver;
-use crate::audit::{Loggable as _, RulesChanged};
+use crate::audit::{RulesChanged, ToRecord as _};
 use crate::config::Config;
 use crate::contract::EventKind;
 use crate::contract::action::ActionMap;

@@ -217,7 +217,7 @@ fn decide(
             ("allow", "") => Answer::Allow,
             ("approve", "") => Answer::Approve,
             ("fails", "") => Answer::Failed(chain.on_failure[member]),
-            ("not", "concerned") => Answer::Unconcerned,
+            ("not", "concerned") => Answer::NotMatched,
             ("modify", new) if !new.is_empty() => Answer::Change(new.to_owned()),
             ("escalate", question) => Answer::Escalate(escalation(question)),
             ("reject", reason) => Answer::Reject(refusal(reason)),

@@ -2,7 +2,7 @@
 
 use crate::support::{Harness, Prepared, Scenario, calls, plugins_of, says, says_and_calls, stored};
 use hookhost::Host;
-use hookhost::audit::Entry;
+use hookhost::audit::Record;
 use hookhost::config::{Config, Settings};
 use hookhost::store::Log;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     host.drain(Duration::from_secs(20)).await.unwrap();
     let mut fired = Vec::new();
     for line in Log::open(&log).unwrap().lines().unwrap() {
-        let Entry::Event(record) = line.unwrap().entry().unwrap() else { continue };
+        let Record::Event(record) = line.unwrap().entry().unwrap() else { continue };
         let name = record.event.name();
         fired.push(if record.session == "run" { name.to_owned() } else { format!("({name})") });
     }

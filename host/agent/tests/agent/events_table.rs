@@ -4,7 +4,7 @@
 use crate::support::{Harness, Prepared, Scenario, USED, calls, plugins_of, results, says, says_and_calls, stored};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit::Entry;
+use hookhost::audit::Record;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{ActionKind, AskRule, Settings};
 use hookhost::contract::{Custom, EventKind, GateOutcome, Shape, Stop};
@@ -445,7 +445,7 @@ fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
     let log = Log::open(log).unwrap();
     let mut answers = BTreeSet::new();
     for line in log.lines().unwrap() {
-        let Entry::Event(record) = line.unwrap().entry().unwrap() else { continue };
+        let Record::Event(record) = line.unwrap().entry().unwrap() else { continue };
         for verdict in record.calls.iter().filter_map(|call| call.verdict.as_ref()) {
             let name = match serde_json::from_str(verdict.get()).unwrap() {
                 Value::String(name) => name,

@@ -147,7 +147,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         let Some(member) = self.asking.take() else { return };
         self.answered[member] = Some(self.version);
         self.approvals[member] = None;
-        self.silent[member] = matches!(answer, Answer::Unconcerned | Answer::Failed(OnFailure::Skip));
+        self.silent[member] = matches!(answer, Answer::NotMatched | Answer::Failed(OnFailure::Skip));
         if !self.members[member].enforcing {
             return;
         }
@@ -173,7 +173,7 @@ impl<V: PartialEq, R> Gate<V, R> {
                 self.response.get_or_insert((member, response));
             }
             Answer::Failed(OnFailure::Reject) => self.objection = Some(Objection::Failure { by: member }),
-            Answer::Unconcerned | Answer::Failed(OnFailure::Skip) => {}
+            Answer::NotMatched | Answer::Failed(OnFailure::Skip) => {}
         }
     }
 

@@ -47,7 +47,7 @@ pub enum Answer<V, R> {
     Respond(R),
     /// It was not asked: its entry narrows it to calls that this value is none of. Holds nothing up and withdraws
     /// nothing.
-    Unconcerned,
+    NotMatched,
     /// No answer: the plugin failed, and its `on-failure` decides.
     Failed(OnFailure),
 }

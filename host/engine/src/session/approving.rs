@@ -5,7 +5,7 @@ use super::recording::Due;
 use super::{Shared, now};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, ApprovalRequest, ProposedResponse};
-use crate::audit::{Answer, Record};
+use crate::audit::{ApprovalRecord, EventRecord};
 use crate::contract;
 use crate::contract::{AnswerKind, Answered, Cause, OutcomeKind, Rejection};
 use crate::state::Writes;
@@ -49,7 +49,7 @@ impl<'a> Asked<'a> {
         session: &'a Arc<Shared>,
         rules: &'a Arc<ActiveConfig>,
         info: &'a contract::Session,
-        record: &Record,
+        record: &EventRecord,
         response: Option<ProposedResponse>,
     ) -> Self {
         let request = ApprovalRequest {
@@ -93,7 +93,11 @@ impl Unrecorded<'_> {
     }
 
     /// The yes counts once it is in the log, together with the effects of the calls.
-    pub(super) async fn settle(self, outcome: OutcomeKind, mut held: Held) -> Result<Answer, (Answer, Rejection)> {
+    pub(super) async fn settle(
+        self,
+        outcome: OutcomeKind,
+        mut held: Held,
+    ) -> Result<ApprovalRecord, (ApprovalRecord, Rejection)> {
         let session = self.asked.session;
         let answer = self.write(outcome, std::mem::take(&mut held.writes), true, Due::Now).await?;
         session.remind(held.reminders(true));
@@ -101,12 +105,12 @@ impl Unrecorded<'_> {
     }
 
     /// The yes is recorded, and the plugins are asked again.
-    pub(super) async fn ask_again(self) -> Result<Answer, (Answer, Rejection)> {
+    pub(super) async fn ask_again(self) -> Result<ApprovalRecord, (ApprovalRecord, Rejection)> {
         self.write(OutcomeKind::Escalated, Vec::new(), false, Due::Soon).await
     }
 
     /// The no is recorded, together with the effects of the calls. It is a no also where that cannot be written.
-    pub(super) async fn refuse(self, mut held: Held) -> (Answer, Rejection) {
+    pub(super) async fn refuse(self, mut held: Held) -> (ApprovalRecord, Rejection) {
         let Asked { session, request, by, .. } = &self.asked;
         let session = *session;
         let first = request.questions.first().map(|question| question.escalation.question.clone()).unwrap_or_default();
@@ -129,7 +133,7 @@ impl Unrecorded<'_> {
         writes: Vec<(Arc<str>, Writes)>,
         effects_hold: bool,
         due: Due,
-    ) -> Result<Answer, (Answer, Rejection)> {
+    ) -> Result<ApprovalRecord, (ApprovalRecord, Rejection)> {
         let Asked { session, rules, info, .. } = self.asked;
         let answer = self.record(outcome, effects_hold);
         match session.record(rules, info, &answer, writes, due).await {
@@ -144,9 +148,9 @@ impl Unrecorded<'_> {
         }
     }
 
-    fn record(&self, outcome: OutcomeKind, effects_hold: bool) -> Answer {
+    fn record(&self, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
         let request = &self.asked.request;
-        Answer {
+        ApprovalRecord {
             id: request.id.clone(),
             session: request.session.clone(),
             event: request.event,

@@ -12,7 +12,7 @@ use super::recording::Due;
 use super::{Recall, Shared, observers};
 use crate::active_config::ActiveConfig;
 use crate::approval::ProposedResponse;
-use crate::audit::{Answer as ApproversAnswer, Record, raw};
+use crate::audit::{ApprovalRecord, EventRecord, raw};
 use crate::compose::{
     self, Answer, Asker, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, Step, Transform,
 };
@@ -39,12 +39,12 @@ pub(crate) struct Dispatch<'a> {
     ledger: Vec<Ledger>,
     /// What the last call did, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
-    record: Record,
+    record: EventRecord,
     /// Whether the record has been written, or is not to be.
     concluded: bool,
-    answer: Option<ApproversAnswer>,
+    answer: Option<ApprovalRecord>,
     /// The askings before this one, each with the yes to its questions.
-    earlier: Vec<(Record, ApproversAnswer)>,
+    earlier: Vec<(EventRecord, ApprovalRecord)>,
     /// Reminders of the askings before this one.
     carried: Held,
     /// What is given again of an event that was recorded.
@@ -87,13 +87,13 @@ impl<'a> Dispatch<'a> {
     ) -> Self {
         let Beginning { info, facts, recall, await_observers } = beginning;
         let chain = rules.chain(event);
-        let record = Record {
+        let record = EventRecord {
             id: facts.id.clone(),
             session: info.id.clone(),
             turn: info.turn,
             time: facts.time,
             raw: facts.raw.clone(),
-            ..Record::new(event, original)
+            ..EventRecord::new(event, original)
         };
         Self {
             session,
@@ -351,7 +351,7 @@ impl<'a> Dispatch<'a> {
     /// The outcome, with the record and what a person answered.
     pub(super) fn finish<O>(mut self, outcome: O) -> Settled<O> {
         self.concluded = true;
-        let blank = Record::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
         let record = std::mem::replace(&mut self.record, blank);
         Settled { outcome, record, answer: self.answer.take(), earlier: std::mem::take(&mut self.earlier) }
     }
@@ -372,7 +372,7 @@ impl<'a> Dispatch<'a> {
         payload: &E::Payload,
     ) -> Answer<E::Payload, E::Response> {
         if !self.concerns::<E>(member, payload) {
-            return Answer::Unconcerned;
+            return Answer::NotMatched;
         }
         let called = self.call::<E>(member, round, payload).await;
         let answer = called.and_then(|(verdict,)| {

@@ -173,7 +173,7 @@ fn report_dropped(session: &Arc<Shared>) {
 impl Shared {
     /// Not told in turn: that could be dropped as well.
     fn record_dropped(&self, dropped: &Dropped) {
-        use crate::audit::Loggable as _;
+        use crate::audit::ToRecord as _;
         let store = &self.services.store;
         if store.keeps_log()
             && let Err(error) = store.push(dropped.body(&self.services.config().settings().audit))

@@ -2,7 +2,7 @@
 
 use super::{Shared, observers};
 use crate::active_config::ActiveConfig;
-use crate::audit::{Loggable, MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened};
+use crate::audit::{MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened, ToRecord};
 use crate::contract;
 use crate::contract::bytes::written_size;
 use crate::contract::{EventKind, ToolSpec};
@@ -23,7 +23,7 @@ pub(super) enum Due {
 impl Shared {
     /// Records something, and makes what plugins wrote about it hold: both, or neither. Then tells those who hear the
     /// audit log.
-    pub(super) async fn record<R: Loggable>(
+    pub(super) async fn record<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
         info: &contract::Session,
@@ -48,7 +48,7 @@ impl Shared {
     }
 
     /// Records something as soon as that can be done; a log that cannot be written is the next gate's concern.
-    pub(super) fn record_soon<R: Loggable>(
+    pub(super) fn record_soon<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
         info: &contract::Session,

@@ -144,7 +144,7 @@ impl<'a> Call<'a> {
                 findings: Vec::new(),
             },
             not_replayable: Vec::new(),
-            withheld: std::collections::BTreeMap::new(),
+            redacted: std::collections::BTreeMap::new(),
         };
         Self { session, rules, info, record, did: None, concluded: false }
     }

@@ -6,7 +6,7 @@
 //! before. <https://sqlite.org/wal.html>
 
 use super::StoreError;
-use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, Loggable as _};
+use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, ToRecord as _};
 use crate::config::AuditSettings;
 use crate::config::Digest;
 use crate::files::{self, Guard};

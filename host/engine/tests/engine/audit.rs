@@ -4,7 +4,7 @@ use crate::events::payload;
 use crate::support::{Yes, bash, plugin, recording, session, spec, state_by, state_in, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit::{Entry, Record, WrittenValue};
+use hookhost::audit::{EventRecord, Record, WrittenValue};
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::ActionKind;
 use hookhost::contract::{AnswerKind, Cause, EventKind, OutcomeKind};
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn records(log: &Path) -> Vec<Record> {
+fn records(log: &Path) -> Vec<EventRecord> {
     let events = written(log).into_iter().filter_map(|entry| match entry {
-        Entry::Event(record) => Some(*record),
+        Record::Event(record) => Some(*record),
         _ => None,
     });
     events.collect()
@@ -42,7 +42,7 @@ async fn every_event_is_recorded_also_where_nobody_hears_it() {
     assert_eq!(records(&log).iter().map(|record| record.event).collect::<Vec<_>>(), recorded);
     drop(session);
     drained(&host).await;
-    let kinds: Vec<_> = written(&log).iter().map(Entry::kind).collect();
+    let kinds: Vec<_> = written(&log).iter().map(Record::kind).collect();
     assert_eq!((kinds[0], kinds[1], *kinds.last().unwrap()), ("log", "session", "session-ended"));
     let report = Log::open(&log).unwrap().verify(None).unwrap();
     assert!(report.is_sound() && report.open_sessions.is_empty(), "{report:?}");
@@ -87,7 +87,7 @@ async fn a_record_says_who_was_asked_what_each_answered_and_what_came_of_it() {
 /// What the log says while a person is asked.
 struct Looks {
     log: PathBuf,
-    saw: Mutex<Vec<Record>>,
+    saw: Mutex<Vec<EventRecord>>,
     says: Approval,
 }
 
@@ -117,7 +117,7 @@ async fn an_escalation_is_recorded_before_a_person_is_asked_and_the_answer_after
         let saw = looks.saw.lock().unwrap();
         assert_eq!((saw.len(), saw[0].outcome), (1, OutcomeKind::Escalated));
         assert_eq!(saw[0].questions[0].escalation.question, "sure?");
-        let Some(Entry::Answer(answer)) = written(&log).pop() else { panic!("no answer") };
+        let Some(Record::Approval(answer)) = written(&log).pop() else { panic!("no answer") };
         assert_eq!((&answer.id, answer.outcome, answer.answer.kind), (&saw[0].id, outcome, kind));
         assert_eq!(settled.answer, Some(answer));
     }
@@ -140,7 +140,7 @@ async fn that_nobody_waits_for_an_answer_any_more_is_recorded() {
     let asked = tokio::time::timeout(Duration::from_millis(300), session.before_tool_call(call)).await;
     assert!(asked.is_err());
     drained(&host).await;
-    let Some(Entry::Answer(answer)) = written(&log).pop() else { panic!("no answer") };
+    let Some(Record::Approval(answer)) = written(&log).pop() else { panic!("no answer") };
     assert_eq!((answer.outcome, answer.answer.kind), (OutcomeKind::Rejected, AnswerKind::Cancelled));
 }
 
@@ -298,15 +298,15 @@ async fn who_was_not_asked_since_somebody_rejected_before_is_not_one_whom_it_doe
     let later = plugin("c", json!({}));
     let mut first_only = plugin("d", json!({}));
     first_only.tools = Some(vec!["bash".parse().unwrap()]);
-    let unconcerned = |entries| async {
+    let not_matched = |entries| async {
         let session = session(entries).await;
-        session.before_tool_call(bash(&session, "ls")).await.record.unconcerned
+        session.before_tool_call(bash(&session, "ls")).await.record.not_matched
     };
-    assert!(unconcerned(vec![rejects.clone(), later.clone()]).await.is_empty());
-    assert!(unconcerned(vec![first_only, later]).await.is_empty());
+    assert!(not_matched(vec![rejects.clone(), later.clone()]).await.is_empty());
+    assert!(not_matched(vec![first_only, later]).await.is_empty());
     let mut last = rejects;
     last.name = "z".into();
-    assert_eq!(unconcerned(vec![elsewhere, last]).await, ["b"]);
+    assert_eq!(not_matched(vec![elsewhere, last]).await, ["b"]);
 }
 
 #[tokio::test]
@@ -323,16 +323,16 @@ async fn observers_hear_of_an_event_that_is_in_the_log_and_what_they_do_is_recor
     drained(&host).await;
     let entries = written(&log);
     let place = |id: &str, kind: &str| {
-        let is_it = |entry: &Entry| match entry {
-            Entry::Event(record) => record.id == id,
-            Entry::Observed(observed) => observed.id == id,
+        let is_it = |entry: &Record| match entry {
+            Record::Event(record) => record.id == id,
+            Record::Observed(observed) => observed.id == id,
             _ => false,
         };
         entries.iter().position(|entry| entry.kind() == kind && is_it(entry)).unwrap()
     };
     let mut observed = 0;
     for entry in &entries {
-        if let Entry::Observed(heard) = entry {
+        if let Record::Observed(heard) = entry {
             observed += 1;
             assert!(place(&heard.id, "event") < place(&heard.id, "observed"));
             let call = &heard.calls[0];
@@ -473,7 +473,7 @@ async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_report
     let dropped: u64 = written(&log)
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Dropped(dropped) => Some(dropped.events["stream-end"]),
+            Record::Dropped(dropped) => Some(dropped.events["stream-end"]),
             _ => None,
         })
         .sum();

@@ -485,7 +485,7 @@ async fn what_used_files_cannot_be_replayed_and_a_replay_changes_none() {
     host.drain(Duration::from_secs(60)).await.unwrap();
     let records: Vec<_> = written(&log)
         .into_iter()
-        .filter_map(|entry| if let audit::Entry::Event(record) = entry { Some(record.not_replayable) } else { None })
+        .filter_map(|entry| if let audit::Record::Event(record) = entry { Some(record.not_replayable) } else { None })
         .collect();
     assert_eq!(records, [vec!["obedient: it used files".to_owned()], vec![]]);
 

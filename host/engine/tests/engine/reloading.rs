@@ -104,12 +104,12 @@ async fn under_load_each_event_is_settled_by_one_generation_and_none_is_lost_or_
             "{calls:?}"
         );
         match entry {
-            audit::Entry::Event(record) => assert!(events.insert(record.id.clone()), "{} twice", record.id),
-            audit::Entry::Observed(heard) => {
+            audit::Record::Event(record) => assert!(events.insert(record.id.clone()), "{} twice", record.id),
+            audit::Record::Observed(heard) => {
                 assert_eq!(heard.calls.len(), 2);
                 assert!(observed.insert(heard.id.clone()), "{} was heard twice", heard.id);
             }
-            audit::Entry::RulesChanged(rules) => {
+            audit::Record::RulesChanged(rules) => {
                 assert_eq!(rules.plugins.len(), 2);
                 changed += 1;
             }
@@ -196,7 +196,7 @@ async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
         host.drain(Duration::from_secs(20)).await.unwrap();
     }
     let heard = written(&log).into_iter().filter_map(|entry| match entry {
-        audit::Entry::Observed(heard) => {
+        audit::Record::Observed(heard) => {
             let marks = heard.calls.into_iter().filter(|call| call.plugin != "asks");
             let lines = marks.flat_map(|call| call.log).map(|line| line.message);
             Some(lines.collect::<Vec<_>>())
@@ -222,7 +222,7 @@ async fn what_is_the_same_is_no_change_and_makes_no_record() {
     assert!(matches!(outcome, GateOutcome::Rejected(_)), "{outcome:?}");
     drop(session);
     host.drain(Duration::from_secs(5)).await.unwrap();
-    let changed = written(&log).iter().filter(|entry| matches!(entry, audit::Entry::RulesChanged(_))).count();
+    let changed = written(&log).iter().filter(|entry| matches!(entry, audit::Record::RulesChanged(_))).count();
     assert_eq!(changed, 1);
 }
 

@@ -125,7 +125,7 @@ async fn the_opening_of_a_session_has_a_megabyte_of_tools_at_most_and_what_it_la
     assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
     let openings: Vec<_> = written(&log)
         .into_iter()
-        .filter_map(|entry| if let audit::Entry::Session(opened) = entry { Some(opened) } else { None })
+        .filter_map(|entry| if let audit::Record::Session(opened) = entry { Some(opened) } else { None })
         .collect();
     let [few, many] = &openings[..] else { panic!("{openings:?}") };
     assert!(few.without_schema.is_empty() && few.tools == with_tools("few", 40).tools);

@@ -524,7 +524,7 @@ async fn what_sent_requests_cannot_be_replayed_and_a_replay_sends_none() {
     host.drain(Duration::from_secs(60)).await.unwrap();
     let reasons: Vec<_> = written(&log)
         .into_iter()
-        .filter_map(|entry| if let audit::Entry::Event(record) = entry { Some(record.not_replayable) } else { None })
+        .filter_map(|entry| if let audit::Record::Event(record) = entry { Some(record.not_replayable) } else { None })
         .collect();
     assert_eq!(reasons, [vec!["asking: it sent requests over HTTP".to_owned()], vec![]]);
 

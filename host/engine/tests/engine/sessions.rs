@@ -108,7 +108,7 @@ async fn an_entry_narrows_a_plugin_to_some_calls() {
     let session = session(vec![entry]).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
     assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
-    assert_eq!((settled.record.calls.len(), settled.record.unconcerned), (0, vec!["p".to_owned()]));
+    assert_eq!((settled.record.calls.len(), settled.record.not_matched), (0, vec!["p".to_owned()]));
     let write = session.tool_call("2", "write_file", &json!({"path": "a"}), hookhost::contract::ToolOrigin::Builtin);
     assert!(matches!(session.before_tool_call(write).await.outcome, GateOutcome::Rejected(_)));
     // Events that are about no call are not narrowed.

@@ -30,11 +30,11 @@ fn failure(error: &ToolCallError) -> FailureKind {
     }
 }
 
-fn runs(entries: &[audit::Entry]) -> Vec<&audit::ToolRun> {
+fn runs(entries: &[audit::Record]) -> Vec<&audit::ToolRun> {
     entries
         .iter()
         .filter_map(|entry| match entry {
-            audit::Entry::ToolRun(run) => Some(&**run),
+            audit::Record::ToolRun(run) => Some(&**run),
             _ => None,
         })
         .collect()

@@ -53,7 +53,7 @@ async fn the_state_of_a_tree_is_that_of_a_session_and_of_all_below_it_and_of_no_
     let roots: Vec<_> = written(&log)
         .into_iter()
         .filter_map(|entry| match entry {
-            audit::Entry::Session(opened) => Some((opened.session, opened.root)),
+            audit::Record::Session(opened) => Some((opened.session, opened.root)),
             _ => None,
         })
         .collect();

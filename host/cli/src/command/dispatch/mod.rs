@@ -112,7 +112,7 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     put("original", json!(record.original));
     put("final", last(settled));
     put("calls", json!(record.calls));
-    put("unconcerned", json!(record.unconcerned));
+    put("not-matched", json!(record.not_matched));
     put("reminders", json!(session.reminders()));
     put("notices", json!(session.take_notices()));
     put("id", json!(record.id));

@@ -2,7 +2,7 @@
 
 use super::{Beginning, Dispatch, Held};
 use crate::active_config::ActiveConfig;
-use crate::audit::{Answer, AskedAgain, CallRecord, StateUse, raw};
+use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, StateUse, raw};
 use crate::compose::{self, Step};
 use crate::contract::{Cause, GateOutcome, Question};
 use crate::event::{GateEvent, Kind};
@@ -89,7 +89,7 @@ impl Dispatch<'_> {
         &mut self,
         value: E::Payload,
         consent: Consent,
-        yes: Answer,
+        yes: ApprovalRecord,
         held: Held,
         rules: &Arc<ActiveConfig>,
     ) -> GateOutcome<E::Payload, E::Response> {

@@ -73,7 +73,7 @@ impl Dispatch<'_> {
             event: self.record.event,
             time: crate::session::now(),
             calls: self.record.calls.clone(),
-            withheld: std::collections::BTreeMap::new(),
+            redacted: std::collections::BTreeMap::new(),
         };
         let writes = std::mem::take(&mut held.writes);
         match self.session.record(self.rules, &self.info, &observed, writes, Due::Soon).await {
@@ -162,7 +162,7 @@ impl Dispatch<'_> {
                 }
             }
             if ledger.narrowed && !ledger.asked {
-                self.record.unconcerned.push(plugin.name().to_owned());
+                self.record.not_matched.push(plugin.name().to_owned());
             }
         }
         held

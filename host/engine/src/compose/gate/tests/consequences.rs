@@ -17,7 +17,7 @@ proptest! {
                 let about_it = run.heard.iter().find(|heard| (heard.member, heard.form) == (member, form));
                 let agreed = about_it.is_some_and(|heard| heard.value == *value && match heard.said {
                     Answer::Allow | Answer::Approve | Answer::Respond(_) | Answer::Escalate(_) => true,
-                    Answer::Unconcerned | Answer::Failed(OnFailure::Skip) => true,
+                    Answer::NotMatched | Answer::Failed(OnFailure::Skip) => true,
                     Answer::Change(same) => same == *value,
                     Answer::Reject(_) | Answer::Failed(OnFailure::Reject) => false,
                 });
@@ -56,7 +56,7 @@ proptest! {
     #[test]
     fn a_plugin_that_no_value_concerns_changes_nothing(event in event(), at in place()) {
         let at = at.min(event.plugins.len());
-        prop_assert_eq!(event.with(Plugin::always(&Answer::Unconcerned), at).run().without(at), event.run());
+        prop_assert_eq!(event.with(Plugin::always(&Answer::NotMatched), at).run().without(at), event.run());
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl Heard {
 
     /// Whether it is no answer, and nothing comes of that.
     pub(super) fn is_silence(&self) -> bool {
-        matches!(self.said, Answer::Unconcerned | Answer::Failed(OnFailure::Skip))
+        matches!(self.said, Answer::NotMatched | Answer::Failed(OnFailure::Skip))
     }
 
     /// Whether it ends the asking, coming from a plugin that enforces.
@@ -210,7 +210,7 @@ fn said(mood: Mood, code: u8) -> Said {
         Answer::Allow,
         Answer::Change(number),
         Answer::Failed(OnFailure::Skip),
-        Answer::Unconcerned,
+        Answer::NotMatched,
         Answer::Approve,
         Answer::Escalate(question(number)),
         Answer::Respond(number),

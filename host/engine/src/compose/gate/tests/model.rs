@@ -59,7 +59,7 @@ impl Model<'_> {
     /// It gave no answer the last time it was asked.
     fn is_silent(&self, member: usize) -> bool {
         let last = self.said_by(member).next_back().map(|heard| &heard.said);
-        matches!(last, Some(Answer::Unconcerned | Answer::Failed(OnFailure::Skip)))
+        matches!(last, Some(Answer::NotMatched | Answer::Failed(OnFailure::Skip)))
     }
 
     /// Those that must have seen the value and have not.
@@ -192,7 +192,7 @@ fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_
         Answer::Escalate(question(0)),
         Answer::Reject(refusal(0)),
         Answer::Respond(0),
-        Answer::Unconcerned,
+        Answer::NotMatched,
         Answer::Failed(OnFailure::Reject),
         Answer::Failed(OnFailure::Skip),
     ];

@@ -63,7 +63,7 @@ fn only_the_own_allow_or_approve_about_a_newer_value_withdraws_an_escalation() {
     for withdrawn in [Answer::Allow, Answer::Approve, Answer::Change(1)] {
         assert_eq!(stands(&escalates(withdrawn)).2, vec![]);
     }
-    for kept in [Answer::Failed(OnFailure::Skip), Answer::Unconcerned, Answer::Respond(1), Answer::Change(2)] {
+    for kept in [Answer::Failed(OnFailure::Skip), Answer::NotMatched, Answer::Respond(1), Answer::Change(2)] {
         assert_eq!(stands(&escalates(kept)).2, vec![(Asker::Member(0), question(1))]);
     }
     assert_eq!(stands(&escalates(Answer::Escalate(question(2)))).2, vec![(Asker::Member(0), question(2))]);
@@ -73,7 +73,7 @@ fn only_the_own_allow_or_approve_about_a_newer_value_withdraws_an_escalation() {
 fn an_approval_of_an_old_value_is_not_one_of_the_new() {
     let approver = |then| says(Answer::Approve, then).may_approve();
     assert_eq!(approved_by(&Event::before([approver(Answer::Allow)])), Some(0));
-    for then in [Answer::Allow, Answer::Failed(OnFailure::Skip), Answer::Unconcerned] {
+    for then in [Answer::Allow, Answer::Failed(OnFailure::Skip), Answer::NotMatched] {
         assert_eq!(approved_by(&Event::before([approver(then), changer()])), None);
     }
     assert_eq!(approved_by(&Event::before([approver(Answer::Approve), changer()])), Some(0));
@@ -204,7 +204,7 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
     assert_eq!(decide(vec![Answer::Allow]), disagreement(vec![1, 2]));
     // Where only those are left that gave no answer, they are named.
     let skip = || Answer::Failed(OnFailure::Skip);
-    assert_eq!(decide(vec![skip(), Answer::Unconcerned, Answer::Change(1)]), disagreement(vec![0, 1]));
+    assert_eq!(decide(vec![skip(), Answer::NotMatched, Answer::Change(1)]), disagreement(vec![0, 1]));
 }
 
 #[test]
