@@ -1,7 +1,7 @@
 //! TOML: the configuration with the agent's section, editing it, and scripts of the scripted provider.
 
 use crate::lab;
-use hookhost::config::{Config, Digest, Entry, Layer, Places, Source, allow};
+use hookhost::config::{Config, Digest, Entry, Layer, Source, UserDirectories, allow};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::provider::scripted::Script;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn edit(folder: &Path, text: &str) {
     let wasm = folder.join("new.wasm");
     std::fs::write(&wasm, "").expect("a file");
     let entry = Entry::new("a-new-one", wasm, Digest::of_bytes(b"new"));
-    let places = Places { config: folder.to_owned(), state: folder.to_owned(), home: None };
+    let places = UserDirectories { config: folder.to_owned(), state: folder.to_owned(), home: None };
     let written = allow(&file, &entry, &places, &["agent"]);
     let after = std::fs::read_to_string(&file).expect("a file");
     match written {

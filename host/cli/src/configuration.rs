@@ -7,7 +7,9 @@ use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
 use etcetera::BaseStrategy as _;
-use hookhost::config::{Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, Places, UnapprovedChange};
+use hookhost::config::{
+    Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories,
+};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
 use hookhost_agent::provider::Keys;
@@ -18,8 +20,8 @@ use std::path::{Path, PathBuf};
 pub(crate) const SECTIONS: &[&str] = &["agent", "mcp"];
 
 /// The folders of the user's own files.
-pub(crate) fn places() -> Result<Places, CliError> {
-    Places::of_user().map_err(not_loaded)
+pub(crate) fn places() -> Result<UserDirectories, CliError> {
+    UserDirectories::of_user().map_err(not_loaded)
 }
 
 /// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's folder for caches. Without one of

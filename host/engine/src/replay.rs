@@ -52,14 +52,14 @@ pub enum Difference {
     Verdict {
         /// The plugin.
         plugin: String,
-        /// The pass.
+        /// The round.
         round: u32,
     },
     /// A plugin was asked in this round, then or now, and not both.
     Asked {
         /// The plugin.
         plugin: String,
-        /// The pass.
+        /// The round.
         round: u32,
     },
 }

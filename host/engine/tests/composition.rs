@@ -6,7 +6,8 @@
 mod page;
 
 use hookhost::compose::{
-    Answer, Asker, Consent, Decision, Gate, Layer, Member, Objection, OnFailure, Passage, Step, Transform, merge,
+    Consent, Decision, Gate, Layer, Member, Objection, OnFailure, Passage, QuestionOrigin, Step, Transform, Verdict,
+    merge,
 };
 use hookhost::contract::{Escalation, Refusal, Task};
 use page::{Page, Row, Rule, Wrong, read};
@@ -67,9 +68,9 @@ impl<'a> Chain<'a> {
     /// What a person is asked of what stands, by name: these questions are the same under other rules.
     fn questions(&self, decision: &Decision<String, String>) -> Vec<Question> {
         let Decision::Stands { questions, .. } = decision else { return Vec::new() };
-        let by = |asker: &Asker| match asker {
-            Asker::Configuration => "configuration".to_owned(),
-            Asker::Member(member) => self.names[*member].to_owned(),
+        let by = |asker: &QuestionOrigin| match asker {
+            QuestionOrigin::Configuration => "configuration".to_owned(),
+            QuestionOrigin::Member(member) => self.names[*member].to_owned(),
         };
         questions.iter().map(|(asker, escalation)| (by(asker), escalation.question.clone())).collect()
     }
@@ -214,17 +215,17 @@ fn decide(
         )?;
         let member = asked.unwrap().member;
         let answer = match answer.split_once(' ').unwrap_or((answer, "")) {
-            ("allow", "") => Answer::Allow,
-            ("approve", "") => Answer::Approve,
-            ("fails", "") => Answer::Failed(chain.on_failure[member]),
-            ("not", "concerned") => Answer::NotMatched,
-            ("modify", new) if !new.is_empty() => Answer::Change(new.to_owned()),
-            ("escalate", question) => Answer::Escalate(escalation(question)),
-            ("reject", reason) => Answer::Reject(refusal(reason)),
-            ("respond", response) => Answer::Respond(response.to_owned()),
+            ("allow", "") => Verdict::Allow,
+            ("approve", "") => Verdict::Approve,
+            ("fails", "") => Verdict::Failed(chain.on_failure[member]),
+            ("not", "concerned") => Verdict::NotMatched,
+            ("modify", new) if !new.is_empty() => Verdict::Change(new.to_owned()),
+            ("escalate", question) => Verdict::Escalate(escalation(question)),
+            ("reject", reason) => Verdict::Reject(refusal(reason)),
+            ("respond", response) => Verdict::Respond(response.to_owned()),
             _ => return Err(row.not_an_answer(answer)),
         };
-        if matches!(&answer, Answer::Change(new) if new != value) && chain.members[member].enforcing {
+        if matches!(&answer, Verdict::Change(new) if new != value) && chain.members[member].enforcing {
             authors.push(member);
         }
         gate.answer(answer);
@@ -247,7 +248,7 @@ fn decide(
 }
 
 fn who(chain: &Chain<'_>, asked: Option<(u32, usize)>, gate: &Gate<String, String>) -> String {
-    let asked = asked.map(|(pass, member)| format!("pass {pass}  {}  {}", chain.names[member], gate.value()));
+    let asked = asked.map(|(round, member)| format!("round {round}  {}  {}", chain.names[member], gate.value()));
     asked.unwrap_or_else(|| "nobody is asked any more".to_owned())
 }
 
@@ -347,23 +348,23 @@ fn each_rule_has_an_example() {
 fn an_example_that_does_not_hold_is_reported_with_its_line() {
     let right = "```chain\n\
         gate       one, two (skip)\n\
-        pass 1     one        a    escalate sure?\n\
+        round 1     one        a    escalate sure?\n\
         \x20          two        a    modify b\n\
-        pass 2     one        b    fails\n\
+        round 2     one        b    fails\n\
         outcome    rejected, one failed\n\
         ```\n";
     let result = |text: &str| read(text).examples.iter().try_for_each(|rows| check(rows));
     assert_eq!(result(right), Ok(()));
     let cases = [
-        ("two        a", "two        b", 4, "expected `pass 1  two  b`, but the host says `pass 1  two  a`"),
-        ("pass 2     one", "pass 3     one", 5, "expected `pass 3  one  b`, but the host says `pass 2  one  b`"),
+        ("two        a", "two        b", 4, "expected `round 1  two  b`, but the host says `round 1  two  a`"),
+        ("round 2     one", "round 3     one", 5, "expected `round 3  one  b`, but the host says `round 2  one  b`"),
         ("modify b", "modify", 4, "`modify` is not an answer"),
-        ("modify b", "allow", 5, "expected `pass 2  one  b`, but the host says `nobody is asked any more`"),
+        ("modify b", "allow", 5, "expected `round 2  one  b`, but the host says `nobody is asked any more`"),
         (
-            "pass 2     one        b    fails\n",
+            "round 2     one        b    fails\n",
             "",
             5,
-            "expected `nobody is asked any more`, but the host says `pass 2  one  b`",
+            "expected `nobody is asked any more`, but the host says `round 2  one  b`",
         ),
         (
             "one failed",

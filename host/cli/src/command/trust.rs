@@ -8,7 +8,7 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::config::{Approved, Config, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore};
+use hookhost::config::{Approved, Config, FILE_NAME, Layer, ProjectFile, Source, TrustStore, UserDirectories};
 use hookhost_agent::sent::SentVariable;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,11 @@ fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Resu
 }
 
 /// The nearest file of the project that is not approved as it is.
-fn nearest_to_approve(store: &TrustStore, places: &Places, cwd: &Path) -> Result<Option<ProjectFile>, CliError> {
+fn nearest_to_approve(
+    store: &TrustStore,
+    places: &UserDirectories,
+    cwd: &Path,
+) -> Result<Option<ProjectFile>, CliError> {
     let mut looked_at = ProjectFile::places(cwd);
     // The user's own file needs no approval, also where the working directory lies beside it.
     let own = places.user_file().canonicalize().ok();
@@ -96,7 +100,7 @@ fn nearest_to_approve(store: &TrustStore, places: &Places, cwd: &Path) -> Result
     Ok(None)
 }
 
-fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -> Result<Exit, CliError> {
+fn approve(store: &TrustStore, places: &UserDirectories, file: &ProjectFile, yes: bool) -> Result<Exit, CliError> {
     let shown = quoted(&file.path.to_string_lossy());
     let before = store.approval(&file.path).map_err(not_loaded)?;
     if before.as_ref().is_some_and(|before| before.digest == file.digest) {

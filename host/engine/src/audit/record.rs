@@ -191,7 +191,7 @@ pub struct CallRecord {
     pub config: Digest,
     /// Whether its answer counts.
     pub mode: Mode,
-    /// The pass in which it was asked, from 1.
+    /// The round in which it was asked, from 1.
     pub round: u32,
     /// What it answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]

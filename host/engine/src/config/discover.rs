@@ -24,7 +24,7 @@ const MAX_SIZE: u64 = 4 << 20;
 
 /// Where the user's own files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct UserDirectories {
     /// The folder of the user-wide `hookhost.toml`.
     pub config: PathBuf,
     /// The folder of what the host remembers: which project files are approved.
@@ -33,7 +33,7 @@ pub struct Places {
     pub home: Option<PathBuf>,
 }
 
-impl Places {
+impl UserDirectories {
     /// The platform's folders: `$XDG_CONFIG_HOME/hookhost` (`~/.config/hookhost`) and `$XDG_STATE_HOME/hookhost`
     /// (`~/.local/state/hookhost`), also on macOS, where command-line programs keep theirs; on Windows
     /// `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment variables `HOOKHOST_CONFIG_DIR` and
@@ -238,7 +238,7 @@ impl Config {
     /// # Errors
     /// [`Error::Io`], [`Error::Refused`] or [`Error::Unreadable`] where it cannot be read or others than the user and root
     /// can have written it, and as [`Config::parse`].
-    pub fn open(path: &Path, places: &Places, sections: &[&str]) -> Result<Self, Error> {
+    pub fn open(path: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, Error> {
         let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
         let parsed = file::parse(&file.text, &places.source(file.path, Layer::Chosen), sections);
         Self::add_up(vec![parsed], canonical)
@@ -252,7 +252,7 @@ impl Config {
     /// [`Error::Invalid`] with all that is wrong in the files that count; [`Error::Io`], [`Error::Refused`] or
     /// [`Error::Unreadable`] where the user's own cannot be read or others can have written it; [`Error::TrustStore`] where it
     /// is not known what is approved; [`Error::Entry`] where a folder that a project grants is a link out of the project.
-    pub fn discover(cwd: &Path, places: &Places, sections: &[&str]) -> Result<Discovered, Error> {
+    pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, Error> {
         let mut counting = Vec::new();
         let user_file = places.user_file();
         if fs::symlink_metadata(&user_file).is_ok() {
@@ -281,7 +281,7 @@ struct Project {
 }
 
 impl Project {
-    fn of(cwd: &Path, places: &Places) -> Result<Self, Error> {
+    fn of(cwd: &Path, places: &UserDirectories) -> Result<Self, Error> {
         let user_file = canonical(&places.user_file());
         let approvals = TrustStore::of(places).approved()?.into_iter();
         let mut approvals: BTreeMap<_, _> = approvals.map(|approved| (approved.path.clone(), approved)).collect();

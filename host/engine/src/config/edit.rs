@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Config, Digest, Entry, Error, Layer, Places, ProjectFile, Source,
+    Config, Digest, Entry, Error, Layer, ProjectFile, Source, UserDirectories,
     entry::folder_of,
     file::{self, Placed},
     paths::canonical,
@@ -57,7 +57,7 @@ pub enum Change {
 /// # Errors
 /// [`Error::Invalid`] where the file is wrong as it is; [`Error::Entry`] where another entry has the name or the path, or
 /// the entry breaks a rule; [`Error::Io`] where the file cannot be read or written. In all of them the file is as it was.
-pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> Result<Edited, Error> {
+pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, Error> {
     let entry = &Entry { path: without_links(&entry.path)?, ..entry.clone() };
     // Two commands that write an entry at the same time both keep theirs.
     let _lock = Lock::take(&places.state).map_err(Error::file("lock", &places.state))?;

@@ -50,7 +50,7 @@ mod tests;
 
 pub use ask::AskRule;
 pub use digest::{Digest, InvalidDigest};
-pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, Places, ProjectFile, UnapprovedChange};
+pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, ProjectFile, UnapprovedChange, UserDirectories};
 pub use edit::{Change, Edited, allow};
 pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
 pub use error::Error;

@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Error, Places, ProjectFile, discover::place};
+use super::{Digest, Error, ProjectFile, UserDirectories, discover::place};
 use crate::files::{self, Guard, Links, Lock, NewFile};
 
 /// The largest record, in bytes: 16 MiB.
@@ -75,7 +75,7 @@ impl Kept {
 impl TrustStore {
     /// The user's store; it need not exist yet.
     #[must_use]
-    pub fn of(places: &Places) -> Self {
+    pub fn of(places: &UserDirectories) -> Self {
         Self { folder: places.state.clone() }
     }
 

@@ -14,11 +14,12 @@ use crate::active_config::ActiveConfig;
 use crate::approval::ProposedResponse;
 use crate::audit::{ApprovalRecord, EventRecord, raw};
 use crate::compose::{
-    self, Answer, Asker, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, Step, Transform,
+    self, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, QuestionOrigin, Step, Transform,
+    Verdict,
 };
 use crate::contract::{
-    self, Asker as QuestionAsker, Cause, EventKind, Failure, FailureKind, GateOutcome, OutcomeKind, Question,
-    Rejection, Shape, Task, TransformOutcome,
+    self, Asker, Cause, EventKind, Failure, FailureKind, GateOutcome, OutcomeKind, Question, Rejection, Shape, Task,
+    TransformOutcome,
 };
 use crate::event::{CollectEvent, GateEvent, Kind, TransformEvent};
 use crate::plugin::Plugin;
@@ -370,16 +371,16 @@ impl<'a> Dispatch<'a> {
         member: usize,
         round: u32,
         payload: &E::Payload,
-    ) -> Answer<E::Payload, E::Response> {
+    ) -> Verdict<E::Payload, E::Response> {
         if !self.concerns::<E>(member, payload) {
-            return Answer::NotMatched;
+            return Verdict::NotMatched;
         }
         let called = self.call::<E>(member, round, payload).await;
         let answer = called.and_then(|(verdict,)| {
             self.verdict(&verdict);
             E::answer(verdict, payload, &self.session.validator(self.rules, &self.info)).map_err(Failure::invalid)
         });
-        self.outcome_of(member, answer).unwrap_or_else(Answer::Failed)
+        self.outcome_of(member, answer).unwrap_or_else(Verdict::Failed)
     }
 
     fn rejection(&mut self, objection: Objection) -> Rejection {
@@ -398,7 +399,7 @@ impl<'a> Dispatch<'a> {
             Objection::Disagreement { by } => Rejection::host(
                 self.names(by),
                 Cause::Disagreement,
-                format!("after {} passes the plugins still change each other's values", compose::MAX_PASSES),
+                format!("after {} passes the plugins still change each other's values", compose::MAX_ROUNDS),
             ),
         };
         self.rejected(rejection)
@@ -427,10 +428,10 @@ impl<'a> Dispatch<'a> {
         rejection
     }
 
-    fn asker(&self, asker: Asker) -> QuestionAsker {
+    fn asker(&self, asker: QuestionOrigin) -> Asker {
         match asker {
-            Asker::Configuration => QuestionAsker::Configuration,
-            Asker::Member(member) => QuestionAsker::Plugin(self.chain[member].name().to_owned()),
+            QuestionOrigin::Configuration => Asker::Configuration,
+            QuestionOrigin::Member(member) => Asker::Plugin(self.chain[member].name().to_owned()),
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
 use crate::exit::CliError;
-use hookhost::config::{Config, Entry, Error, Layer, Places, Source};
+use hookhost::config::{Config, Entry, Error, Layer, Source, UserDirectories};
 use hookhost::plugin::Inspection;
 use std::path::Path;
 use toml::{Table, Value};
@@ -47,7 +47,7 @@ pub(super) fn new(
     inspection: &Inspection,
     proposed_priority: Option<i32>,
     file: &Path,
-    places: &Places,
+    places: &UserDirectories,
 ) -> Result<Entry, CliError> {
     let wasm = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
     let path = wasm.to_str().ok_or_else(|| CliError::usage(format!("the path {} is not UTF-8", wasm.display())))?;

@@ -15,7 +15,7 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::config::{
-    self, Change, Config, Edited, Entry, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore,
+    self, Change, Config, Edited, Entry, FILE_NAME, Layer, ProjectFile, Source, TrustStore, UserDirectories,
 };
 use hookhost::plugin::Inspection;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn proposed_priority(args: &AllowArgs, bytes: &[u8]) -> Result<Option<i32>, CliE
 
 /// What the file has by now. A project's file counts by what was approved, and by where it lies: whose it is does not
 /// matter, and a link is not written through.
-fn present(args: &AllowArgs, file: &Path, places: &Places) -> Result<Config, CliError> {
+fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Config, CliError> {
     if std::fs::symlink_metadata(file).is_err() {
         return Ok(Config::empty());
     }
@@ -81,7 +81,7 @@ fn present(args: &AllowArgs, file: &Path, places: &Places) -> Result<Config, Cli
 }
 
 /// The file to write.
-fn target(args: &AllowArgs, places: &Places) -> Result<PathBuf, CliError> {
+fn target(args: &AllowArgs, places: &UserDirectories) -> Result<PathBuf, CliError> {
     if let Some(file) = &args.config {
         return Ok(file.clone());
     }
@@ -145,7 +145,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: 
 
 /// A project's file that counted before its owner changed it with this command counts still, as does one that this
 /// command made. Says whether the file counts.
-fn settle_trust(args: &AllowArgs, edited: &Edited, places: &Places) -> Result<bool, CliError> {
+fn settle_trust(args: &AllowArgs, edited: &Edited, places: &UserDirectories) -> Result<bool, CliError> {
     let store = TrustStore::of(places);
     // Only what this command has edited is approved, and nothing that came into the file meanwhile.
     let now = ProjectFile::read(&edited.file).map_err(not_loaded)?;

@@ -11,7 +11,7 @@ mod values;
 
 use std::{fs, path::PathBuf};
 
-use super::{Config, Error, Layer, Places, ProjectFile, Source, TrustStore};
+use super::{Config, Error, Layer, ProjectFile, Source, TrustStore, UserDirectories};
 
 /// A digest in the right form.
 const SHA256: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
@@ -30,7 +30,7 @@ fn parse(text: &str) -> Result<Config, Error> {
 /// A user and a project in a temporary folder.
 struct World {
     root: tempfile::TempDir,
-    places: Places,
+    places: UserDirectories,
     /// Symbolic links resolved, as messages show it.
     project: PathBuf,
 }
@@ -43,7 +43,7 @@ impl World {
             fs::create_dir_all(real.join(folder)).unwrap();
             real.join(folder)
         };
-        let places = Places { config: at("config"), state: real.join("state"), home: Some(at("home")) };
+        let places = UserDirectories { config: at("config"), state: real.join("state"), home: Some(at("home")) };
         Self { project: at("work/project"), places, root }
     }
 
