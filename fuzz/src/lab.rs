@@ -83,7 +83,7 @@ impl Lab {
         taken.map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Sees to it that somebody hears every event, and objects to nothing.
+    /// Sees to it that a plugin subscribes to every event, and objects to nothing.
     pub(crate) fn have_a_quiet_plugin(&self) {
         if self.host.plugins().is_empty() {
             let quiet = self.entry("quiet", &Script::default().component(&EVENTS));

@@ -33,7 +33,7 @@ fn allow_shows_what_the_plugin_hears_imports_and_gets_and_pins_the_digest() {
         0,
         &[
             "all-events ",
-            "hears   session-start, session-end, prompt-submit",
+            "events  session-start, session-end, prompt-submit",
             "imports hookhost:hooks@0.1.0 (types, event, log, effects, state, transcript, model)",
             "gets    state (quota 1MiB), model (name small, max-calls 10), transcript, audit",
         ],
@@ -203,7 +203,7 @@ fn a_new_project_file_that_allow_makes_counts_and_a_foreign_one_does_not() {
     ended.expect(0, &["this project's file does not count yet", "hookhost trust "]);
     let ended = cloned.run(["hooks"]);
     ended.expect(0, &["does not count: you have not approved it"]);
-    assert!(ended.stdout.contains("nobody hears: session-start"), "{ended:#?}");
+    assert!(ended.stdout.contains("no subscriber: session-start"), "{ended:#?}");
     assert!(text.contains("all_events.wasm"));
 }
 

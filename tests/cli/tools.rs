@@ -23,7 +23,7 @@ fn tools_are_listed_with_who_brings_them() {
     }
     let hooks = user.run(["hooks"]);
     let said = "  tools   notebook__write_note, notebook__read_notes, notebook__remove_note\n";
-    assert!(hooks.stdout.contains(said) && !hooks.stdout.contains("hears nothing"), "{}", hooks.stdout);
+    assert!(hooks.stdout.contains(said) && !hooks.stdout.contains("subscribes to nothing"), "{}", hooks.stdout);
     let ended = user.run(["tools", "--json"]);
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();
     let tools = object["tools"].as_array().unwrap();

@@ -89,7 +89,7 @@ pub(crate) fn unusable(error: &StoreError) -> CliError {
     CliError::not_loaded(anyhow!("{error}{next}"))
 }
 
-/// The end of a command that has recorded something: what observers have not heard of in time is given up and counted, in
+/// The end of a command that has recorded something: events that observers do not get in time are dropped and counted, in
 /// the log and here. Where records are lost, a command that would have ended well has failed.
 pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let drained = drain(host).await;
@@ -113,7 +113,7 @@ pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, Cli
             let events = if given_up == 1 { "event" } else { "events" };
             let seconds = FOR_OBSERVERS.as_secs();
             warn(&format!(
-                "plugins that observe did not hear of {given_up} {events} within {seconds} s; the log counts them"
+                "plugins that observe did not get {given_up} {events} within {seconds} s; the log counts them"
             ));
         }
         Err(error) => {

@@ -62,12 +62,12 @@ impl ActiveConfig {
         &self.plugins
     }
 
-    /// The plugins that hear an event, in the order in which they are asked: by priority, then by name.
+    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
     pub(crate) fn chain(&self, event: EventKind) -> &[Plugin] {
         self.chains.get(&event).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn subscribed(&self, event: EventKind) -> bool {
+    pub(crate) fn has_subscriber(&self, event: EventKind) -> bool {
         !self.chain(event).is_empty()
     }
 

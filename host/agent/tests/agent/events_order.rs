@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// What nobody hears unless a plugin exports it. With these, no call is asked about before its answer is complete.
+/// Events that come only where a plugin exports them. With these, no call is asked about before its answer is complete.
 const HELD: [&str; 3] = ["request-send", "response-receive", "before-tools"];
 
 /// The events below each heading of the page's section on order; those of a sub-agent in brackets.
@@ -20,7 +20,7 @@ fn written(heading: &str) -> Vec<String> {
     block.split_whitespace().filter(|word| *word != "→").map(str::to_owned).collect()
 }
 
-/// The events of a run, as its log has them, with a plugin that hears of `events`.
+/// The events of a run, as its log has them, with a plugin that subscribes to `events`.
 async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     let behaviour: serde_json::Map<String, Value> =
         events.iter().map(|event| ((*event).to_owned(), json!({}))).collect();

@@ -160,7 +160,7 @@ impl Row {
         Scenario::new(self.session(), "guard", json!({ self.event: behaviour }))
     }
 
-    /// Whether another event of its host must not be heard, since hearing it changes when things happen.
+    /// Whether no plugin of its host may subscribe to another event, since that changes when things happen.
     fn holds_back(&self) -> bool {
         ["request-send", "response-receive", "before-tools", "finalize-content"].contains(&self.event)
     }

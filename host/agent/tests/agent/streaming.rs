@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What plugins do in each test; all tests of this file share their host, where nobody hears calls together.
+/// What plugins do in each test; all tests of this file share their host, where no plugin subscribes to `before-tools`.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
@@ -35,11 +35,11 @@ static HOST: SharedHost = SharedHost::new(|| {
     ]
 });
 
-/// The same where somebody hears calls together.
+/// The same where a plugin subscribes to `before-tools`.
 static TOGETHER: SharedHost =
     SharedHost::new(|| vec![on("together", "guard", json!({ "before-tools": { "verdict": "allow" } }))]);
 
-/// The same where somebody hears answers whole.
+/// The same where a plugin subscribes to `response-receive`.
 static WHOLE: SharedHost =
     SharedHost::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
 

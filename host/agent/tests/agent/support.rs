@@ -40,7 +40,7 @@ fn copy_named(name: &str) -> PathBuf {
     path
 }
 
-/// An `all-events` plugin that hears the events it has a behaviour for, and no others.
+/// An `all-events` plugin that subscribes to the events it has a behaviour for, and no others.
 pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     let path = copy_named(name);
     let mut entry = Entry::new(name, path.clone(), Digest::of_file(&path).unwrap());

@@ -114,7 +114,7 @@ Examples:
   hookhost run --session 0199 \"And now the tests\"
   hookhost run --continue \"And the docs\"";
 
-/// Run an agent on a folder; plugins hear every step of it
+/// Run an agent on a folder; plugins subscribe to every step of it
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -179,7 +179,7 @@ Examples:
   hookhost allow plugins/path_guard.wasm --project --priority 10 --set 'protected=[\"infra/**\"]'
   hookhost allow bounded_shell.wasm --entry 'actions = [\"shell\"]' --set limit-seconds=60 --yes";
 
-/// Put a plugin on the allowlist, or pin its new digest; shows first what it hears and needs
+/// Put a plugin on the allowlist, or pin its new digest; shows first what it subscribes to and needs
 #[derive(Debug, Args)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowArgs {
@@ -262,7 +262,7 @@ Examples:
   hookhost inspect --allowed plugins/path_guard.wasm
   hookhost inspect --json plugins/path_guard.wasm | jq .events";
 
-/// Show what a plugin hears, needs and is made of; runs nothing of it
+/// Show what a plugin subscribes to, needs and is made of; runs nothing of it
 #[derive(Debug, Args)]
 #[command(after_help = INSPECT_EXAMPLES)]
 pub(crate) struct InspectArgs {
@@ -289,7 +289,7 @@ Examples:
   hookhost hooks before-tool-call
   hookhost hooks --json | jq -r '.events[] | .event + \": \" + ([.chain[].plugin] | join(\" → \"))'";
 
-/// Show which plugins hear each event, in the order in which they are asked
+/// Show which plugins subscribe to each event, in the order in which they are asked
 #[derive(Debug, Args)]
 #[command(after_help = HOOKS_EXAMPLES)]
 pub(crate) struct HooksArgs {

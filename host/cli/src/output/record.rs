@@ -32,8 +32,8 @@ pub(crate) fn describe(line: &Line) -> String {
         Record::Event(record) => event(&mut text, record),
         Record::Approval(answer) => answered(&mut text, answer),
         Record::ToolRun(run) => tool_run(&mut text, run),
-        Record::Observed(observed) => heard(&mut text, observed),
-        Record::Dropped(dropped) => unheard(&mut text, dropped),
+        Record::Observed(record) => observation(&mut text, record),
+        Record::Dropped(record) => dropped(&mut text, record),
         Record::RulesChanged(changed) => taken_up(&mut text, changed),
         other => {
             let _ = writeln!(text, "{}", other.kind());
@@ -176,17 +176,17 @@ fn tool_run(text: &mut String, run: &ToolRun) {
     redacted(text, kept_out.keys());
 }
 
-fn heard(text: &mut String, observed: &Observed) {
+fn observation(text: &mut String, observed: &Observed) {
     let Observed { event, session, calls, redacted: kept_out, .. } = observed;
-    let _ = writeln!(text, "{NAME}{event}{NAME:#}  heard by observers");
+    let _ = writeln!(text, "{NAME}{event}{NAME:#}  observed");
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
     calls.iter().for_each(|call| called(text, call));
     redacted(text, kept_out.keys());
 }
 
-fn unheard(text: &mut String, dropped: &Dropped) {
+fn dropped(text: &mut String, dropped: &Dropped) {
     let events: Vec<_> = dropped.events.iter().map(|(event, count)| format!("{count} × {}", one_line(event))).collect();
-    let _ = writeln!(text, "{WARNING}observers did not hear of{WARNING:#} {}", events.join(", "));
+    let _ = writeln!(text, "{WARNING}observers did not get{WARNING:#} {}", events.join(", "));
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(&dropped.session));
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn said(call: &CallRecord) -> String {
         return format!("{ERROR}{word}{ERROR:#}: it {}", cut(&one_line(&failure.detail), SHOWN));
     }
     match call.verdict.as_deref().map(parsed) {
-        None => "heard it".to_owned(),
+        None => "observed it".to_owned(),
         Some(Value::String(word)) => one_line(&word),
         Some(Value::Object(fields)) if fields.len() == 1 => fields
             .iter()
@@ -330,11 +330,11 @@ mod tests {
             ),
             (
                 r#""kind":"dropped","session":"s","time":0,"events":{"stream-end":2}"#,
-                "observers did not hear of 2 × stream-end",
+                "observers did not get 2 × stream-end",
             ),
             (
                 r#""kind":"observed","id":"s.0","session":"s","event":"stream-end","time":0,"calls":[]"#,
-                "stream-end  heard by",
+                "stream-end  observed",
             ),
             (r#""kind":"later","time":0"#, "`later` is no kind of record"),
         ] {

@@ -25,9 +25,9 @@ pub enum Record {
     Approval(ApprovalRecord),
     /// A tool of a plugin has run.
     ToolRun(Box<ToolRun>),
-    /// Observers have heard of an event.
+    /// Observers were given an event.
     Observed(Observed),
-    /// Observers did not hear of events.
+    /// Observers did not get events.
     Dropped(Dropped),
     /// Another configuration was taken up.
     RulesChanged(RulesChanged),
@@ -144,7 +144,7 @@ pub struct EventRecord {
     pub approved_by: Option<String>,
     /// Every call of a plugin, in order.
     pub calls: Vec<CallRecord>,
-    /// Plugins that hear this event and were not asked about any form of this value, since their entry narrows them.
+    /// Plugins that subscribe to this event and were not asked about any form of this value, since their entry narrows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_matched: Vec<String>,
     /// Why the verdicts cannot be reproduced from this record, a sentence each; none: they can.
@@ -305,7 +305,7 @@ pub struct ToolRun {
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// What observers did when they heard of an event. The event's own record was written before.
+/// What observers did with an event. The event's own record was written before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Observed {
@@ -315,7 +315,7 @@ pub struct Observed {
     pub session: String,
     /// Which event.
     pub event: EventKind,
-    /// When they had heard, in milliseconds since the Unix epoch.
+    /// When they had finished, in milliseconds since the Unix epoch.
     pub time: u64,
     /// Each call, in order.
     pub calls: Vec<CallRecord>,
@@ -324,7 +324,7 @@ pub struct Observed {
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// Events that observers did not hear of, since they came faster than the observers could follow, or the process ended.
+/// Events that observers did not get, since they came faster than the observers could follow, or the process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Dropped {

@@ -35,7 +35,7 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
         json(&self.clone().redacted(settings))
     }
 
-    /// The record as those who hear the audit log get it.
+    /// The record as those who subscribe to the audit log get it.
     fn body_for_observers(&self, settings: &AuditSettings) -> String {
         match self.without_state() {
             Some(without) => without.body(settings),

@@ -30,7 +30,7 @@ pub struct Grants {
     /// `approve = true`: its `approve` waives the questions that the configuration asks; of an entry in a project's file, those that project
     /// files ask.
     pub approve: bool,
-    /// `audit = true`: it may hear `audit-record`.
+    /// `audit = true`: it may subscribe to `audit-record`.
     pub audit: bool,
     /// `clock = true`: the real time in place of the event's; its answers can then not be replayed.
     pub clock: bool,

@@ -69,14 +69,14 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The entry's `events` names one that the plugin does not export.
-    #[error("plugin `{name}` does not hear `{event}`, which its `events` names: it hears {hears}")]
+    #[error("plugin `{name}` does not subscribe to `{event}`, which its `events` names: it subscribes to {subscribes}")]
     NotExported {
         /// Name of the entry.
         name: String,
         /// The event.
         event: &'static str,
         /// What it exports.
-        hears: String,
+        subscribes: String,
     },
     /// `setup.configure` said no.
     #[error("plugin `{name}` refuses its configuration: {message}")]

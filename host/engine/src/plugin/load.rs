@@ -55,11 +55,11 @@ impl Plugin {
         }
         loaded.tools = tools::listed(&loaded).await?;
         if let Some(events) = &entry.events {
-            if let Some(event) = events.iter().find(|event| !loaded.handles.contains_key(event)) {
-                let hears = loaded.handles.keys().map(|event| event.name()).collect::<Vec<_>>().join(", ");
-                return Err(LoadError::NotExported { name: entry.name.clone(), event: event.name(), hears });
+            if let Some(event) = events.iter().find(|event| !loaded.subscriptions.contains_key(event)) {
+                let subscribes = loaded.subscriptions.keys().map(|event| event.name()).collect::<Vec<_>>().join(", ");
+                return Err(LoadError::NotExported { name: entry.name.clone(), event: event.name(), subscribes });
             }
-            loaded.handles.retain(|event, _| events.contains(event));
+            loaded.subscriptions.retain(|event, _| events.contains(event));
         }
         Ok(Self { shared: Arc::new(loaded) })
     }
@@ -120,7 +120,7 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
         is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
         sandbox: Arc::clone(sandbox),
         pre: linker.instantiate_pre(component).map_err(link_error)?,
-        handles: surface.handles,
+        subscriptions: surface.subscriptions,
         configure: surface.configure,
         tool_functions: surface.tools,
         // None while it is configured.
@@ -170,7 +170,7 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
             });
         }
     }
-    if surface.handles.contains_key(&crate::contract::EventKind::AuditRecord) && !entry.grants.audit {
+    if surface.subscriptions.contains_key(&crate::contract::EventKind::AuditRecord) && !entry.grants.audit {
         return Err(LoadError::NotGranted {
             name: entry.name.clone(),
             import: "audit-record (by exporting it)".into(),

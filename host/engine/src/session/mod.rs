@@ -1,4 +1,4 @@
-//! A session: its events, one at a time and in call order, each settled by the chain of plugins that hear it.
+//! A session: its events, one at a time and in call order, each settled by the chain of plugins that subscribe to it.
 
 mod approving;
 mod dispatch;
@@ -132,7 +132,7 @@ pub enum SessionError {
     },
 }
 
-/// A session of an agent. One typed method per event; each asks the plugins that hear it and says what is to be done.
+/// A session of an agent. One typed method per event; each asks the plugins that subscribe to it and says what is to be done.
 ///
 /// Events of one session are settled one at a time, in call order, also where they are sent from several tasks;
 /// sessions run beside each other.
@@ -163,7 +163,7 @@ pub(crate) struct Shared {
     /// What the identifiers of its events begin with, unique among all openings of all sessions.
     events_of: String,
     events: AtomicU64,
-    /// Records that were told to those who hear the audit log.
+    /// Records that were told to those who subscribe to the audit log.
     told_records: AtomicU64,
     /// The call that [`Session::tool_call`] made last: asked about next, it need not be made anew.
     made: Mutex<Option<ToolCall>>,
@@ -456,7 +456,7 @@ impl Shared {
         format!("{}.{}", self.events_of, self.events.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Of its own count: events have the same identifiers, and so random numbers, whether or not a plugin hears the log.
+    /// Of its own count: events have the same identifiers, and so random numbers, whether or not a plugin subscribes to the log.
     fn next_record_id(&self) -> String {
         format!("{}.record-{}", self.events_of, self.told_records.fetch_add(1, Ordering::Relaxed))
     }

@@ -88,7 +88,7 @@ pub(super) fn tell<E: Kind<Return = ()>>(
     queue(session, Job { event: E::KIND, bytes, tell: Box::pin(tell) });
 }
 
-/// Tells those who hear the audit log of a record, later.
+/// Tells those who subscribe to the audit log of a record, later.
 pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info: &contract::Session, record: String) {
     let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();

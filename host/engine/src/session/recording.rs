@@ -21,7 +21,7 @@ pub(super) enum Due {
 }
 
 impl Shared {
-    /// Records something, and makes what plugins wrote about it hold: both, or neither. Then tells those who hear the
+    /// Records something, and makes what plugins wrote about it hold: both, or neither. Then tells those who subscribe to the
     /// audit log.
     pub(super) async fn record<R: ToRecord>(
         self: &Arc<Self>,
@@ -41,7 +41,7 @@ impl Shared {
         } else if let Some(body) = body {
             store.push(body)?;
         }
-        if rules.subscribed(EventKind::AuditRecord) {
+        if rules.has_subscriber(EventKind::AuditRecord) {
             observers::tell_record(self, rules, info, record.body_for_observers(settings));
         }
         Ok(())
@@ -60,7 +60,7 @@ impl Shared {
         {
             tracing::error!(%error, kind = R::KIND, "a record of the audit log is lost");
         }
-        if rules.subscribed(EventKind::AuditRecord) {
+        if rules.has_subscriber(EventKind::AuditRecord) {
             observers::tell_record(self, rules, info, record.body_for_observers(settings));
         }
     }

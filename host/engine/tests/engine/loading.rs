@@ -227,7 +227,7 @@ async fn an_event_that_the_plugin_does_not_export_is_not_silently_unheard() {
     let error = load(entry).await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "plugin `x` does not hear `finalize-content`, which its `events` names: it hears before-tool-call"
+        "plugin `x` does not subscribe to `finalize-content`, which its `events` names: it subscribes to before-tool-call"
     );
 }
 

@@ -139,7 +139,7 @@ async fn a_configuration_of_which_anything_cannot_be_loaded_changes_nothing_and_
     assert_eq!(ask(&session).await, "ls first1 second1");
 }
 
-/// Takes up a configuration in which nobody hears the call, while it is asked about one.
+/// Takes up a configuration in which no plugin subscribes to the call, while it is asked about one.
 struct Reloads(OnceLock<Host>);
 
 impl Approver for Reloads {

@@ -1,4 +1,4 @@
-//! A plugin that hears every event and brings a tool, for the host's tests. What it does on an event is written in its
+//! A plugin that subscribes to every event and brings a tool, for the host's tests. What it does on an event is written in its
 //! configuration, so that one component drives every event with every verdict, effect and misbehaviour.
 //!
 //! # The configuration

@@ -1,4 +1,4 @@
-//! `hookhost allow`: shows what a plugin hears and needs, asks, tries whether it takes its configuration, and writes its
+//! `hookhost allow`: shows what a plugin subscribes to and needs, asks, tries whether it takes its configuration, and writes its
 //! entry with the digest of exactly the bytes that were shown.
 
 mod entry;
@@ -118,7 +118,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: 
     }
     let events: Vec<_> = inspection.events.iter().map(|event| event.name()).collect();
     let mut row = |label: &str, value: &str| text.push_str(&format!("  {DIM}{label:7}{DIM:#} {value}\n"));
-    row("hears", &if events.is_empty() { "no event".to_owned() } else { events.join(", ") });
+    row("events", &if events.is_empty() { "no event".to_owned() } else { events.join(", ") });
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
     let imports = interfaces::grouped(&interfaces::beyond_wasi(&inspection.imports));
     row("imports", &if imports.is_empty() { "nothing but base WASI".to_owned() } else { one_line(&imports) });

@@ -27,7 +27,7 @@ use hookhost_agent::agent::{Agent, Dialogue, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, Overrides};
 use hookhost_agent::message::TokenUsage;
 use hookhost_agent::tool::Toolbox;
-use signals::{Heard, Signals};
+use signals::{Received, Signals};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -149,18 +149,18 @@ impl<'a> Repl<'a> {
         loop {
             let typed = tokio::select! {
                 typed = self.editor.read() => typed?,
-                heard = signals.next() => match heard {
-                    Heard::Terminate => {
+                received = signals.next() => match received {
+                    Received::Terminate => {
                         self.editor.give_back();
                         return Ok(Exit::Interrupted);
                     }
-                    Heard::Quit => {
+                    Received::Quit => {
                         self.editor.give_back();
                         interrupt::end_at_once(&self.host).await
                     }
                     // Of a terminal that does not edit. The line that it has is given up by the terminal itself.
-                    Heard::Interrupt if interrupted => return Ok(Exit::Interrupted),
-                    Heard::Interrupt => {
+                    Received::Interrupt if interrupted => return Ok(Exit::Interrupted),
+                    Received::Interrupt => {
                         interrupted = true;
                         self.hint();
                         output::print(PROMPT)?;
@@ -223,12 +223,12 @@ impl<'a> Repl<'a> {
             loop {
                 tokio::select! {
                     outcome = &mut running => break outcome,
-                    heard = signals.next() => match heard {
-                        Heard::Interrupt if cancel.is_cancelled() => interrupt::end_at_once(&self.host).await,
-                        Heard::Quit => interrupt::end_at_once(&self.host).await,
-                        heard => {
+                    received = signals.next() => match received {
+                        Received::Interrupt if cancel.is_cancelled() => interrupt::end_at_once(&self.host).await,
+                        Received::Quit => interrupt::end_at_once(&self.host).await,
+                        received => {
                             screen::interrupted();
-                            leaves |= heard == Heard::Terminate;
+                            leaves |= received == Received::Terminate;
                             cancel.cancel();
                         }
                     },

@@ -1,4 +1,4 @@
-//! `hookhost run`: the agent on a folder, every step of it an event that the plugins hear.
+//! `hookhost run`: the agent on a folder, every step of it an event that the plugins subscribe to.
 
 mod progress;
 pub(crate) mod report;

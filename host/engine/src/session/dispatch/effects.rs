@@ -92,7 +92,7 @@ impl Dispatch<'_> {
                 let warns = matches!(level, Level::Warn | Level::Error) && !std::mem::replace(&mut has_warned, true);
                 if warns {
                     let message: String = message.chars().take(MAX_WARNING).collect();
-                    tracing::warn!(plugin, "a plugin that hears `audit-record` logged: {message}");
+                    tracing::warn!(plugin, "a plugin that subscribes to `audit-record` logged: {message}");
                 } else {
                     tracing::debug!(plugin, ?level, "{message}");
                 }

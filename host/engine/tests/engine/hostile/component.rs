@@ -116,7 +116,7 @@ impl Shape {
     }
 }
 
-/// A plugin that hears another event, and behaves.
+/// A plugin that subscribes to another event, and behaves.
 pub(crate) fn neighbour() -> Shape {
     Shape::of_bytes("neighbour", bytes("neighbour", "", "finalize-content"))
 }
