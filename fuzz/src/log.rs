@@ -14,7 +14,7 @@ pub fn log(bytes: &[u8]) {
         }
     }
     lab::with(|lab| {
-        let file = lab.folder().join("read.jsonl");
+        let file = lab.directory().join("read.jsonl");
         std::fs::write(&file, bytes).expect("a file");
         let log = match Log::open(&file) {
             Ok(log) => log,

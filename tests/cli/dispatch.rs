@@ -224,8 +224,8 @@ fn an_event_without_a_payload_shows_an_example_that_works() {
         ended.expect(2, &["carries a payload", "--payload"]);
         let example = ended.stderr.lines().find_map(|line| line.trim().strip_prefix("try: ")).unwrap();
         let mut shell = user.command([""; 0]);
-        let folder = hookhost().parent().unwrap().to_owned();
-        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        let directory = hookhost().parent().unwrap().to_owned();
+        let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
         let mut sh = std::process::Command::new("sh");
         sh.args(["-c", example]).current_dir(user.project());
         for (key, value) in shell.get_envs().filter_map(|(key, value)| Some((key, value?))) {

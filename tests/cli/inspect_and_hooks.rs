@@ -238,27 +238,27 @@ fn without_an_allowlist_hooks_says_how_to_begin() {
     assert!(ended.stdout.contains("No plugin is on the allowlist. To add one: hookhost allow X.wasm"), "{ended:#?}");
 }
 
-/// An entry with every grant for a copy of the plugin, and folders that are there.
+/// An entry with every grant for a copy of the plugin, and directories that are there.
 fn with_every_grant(user: &User) -> Entry {
     let file = user.write("all.wasm", std::fs::read(plugin("all-events")).unwrap());
     user.write("policy/rules", "");
     user.write("out/last", "");
-    let folder = user.project();
+    let directory = user.project();
     Entry::new("all", &file)
         .grants(&format!(
             "{}read-dirs = {{ \"/policy\" = {:?} }}\nwrite-dirs = {{ \"/out\" = {:?} }}\nenv = [\"CI\"]\n\
              http = [\"api.example.com\", \"localhost:8080\"]\napprove = true\nclock = true\nrandom = true\n",
             hookhost_tests::ALL_EVENTS_GRANTS,
-            folder.join("policy"),
-            folder.join("out"),
+            directory.join("policy"),
+            directory.join("out"),
         ))
         .limits("deadline = \"5s\"\nhttp-body = \"64KiB\"\n")
 }
 
 fn every_grant_in_words(user: &User) -> String {
-    let folder = user.project().display().to_string();
+    let directory = user.project().display().to_string();
     format!(
-        "state (quota 1MiB), read-dirs (/policy = {folder}/policy), write-dirs (/out = {folder}/out), env (CI), \
+        "state (quota 1MiB), read-dirs (/policy = {directory}/policy), write-dirs (/out = {directory}/out), env (CI), \
          http (api.example.com, localhost:8080), model (name small, max-calls 10), transcript, approve, audit, clock, random"
     )
 }
@@ -332,12 +332,12 @@ fn inspect_allowed_ends_with_5_where_the_file_would_not_be_loaded_and_says_why()
 }
 
 #[test]
-fn a_granted_folder_that_is_gone_is_named_with_its_entry() {
+fn a_granted_directory_that_is_gone_is_named_with_its_entry() {
     let user = User::new();
     user.configure(&with_every_grant(&user).to_toml());
     std::fs::remove_dir_all(user.project().join("out")).unwrap();
     user.run(["hooks"])
-        .expect(5, &["plugin `all`: the folder ", "/out", "`write-dirs`", "make the folder", "its entry is at "]);
+        .expect(5, &["plugin `all`: the directory ", "/out", "`write-dirs`", "make the directory", "its entry is at "]);
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_session_that_fails_has_its_end_in_the_log_too() {
 }
 
 #[test]
-fn only_the_user_can_read_the_log_and_its_folder() {
+fn only_the_user_can_read_the_log_and_its_directory() {
     let user = user();
     user.run(DISPATCH).expect(0, &[]);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

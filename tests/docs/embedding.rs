@@ -201,8 +201,8 @@ async fn a_host_is_made_of_the_files_that_count() {
 
 #[tokio::test]
 async fn a_recorded_session_tells_what_a_new_rule_would_change() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("hookhost.db");
     let none = Config::from_entries(vec![], Settings::default()).expect("a configuration");
     let host = Host::builder(none).store(&log).build().await.expect("a host");
     let session = host.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");

@@ -22,8 +22,8 @@ fn plugin(file: &Path) -> Result<Entry, Box<dyn std::error::Error>> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = std::env::args().nth(1).map_or_else(|| PathBuf::from("target/plugins"), PathBuf::from);
-    let entry = plugin(&folder.join("all_events.wasm"))?;
+    let directory = std::env::args().nth(1).map_or_else(|| PathBuf::from("target/plugins"), PathBuf::from);
+    let entry = plugin(&directory.join("all_events.wasm"))?;
     let host = Host::builder(Config::from_entries(vec![entry], Settings::default())?).build().await?;
     let session = host.open_session(SessionSpec::new("my-program", &std::env::current_dir()?))?;
     for day in ["thursday", "friday"] {

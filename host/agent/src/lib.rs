@@ -13,8 +13,8 @@
 //! use std::sync::Arc;
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! # let folder = tempfile::tempdir()?;
-//! # let workspace = folder.path();
+//! # let directory = tempfile::tempdir()?;
+//! # let workspace = directory.path();
 //! let script = r#"
 //!     [[turn]]
 //!     text = "I write it down."

@@ -62,7 +62,7 @@ impl Dialogue {
         &self.id
     }
 
-    /// The session's folder on disk.
+    /// The session's directory on disk.
     #[must_use]
     pub fn transcript(&self) -> Option<&Path> {
         self.transcript.as_deref()

@@ -25,8 +25,8 @@ async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     let behaviour: serde_json::Map<String, Value> =
         events.iter().map(|event| ((*event).to_owned(), json!({}))).collect();
     let plugins = plugins_of([Scenario::new("run".into(), "order", Value::Object(behaviour))]);
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("log.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log.db");
     let config = Config::from_entries(plugins, Settings::default()).unwrap();
     let host = Host::builder(config).store(log.clone()).build().await.unwrap();
     let mut harness = Harness::with_host(host.clone(), answers);

@@ -423,7 +423,7 @@ impl Approver for Says {
 const LOG: &str = "log.db";
 
 /// A host of the plugins of these rows.
-async fn host(rows: &[Row], heard: &Arc<Heard>, folder: &Path, person: Option<&Approval>) -> Host {
+async fn host(rows: &[Row], heard: &Arc<Heard>, directory: &Path, person: Option<&Approval>) -> Host {
     let mut plugins = plugins_of(rows.iter().map(Row::scenario));
     for plugin in &mut plugins {
         plugin.grants.approve = true;
@@ -432,7 +432,7 @@ async fn host(rows: &[Row], heard: &Arc<Heard>, folder: &Path, person: Option<&A
     let rule = AskRule { actions: Some([ActionKind::Shell].into()), ..AskRule::default() };
     let asks = rows.iter().any(|row| row.answer == "approve");
     let config = if asks { config.with_asks(vec![rule]).unwrap() } else { config };
-    let builder = Host::builder(config).model(Arc::clone(heard) as _).store(folder.join(LOG));
+    let builder = Host::builder(config).model(Arc::clone(heard) as _).store(directory.join(LOG));
     let builder = match person {
         Some(answer) => builder.approver(Arc::new(Says(answer.clone()))),
         None => builder,
@@ -463,7 +463,7 @@ fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
 /// is who is there to be asked.
 async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
     let heard = Arc::new(Heard::default());
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut groups: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for row in rows {
         let group = match row.answer {
@@ -476,8 +476,8 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
     }
     let mut wrong = Vec::new();
     for (name, rows) in groups {
-        let folder = folder.path().join(name);
-        let host = host(&rows, &heard, &folder, person.as_ref()).await;
+        let directory = directory.path().join(name);
+        let host = host(&rows, &heard, &directory, person.as_ref()).await;
         let mut asked = Vec::new();
         for row in rows {
             let mut harness = Harness::with_host(host.clone(), (row.model)());
@@ -499,7 +499,7 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
         // An outcome is known when its record is written, but for what happens as a session ends.
         let deadline = Instant::now() + Duration::from_secs(20);
         let unasked = loop {
-            let answers = answers(&folder.join(LOG));
+            let answers = answers(&directory.join(LOG));
             let unasked: Vec<_> = asked.iter().filter(|asked| !answers.contains(*asked)).collect();
             if unasked.is_empty() || Instant::now() > deadline {
                 break unasked;
@@ -716,8 +716,8 @@ const CUSTOM: [&str; 4] = ["allow", "modify", "escalate", "reject"];
 #[tokio::test]
 async fn a_program_is_told_what_plugins_make_of_its_own_event() {
     let rows = CUSTOM.map(|answer| row("custom-event", answer, value(json!({ "b": 2 })), done, |_| true));
-    let folder = tempfile::tempdir().unwrap();
-    let host = host(&rows, &Arc::default(), folder.path(), None).await;
+    let directory = tempfile::tempdir().unwrap();
+    let host = host(&rows, &Arc::default(), directory.path(), None).await;
     for row in rows {
         let spec = SessionSpec { id: Some(row.session()), ..SessionSpec::new("hookhost", Path::new("/")) };
         let session = host.open_session(spec).unwrap();

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     approve(&store, &places, &file, args.yes)
 }
 
-/// A folder stands for the file in it.
+/// A directory stands for the file in it.
 fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
@@ -66,7 +66,7 @@ fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Resu
             return Ok(place);
         }
     }
-    Err(CliError::usage("there is no hookhost.toml here: name the file or its folder"))
+    Err(CliError::usage("there is no hookhost.toml here: name the file or its directory"))
 }
 
 /// The nearest file of the project that is not approved as it is.
@@ -94,8 +94,8 @@ fn nearest_to_approve(
         }
     }
     if !any {
-        let folder = cwd.display();
-        return Err(CliError::usage(format!("neither {folder} nor a folder above it has a hookhost.toml")));
+        let directory = cwd.display();
+        return Err(CliError::usage(format!("neither {directory} nor a directory above it has a hookhost.toml")));
     }
     Ok(None)
 }

@@ -18,7 +18,7 @@ pub struct Entry {
     /// see, and the second key of the chain's order.
     pub name: String,
     /// `path`: the `.wasm` file. Absolute where the entry comes from a file: a relative one is relative to that file's
-    /// folder, and `~/` stands for the user's home.
+    /// directory, and `~/` stands for the user's home.
     pub path: PathBuf,
     /// `sha256`, required: the only content of `path` that may load.
     pub digest: Digest,
@@ -161,7 +161,7 @@ pub enum OnFailure {
     Skip,
 }
 
-/// The folder that relative paths of this file are relative to.
-pub(super) fn folder_of(file: &Path) -> &Path {
+/// The directory that relative paths of this file are relative to.
+pub(super) fn directory_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new(""))
 }

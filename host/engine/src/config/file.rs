@@ -10,7 +10,7 @@ use super::{
     AskRule, Entry, Layer, Limits, Mode, Origin, Problem,
     ask::RawAsk,
     decode::{decode, unknown_key},
-    entry::folder_of,
+    entry::directory_of,
     paths::expand,
     raw::{RawEntry, RawGrants},
     server::Server,
@@ -20,7 +20,7 @@ use super::{
 /// Where a text comes from, and what its paths are relative to.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file: messages name it, and relative paths are relative to its folder. Absolute, where the entries' paths are
+    /// The file: messages name it, and relative paths are relative to its directory. Absolute, where the entries' paths are
     /// to be absolute.
     pub file: PathBuf,
     /// Whose it is.
@@ -172,7 +172,7 @@ fn guest_dir_rule(guest: &str) -> Result<(), String> {
     if guest.starts_with('/') && !guest.contains('\0') && guest.split('/').all(|part| part != ".." && part != ".") {
         return Ok(());
     }
-    Err(format!("{guest:?} is no guest folder: one begins with `/` and has neither `.` nor `..` in it"))
+    Err(format!("{guest:?} is no guest directory: one begins with `/` and has neither `.` nor `..` in it"))
 }
 
 fn env_rule(name: &str) -> Result<(), String> {
@@ -216,7 +216,7 @@ impl Check<'_> {
     }
 
     fn expand(&mut self, keys: &[&str], path: &str) -> Option<PathBuf> {
-        expand(path, folder_of(&self.source.file), self.source.home.as_deref())
+        expand(path, directory_of(&self.source.file), self.source.home.as_deref())
             .map_err(|why| self.fail(keys, &why))
             .ok()
     }
@@ -245,7 +245,7 @@ impl Check<'_> {
         if let Some(twice) = grants.read_dirs.keys().find(|guest| grants.write_dirs.contains_key(*guest)) {
             self.fail(
                 &["grants", "write-dirs", twice],
-                "this guest folder is in `read-dirs` too: keep it in one of them",
+                "this guest directory is in `read-dirs` too: keep it in one of them",
             );
         }
         let read_dirs = self.dirs("read-dirs", &grants.read_dirs);

@@ -258,9 +258,11 @@ impl RawGrants {
         }
     }
 
-    fn of(grants: &Grants, folder: &Path) -> Result<Self, String> {
+    fn of(grants: &Grants, directory: &Path) -> Result<Self, String> {
         let dirs = |dirs: &BTreeMap<String, PathBuf>| {
-            dirs.iter().map(|(guest, host)| Ok((guest.clone(), shorten(host, folder)?))).collect::<Result<_, String>>()
+            dirs.iter()
+                .map(|(guest, host)| Ok((guest.clone(), shorten(host, directory)?)))
+                .collect::<Result<_, String>>()
         };
         Ok(Self {
             state: match &grants.state {
@@ -288,12 +290,12 @@ impl RawGrants {
 }
 
 impl RawEntry {
-    /// How a file in `folder` writes that entry.
-    pub(super) fn of(entry: &Entry, folder: &Path) -> Result<Self, String> {
-        let grants = RawGrants::of(&entry.grants, folder)?;
+    /// How a file in `directory` writes that entry.
+    pub(super) fn of(entry: &Entry, directory: &Path) -> Result<Self, String> {
+        let grants = RawGrants::of(&entry.grants, directory)?;
         Ok(Self {
             name: entry.name.clone(),
-            path: shorten(&entry.path, folder)?,
+            path: shorten(&entry.path, directory)?,
             sha256: entry.digest,
             priority: (entry.priority != Entry::DEFAULT_PRIORITY).then_some(entry.priority),
             enabled: (!entry.enabled).then_some(false),

@@ -150,11 +150,11 @@ fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
 }
 
 fn preopens(entry: &Entry) -> Result<Preopens, LoadError> {
-    Preopens::open(&entry.grants).map_err(|PreopenError { grant, guest, folder, source }| LoadError::NoFolder {
+    Preopens::open(&entry.grants).map_err(|PreopenError { grant, guest, directory, source }| LoadError::NoDirectory {
         name: entry.name.clone(),
         grant,
         guest,
-        folder,
+        directory,
         source,
     })
 }

@@ -50,7 +50,7 @@ pub(crate) struct Guest {
     calls_left: u32,
     calls_allowed: u32,
     wasi: Option<WasiCtx>,
-    looked_for_folders: bool,
+    looked_for_directories: bool,
     http: Option<Box<Http>>,
     /// Bytes of a body over HTTP.
     http_body: usize,
@@ -152,7 +152,7 @@ impl Guest {
             calls_left: limits.capability_calls.get(),
             calls_allowed: limits.capability_calls.get(),
             wasi: None,
-            looked_for_folders: false,
+            looked_for_directories: false,
             http: None,
             http_body: limits.http_body.get(),
             busy: Arc::default(),
@@ -255,15 +255,15 @@ impl Guest {
         (http, &mut self.table)
     }
 
-    /// The folders that it has, to learn which they are.
-    pub(super) fn folders(&mut self) -> WasiFilesystemCtxView<'_> {
-        self.looked_for_folders = true;
+    /// The directories that it has, to learn which they are.
+    pub(super) fn directories(&mut self) -> WasiFilesystemCtxView<'_> {
+        self.looked_for_directories = true;
         self.filesystem()
     }
 
-    /// Whether it has asked which folders it has. C libraries ask once and remember it.
-    pub(crate) fn has_looked_for_folders(&self) -> bool {
-        self.looked_for_folders
+    /// Whether it has asked which directories it has. C libraries ask once and remember it.
+    pub(crate) fn has_looked_for_directories(&self) -> bool {
+        self.looked_for_directories
     }
 
     /// Whether it holds handles to anything of the host.

@@ -59,7 +59,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_each_event_is_settled_by_one_generation_and_none_is_lost_or_doubled() {
-    let (_folder, log, builder) = recording(generation(0));
+    let (_directory, log, builder) = recording(generation(0));
     let host = builder.build().await.unwrap();
     let work = |host: Host| async move {
         let session = host.open_session(spec()).unwrap();
@@ -186,7 +186,7 @@ async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
     let mut asks = plugin("asks", json!({"stream-end": {"do": [{"model": ["x", "y"]}]}}));
     asks.priority = 0;
     asks.limits.deadline = Duration::from_secs(20);
-    let (_folder, log, builder) = recording([vec![asks], generation(0)].concat());
+    let (_directory, log, builder) = recording([vec![asks], generation(0)].concat());
     let model = Arc::new(ReloadsWhenAsked(OnceLock::new()));
     let host = builder.model(Arc::clone(&model) as _).build().await.unwrap();
     assert!(model.0.set(host.clone()).is_ok());
@@ -208,7 +208,7 @@ async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
 
 #[tokio::test]
 async fn what_is_the_same_is_no_change_and_makes_no_record() {
-    let (_folder, log, builder) = recording(generation(0));
+    let (_directory, log, builder) = recording(generation(0));
     let host = builder.build().await.unwrap();
     let changes = host.reload(&config(generation(0))).await.unwrap();
     assert_eq!((changes.is_empty(), changes.to_string()), (true, "nothing changed".to_owned()));

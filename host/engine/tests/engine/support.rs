@@ -71,12 +71,12 @@ pub(crate) fn bash(session: &Session, command: &str) -> hookhost::contract::Tool
     session.tool_call("1", "bash", &json!({ "command": command }), hookhost::contract::ToolOrigin::Builtin)
 }
 
-/// A host of these plugins that keeps a log, in a folder that lives as long as the first of the three.
+/// A host of these plugins that keeps a log, in a directory that lives as long as the first of the three.
 pub(crate) fn recording(entries: Vec<Entry>) -> (tempfile::TempDir, PathBuf, HostBuilder) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("hookhost.db");
     let config = Config::from_entries(entries, Settings::default()).expect("a configuration");
-    (folder, log.clone(), builder(config).store(log))
+    (directory, log.clone(), builder(config).store(log))
 }
 
 /// All that is in a log.

@@ -70,7 +70,7 @@ pub(super) fn new(
         entry.insert("config".into(), Value::Table(config));
     }
     let document = Table::from_iter([("plugin".to_owned(), Value::Array(vec![Value::Table(entry)]))]);
-    // Relative folders in grants are relative to the file that will hold them.
+    // Relative directories in grants are relative to the file that will hold them.
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let source = Source { file, layer: Layer::Chosen, home: places.home.clone() };
     let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// The name of the file with what was typed, in the folder of what is remembered.
+/// The name of the file with what was typed, in the directory of what is remembered.
 const HISTORY: &str = "history";
 
 pub(crate) async fn run(args: &ReplArgs) -> Result<Exit, CliError> {
@@ -134,9 +134,9 @@ impl<'a> Repl<'a> {
     /// Reads and answers, until the person leaves.
     async fn read_and_answer(mut self, mut signals: Signals) -> Result<Exit, CliError> {
         let (provider, model) = (one_line(&self.model.0), one_line(&self.model.1));
-        let folder = one_line(&self.workspace.to_string_lossy());
+        let directory = one_line(&self.workspace.to_string_lossy());
         output::note(&format!(
-            "{NAME}{model}{NAME:#} of {provider} in {folder}\n{DIM}/help shows what can be typed; Ctrl-D leaves{DIM:#}\n"
+            "{NAME}{model}{NAME:#} of {provider} in {directory}\n{DIM}/help shows what can be typed; Ctrl-D leaves{DIM:#}\n"
         ));
         let ended = self.lines(&mut signals).await;
         self.close().await;
@@ -306,8 +306,8 @@ impl<'a> Repl<'a> {
         let model = named(&chosen);
         let (config, section) = (self.loaded(), &self.section);
         let (tools, interactive) = (self.tools.clone(), self.answering.is_somebody_there());
-        let folder: &Path = &self.workspace;
-        self.agent = command::run::agent(self.host.clone(), &config, section, chosen, tools, folder, interactive)?;
+        let directory: &Path = &self.workspace;
+        self.agent = command::run::agent(self.host.clone(), &config, section, chosen, tools, directory, interactive)?;
         *self.choices.provider.lock().unwrap_or_else(PoisonError::into_inner) = model.0.clone();
         self.model = model;
         self.end_session().await;

@@ -18,7 +18,7 @@ fn write(world: &World, entry: &Entry) -> Result<Edited, Error> {
 }
 
 #[test]
-fn a_first_entry_makes_the_file_and_its_folder() {
+fn a_first_entry_makes_the_file_and_its_directory() {
     let world = World::new();
     let file = world.project.join("made/here/hookhost.toml");
     let written = allow(&file, &new(&world, "a", SHA256), &world.places, &[]).unwrap();

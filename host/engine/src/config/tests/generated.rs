@@ -18,8 +18,8 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn path() -> impl Strategy<Value = PathBuf> {
-    ("/(etc/)?", "[^/\\x00]{1,8}").prop_filter_map("no path of its own", |(folder, name)| {
-        (name != "." && name != "..").then(|| PathBuf::from(format!("{folder}{name}.wasm")))
+    ("/(etc/)?", "[^/\\x00]{1,8}").prop_filter_map("no path of its own", |(directory, name)| {
+        (name != "." && name != "..").then(|| PathBuf::from(format!("{directory}{name}.wasm")))
     })
 }
 

@@ -27,7 +27,7 @@ fn parse(text: &str) -> Result<Config, Error> {
     Config::parse(text, &source, &["agent"])
 }
 
-/// A user and a project in a temporary folder.
+/// A user and a project in a temporary directory.
 struct World {
     root: tempfile::TempDir,
     places: UserDirectories,
@@ -39,9 +39,9 @@ impl World {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let real = root.path().canonicalize().unwrap();
-        let at = |folder: &str| {
-            fs::create_dir_all(real.join(folder)).unwrap();
-            real.join(folder)
+        let at = |directory: &str| {
+            fs::create_dir_all(real.join(directory)).unwrap();
+            real.join(directory)
         };
         let places = UserDirectories { config: at("config"), state: real.join("state"), home: Some(at("home")) };
         Self { project: at("work/project"), places, root }
@@ -52,10 +52,10 @@ impl World {
         self.places.user_file()
     }
 
-    /// Writes the configuration of a folder of the project; "" is the project itself.
-    fn write_project(&self, folder: &str, text: &str) -> PathBuf {
-        let file = self.project.join(folder).join("hookhost.toml");
-        fs::create_dir_all(self.project.join(folder)).unwrap();
+    /// Writes the configuration of a directory of the project; "" is the project itself.
+    fn write_project(&self, directory: &str, text: &str) -> PathBuf {
+        let file = self.project.join(directory).join("hookhost.toml");
+        fs::create_dir_all(self.project.join(directory)).unwrap();
         fs::write(&file, text).unwrap();
         file
     }
