@@ -25,7 +25,10 @@ const PHRASES: &[Phrase] = &[
     phrase(r"\ballowlist/|\bchain/", "config/, compose/"),
     // Verbs that say less than another one.
     phrase(r"\b(goes|go|going|went|gone) on\b", "continues, resumes, runs"),
-    phrase(r"\bstands?(?: \w+)? (in|there|beside|behind|before|between|under|on|above|below|with|at|alone)\b", "is, has, says"),
+    phrase(
+        r"\bstands?(?: \w+)? (in|there|beside|behind|before|between|under|on|above|below|with|at|alone)\b",
+        "is, has, says",
+    ),
     phrase(r"\b(what|that|which|it|this|page|file|key|line|text) stood\b|\bstood (in|there|against)\b", "was"),
     phrase(r"\bstand as\b|\b(outcome|end|one|response|rules?|verdict) stands\b", "counts, is final"),
     phrase(r"\b(comes?|came|becomes|became) of (it|them|that|this|a|an|the)\b", "happens to, the outcome of"),
@@ -52,19 +55,28 @@ const PHRASES: &[Phrase] = &[
     phrase(r"\bbehind `", "after"),
 ];
 
-/// The documents that people write. The pages of rules are made from catalogues, whose sentences are the plugin's output.
-fn documents() -> Vec<std::path::PathBuf> {
-    let written = |file: &std::path::PathBuf| !file.starts_with("docs/rules") && !file.starts_with("docs/demo");
-    files(&[".md"]).into_iter().filter(written).collect()
+/// Files in which phrases are looked for.
+struct Kind {
+    /// How their names end.
+    endings: &'static [&'static str],
+    /// Directories whose files are made by programs, or quoted.
+    but: &'static [&'static str],
+    /// The lines of a file that people wrote as prose, with their numbers.
+    prose: fn(&str) -> Vec<(usize, String)>,
+    /// Fewer files than this were not all of them.
+    at_least: usize,
 }
 
-/// The lines of a file in which phrases are looked for, with their numbers: of Markdown, what is outside of fenced blocks
-/// and of inline code, since output is quoted as it is printed.
-fn lines(file: &Path) -> Vec<(usize, String)> {
-    let text = page(&file.to_string_lossy());
+/// The files in which phrases are looked for. The pages of rules are made from catalogues, whose sentences are the plugin's
+/// output.
+const KINDS: &[Kind] =
+    &[Kind { endings: &[".md"], but: &["docs/rules", "docs/demo"], prose: of_markdown, at_least: 30 }];
+
+/// What is outside of fenced blocks, inline code and quotations: output is quoted as it is printed.
+fn of_markdown(text: &str) -> Vec<(usize, String)> {
     let code = Regex::new("``[^`].*?``|`[^`]*`").expect("a pattern");
     let quoted = Regex::new("\"[^\"]*\"").expect("a pattern");
-    prose(&text)
+    prose(text)
         .into_iter()
         .filter(|(_, line)| !line.starts_with("> "))
         .map(|(number, line)| (number, quoted.replace_all(&code.replace_all(line, "`…`"), "\"…\"").into_owned()))
@@ -89,20 +101,24 @@ fn found(file: &Path, lines: &[(usize, String)]) -> Vec<String> {
 }
 
 #[test]
-fn no_document_has_a_phrase_that_has_a_better_one() {
-    let documents = documents();
-    assert!(documents.len() > 30, "only {} documents were found", documents.len());
-    let mut wrong: Vec<String> = documents.iter().flat_map(|file| found(file, &lines(file))).collect();
+fn no_file_has_a_phrase_that_has_a_better_one() {
+    let mut wrong = Vec::new();
+    for Kind { endings, but, prose, at_least } in KINDS {
+        let mut files = files(endings);
+        files.retain(|file| !but.iter().any(|directory| file.starts_with(directory)));
+        assert!(files.len() >= *at_least, "only {} files end with {endings:?}", files.len());
+        wrong.extend(files.iter().flat_map(|file| found(file, &prose(&page(&file.to_string_lossy())))));
+    }
     wrong.sort();
     assert!(wrong.is_empty(), "{} phrases:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
 fn a_phrase_is_found_with_its_line_and_its_better_word_also_across_lines() {
-    let lines = |text: &str| text.lines().enumerate().map(|(at, line)| (at + 1, line.to_owned())).collect::<Vec<_>>();
-    let found = |text: &str| super::words::found(Path::new("a.md"), &lines(text));
+    let found = |text: &str| found(Path::new("a.md"), &of_markdown(text));
     assert_eq!(found("A page.\nThe folder of a page."), ["a.md:2: `folder`: say directory"]);
     assert_eq!(found("The run goes\non."), ["a.md:1: `goes on`: say continues, resumes, runs"]);
     assert_eq!(found("Whoever it is."), ["a.md:1: `Whoever`: say name who it is, or anyone who"]);
-    assert_eq!(found("`…` stands for text, and a clock stands still."), [""; 0]);
+    assert_eq!(found("A dash stands for text, and a clock stands still."), [""; 0]);
+    assert_eq!(found("It prints `a folder` and \"a folder\".\n\n```text\na folder\n```\n> a folder\n"), [""; 0]);
 }
