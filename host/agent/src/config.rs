@@ -11,7 +11,7 @@ use crate::plugin_models::PluginModels;
 use crate::provider::anthropic::Anthropic;
 use crate::provider::openai::OpenAi;
 use crate::provider::scripted::{Script, Scripted};
-use crate::provider::{Endpoint, Keys, Origin, Provider, ProviderError, RetryPolicy, Timeouts, ready, shipped};
+use crate::provider::{Endpoint, Keys, Origin, Provider, ProviderError, RetryPolicy, Timeouts, builtin, probe};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -294,7 +294,7 @@ impl AgentSection {
             return None;
         }
         let own = self.providers.keys().cloned();
-        let known = shipped::names().into_iter().filter(|name| !self.providers.contains_key(name));
+        let known = builtin::names().into_iter().filter(|name| !self.providers.contains_key(name));
         for name in own.chain(known) {
             let Ok(section) = self.provider(&name) else { continue };
             if section.kind == Some(Kind::Scripted) || section.provider(&name, keys).is_err() {
@@ -302,7 +302,7 @@ impl AgentSection {
             }
             let mut model = overrides.model.clone().or(section.model);
             if section.key_variable.is_none() {
-                let Some(served) = ready::models(section.base_url.as_deref().unwrap_or_default()).await else {
+                let Some(served) = probe::models(section.base_url.as_deref().unwrap_or_default()).await else {
                     continue;
                 };
                 model = model.or_else(|| served.into_iter().next());
@@ -317,8 +317,8 @@ impl AgentSection {
     /// The names that can be given for a provider: those of the table that is shipped, and the section's own.
     #[must_use]
     pub fn provider_names(&self) -> Vec<String> {
-        let own = self.providers.keys().filter(|name| shipped::provider(name).is_none()).cloned();
-        shipped::names().into_iter().chain(own).collect()
+        let own = self.providers.keys().filter(|name| builtin::provider(name).is_none()).cloned();
+        builtin::names().into_iter().chain(own).collect()
     }
 
     fn named(&self) -> &str {
@@ -331,11 +331,11 @@ impl AgentSection {
     /// # Errors
     /// If there is none of that name, or its protocol is not given.
     pub fn provider(&self, name: &str) -> Result<ProviderSection, ConfigError> {
-        let known = shipped::provider(name);
+        let known = builtin::provider(name);
         let mut section = match self.providers.get(name) {
             Some(section) => section.clone(),
             None if known.is_none() => {
-                let names = shipped::names().into_iter().chain(self.providers.keys().cloned());
+                let names = builtin::names().into_iter().chain(self.providers.keys().cloned());
                 let known = names.collect::<Vec<_>>().join(", ");
                 return Err(ConfigError::UnknownProvider { name: name.to_owned(), known });
             }
@@ -374,7 +374,7 @@ impl AgentSection {
     #[must_use]
     pub fn key_variables(&self) -> Vec<String> {
         let named = self.providers.values().filter_map(|section| section.key_variable.clone());
-        let known = shipped::providers().into_iter().filter_map(|(_, section)| section.key_variable);
+        let known = builtin::providers().into_iter().filter_map(|(_, section)| section.key_variable);
         let mut variables: Vec<String> = known.chain(self.key_variable.clone()).chain(named).collect();
         variables.sort();
         variables.dedup();
@@ -449,7 +449,7 @@ impl ProviderSection {
 
     /// What is known of the server that the protocol comes from, where nothing says where the provider is.
     fn home(&self, protocol: &str) -> Self {
-        self.base_url.is_none().then(|| shipped::provider(protocol)).flatten().unwrap_or_default()
+        self.base_url.is_none().then(|| builtin::provider(protocol)).flatten().unwrap_or_default()
     }
 
     /// The server to which a key of this provider goes; `None` where it has none.

@@ -2,7 +2,7 @@
 
 use crate::config::{AgentSection, ProviderSection};
 use crate::mcp::McpSection;
-use crate::provider::{Origin, shipped};
+use crate::provider::{Origin, builtin};
 
 /// A variable whose value goes to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl SentVariable {
     #[must_use]
     pub fn is_meant_for(&self) -> Vec<Origin> {
         let has_it = |section: &ProviderSection| section.key_variable.as_ref() == Some(&self.name);
-        let known = shipped::providers().into_iter().map(|(_, section)| section).filter(has_it);
+        let known = builtin::providers().into_iter().map(|(_, section)| section).filter(has_it);
         let origins: Vec<_> = known.filter_map(|section| section.origin()).collect();
         if origins.contains(&self.to) { Vec::new() } else { origins }
     }

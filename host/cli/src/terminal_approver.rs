@@ -2,10 +2,9 @@
 
 use crate::args::{Approve, ApproveArgs};
 use crate::output::{
-    self,
-    brief::words,
-    difference, one_line, printable, screen,
+    self, difference, one_line, printable, screen,
     style::{CHANGED, DIM, NAME, WARNING},
+    truncate::words,
 };
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
@@ -20,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// How often it is looked whether an answer is still waited for.
-const STEP: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How often an answer without the number of the question is taken for a slip; the next one is a no.
 const MAX_SLIPS: u32 = 2;
@@ -239,7 +238,7 @@ fn read_line(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String
 fn is_typed() -> bool {
     let input = io::stdin();
     let mut streams = [PollFd::new(&input, PollFlags::IN)];
-    let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(STEP.subsec_nanos()) };
+    let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
     poll(&mut streams, Some(&wait)).is_ok_and(|ready| ready > 0)
 }
 

@@ -3,7 +3,7 @@
 pub use crate::active_config::Changes;
 
 use crate::active_config::{ActiveConfig, NotActive};
-use crate::approval::Approver;
+use crate::approval::{Approval, ApprovalRequest, Approver};
 use crate::audit::{Loggable as _, RulesChanged};
 use crate::config::Config;
 use crate::contract::EventKind;
@@ -12,8 +12,8 @@ use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::{Network, Resolver};
-use crate::session::{Services, Session, SessionError, SessionSpec, Telling};
-use crate::store::{Store, StoreError};
+use crate::session::{QuestionGone, Services, Session, SessionError, SessionSpec, Telling};
+use crate::store::{Late, Store, StoreError};
 use arc_swap::ArcSwap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -135,7 +135,7 @@ impl Host {
         }
         let record = RulesChanged { time: crate::session::now(), plugins: config.loaded() };
         if services.store.keeps_log() {
-            services.store.push(record.body(&config.settings().audit))?;
+            services.store.push(Late::of(record.body(&config.settings().audit)))?;
         }
         services.config.store(Arc::new(config));
         Ok(changes)
@@ -151,6 +151,23 @@ impl Host {
         let given_up = self.shared.services.telling.drain(deadline).await;
         self.shared.services.store.flush().await?;
         Ok(given_up)
+    }
+
+    /// The questions that wait for a person's answer, of all processes with the same store, the first to expire first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
+        self.shared.services.open_questions().await
+    }
+
+    /// Answers a question, of this process or another one with the same store. The first answer counts. What comes of the
+    /// event, the process that asked settles and records.
+    ///
+    /// # Errors
+    /// If the question waits for no answer any more, or the answer cannot be written.
+    pub async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
+        self.shared.services.answer(id, approval).await
     }
 
     /// What the user is to be told of sessions that are closed, each sentence once: what their own
@@ -233,6 +250,8 @@ impl HostBuilder {
             open: Mutex::default(),
             notices: Mutex::default(),
         };
+        // What a process left behind that is gone.
+        services.open_questions().await?;
         let shared = Shared { services: Arc::new(services), reloading: tokio::sync::Mutex::default(), cache };
         Ok(Host { shared: Arc::new(shared) })
     }

@@ -74,19 +74,19 @@ impl Tool for Nothing {
 
 /// A model that calls the tool so many times, one call a turn, and then says that it is done.
 #[derive(Debug)]
-pub(crate) struct Calls {
+pub(crate) struct CallingProvider {
     turns: usize,
     next: AtomicUsize,
 }
 
-impl Calls {
+impl CallingProvider {
     pub(crate) fn new(turns: usize) -> Arc<Self> {
         Arc::new(Self { turns, next: AtomicUsize::new(0) })
     }
 }
 
 #[async_trait]
-impl Provider for Calls {
+impl Provider for CallingProvider {
     fn name(&self) -> &str {
         "bench"
     }

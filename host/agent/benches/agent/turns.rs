@@ -1,6 +1,6 @@
 //! What a turn of the loop costs beside its model and its tool.
 
-use crate::subject::{Calls, Nothing, agent, host};
+use crate::subject::{CallingProvider, Nothing, agent, host};
 use futures_util::StreamExt as _;
 use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::message::Message;
@@ -51,7 +51,8 @@ fn looped(runtime: &Runtime, turns: usize, plugin: bool, folder: Option<&Path>) 
     runtime.block_on(async {
         let log = folder.map(|folder| folder.join("hookhost.db"));
         let host = host(plugin, log.as_deref()).await;
-        let agent = agent(host, Calls::new(turns), Nothing::default(), folder.map(|folder| folder.join("sessions")));
+        let agent =
+            agent(host, CallingProvider::new(turns), Nothing::default(), folder.map(|folder| folder.join("sessions")));
         let reporter = |_: &AgentEvent| {};
         let began = Instant::now();
         let outcome = agent.run("Go.", &reporter, &Default::default()).await.unwrap();
@@ -63,7 +64,7 @@ fn looped(runtime: &Runtime, turns: usize, plugin: bool, folder: Option<&Path>) 
 
 /// What anybody would write: the conversation grows, each request has all of it.
 async fn by_hand(turns: usize) -> Duration {
-    let (provider, tool) = (Calls::new(turns), Nothing::default());
+    let (provider, tool) = (CallingProvider::new(turns), Nothing::default());
     let context = ToolContext::new(Workspace::open(&std::env::temp_dir()).unwrap());
     let mut messages = vec![Message::user("Go.")];
     let began = Instant::now();

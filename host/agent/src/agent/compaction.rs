@@ -2,9 +2,9 @@
 //! summary takes its place in requests. The transcript on disk, and what plugins read of the conversation, stay whole.
 
 use super::AgentEvent;
-use super::infer::{Gated, Outgoing};
-use super::raw::Whole;
+use super::request::{Gated, Outgoing};
 use super::state::{Ended, Run};
+use super::wire_hooks::WholeResponse;
 use crate::message::{Author, Message, TokenUsage};
 use crate::provider::{Delta, ProviderError, Request};
 use futures_util::StreamExt as _;
@@ -148,7 +148,7 @@ impl Run<'_> {
         };
         let used = used.unwrap_or_else(|| outgoing.estimate(&text, &[]));
         self.count(used);
-        let whole = Whole {
+        let whole = WholeResponse {
             text,
             tool_calls: Vec::new(),
             thinking: Vec::new(),

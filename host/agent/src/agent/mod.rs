@@ -1,30 +1,30 @@
 //! The agent loop, the reference embedder of the engine: every transition is an event of the contract, and every
 //! verdict takes effect.
 //!
-//! [`Agent::run`] steps a plain state machine (`state`) until it is done; `infer` asks the model, `receive` reads its
-//! answer, `tool_calls` hands what it calls to the `dispatcher`, `task` begins and ends tasks, `output` shows what may be
-//! shown. A [`Dialogue`] is one session of many runs. `submit_plan` and `subagent` are tools of the loop itself, which reach it by way of its `desk`.
+//! [`Agent::run`] steps a plain state machine (`state`) until it is done; `request` asks the model, `stream` reads its
+//! answer, `tool_calls` hands its calls to the `tool_scheduler`, `task` begins and ends tasks, `display` shows what may be
+//! shown. A [`Dialogue`] is one session of many runs. `submit_plan` and `subagent` are tools of the loop itself, which reach it through its `run_context`.
 
 mod compaction;
 mod conversation;
-mod desk;
 mod dialogue;
-mod dispatcher;
-mod infer;
+mod display;
 mod limits;
-mod lines;
+mod line_buffer;
 mod models;
-mod output;
-mod past;
 mod queue;
-mod raw;
-mod receive;
 mod report;
+mod request;
+mod resumed_state;
+mod run_context;
 mod state;
+mod stream;
 mod subagent;
 mod submit_plan;
 mod task;
 mod tool_calls;
+mod tool_scheduler;
+mod wire_hooks;
 
 pub use dialogue::Dialogue;
 pub use report::{AgentEvent, Recorded, Refused, Reporter};
@@ -53,8 +53,8 @@ the smallest change that does what is asked, and check the result. Policies watc
 call, read its reason, do not repeat the same call, and find another way or say why there is none. When you are done, \
 answer with a short summary of what you did.";
 
-/// Most tasks of one session, the user's prompt included. The model and plugins can add tasks whenever one ends: this ends
-/// it.
+/// Most tasks of one run that come from the user and from plans, and most that plugins add beside them. The model and plugins
+/// can add tasks whenever one ends: this ends it.
 pub const MAX_TASKS: usize = 64;
 
 /// How often the model may repeat a refused call, all arguments the same, before the run ends.
@@ -271,7 +271,7 @@ impl Agent {
     ) -> Result<RunOutcome, AgentError> {
         let store = SessionStore::new(self.config.sessions_dir.as_ref().ok_or(AgentError::NoStore)?);
         let resumed = store.resume(session)?;
-        if prompt.is_none() && !past::waits_for_the_model(&resumed.session.conversation) {
+        if prompt.is_none() && !resumed_state::waits_for_the_model(&resumed.session.conversation) {
             return Err(AgentError::NoPrompt { id: session.to_owned() });
         }
         let limits = Arc::new(Limits::new(&self.config));

@@ -2,11 +2,11 @@
 //! read off [`Run::step`].
 
 use super::conversation::Conversation;
-use super::desk::{Desk, Told};
-use super::infer::{Answer, Outgoing};
 use super::limits::Limits;
-use super::past::{self, Past};
 use super::queue::Queued;
+use super::request::{Completion, Outgoing};
+use super::resumed_state::{self, ResumedState};
+use super::run_context::{LoopEvent, RunContext};
 use super::subagent::SpawnAgent;
 use super::submit_plan::SubmitPlan;
 use super::{Agent, AgentError, AgentEvent, Reporter, RunOutcome, Status};
@@ -41,9 +41,9 @@ pub(super) enum State {
     Receive(Outgoing, DeltaStream),
     /// The answer is complete: `after-inference`, `token-usage`. Then its tool calls: `before-tools`, `after-tool-call`,
     /// `turn-end`.
-    Answered(Answer),
+    Answered(Completion),
     /// It has none, so its text is final: `finalize-content`.
-    Finalize(Answer),
+    Finalize(Completion),
     /// The task has ended, well or not: `turn-end`, `agent-error`, `task-complete`, `plan-complete`.
     Ended(Ended),
     /// `session-end`.
@@ -91,7 +91,7 @@ pub(super) struct Opened {
     pub(super) usage: TokenUsage,
     own: ModelRef,
     context_tokens: u64,
-    past: Past,
+    resumed_state: ResumedState,
     turns_begun: u32,
     begun: Begun,
 }
@@ -119,16 +119,16 @@ pub(super) struct Run<'a> {
     /// The agent's tools and the run's own.
     pub(super) tools: Toolbox,
     pub(super) context: ToolContext,
-    pub(super) desk: Arc<Desk>,
-    /// What the run's own tools and its tool calls tell.
-    pub(super) told: UnboundedReceiver<Told>,
+    pub(super) run_context: Arc<RunContext>,
+    /// What the run receives from its own tools and its tool calls.
+    pub(super) events: UnboundedReceiver<LoopEvent>,
     /// The model that the session uses.
     pub(super) own: ModelRef,
     pub(super) conversation: Conversation,
     /// Size of the conversation as the provider last counted it, in tokens; 0 where it has not.
     pub(super) context_tokens: u64,
     /// What is to be told of a session that goes on.
-    pub(super) past: Past,
+    pub(super) resumed_state: ResumedState,
     pub(super) task: TaskSoFar,
     /// The turn that has begun and not ended.
     pub(super) turn: Option<TurnSoFar>,
@@ -182,8 +182,8 @@ impl Opened {
     /// If the engine does not open it, or it cannot be kept.
     pub(super) fn new(agent: &Agent, resumed: Option<Resumed>) -> Result<Self, AgentError> {
         let Agent { host, models, config, workspace, .. } = agent;
-        // Only to know them: each run has its own, with a desk of its own.
-        let tools = tools(agent, &Arc::new(Desk::new(unbounded_channel().0)), &Arc::new(Limits::new(config)))?;
+        // Only to know them: each run has its own, with its own run context.
+        let tools = tools(agent, &Arc::new(RunContext::new(unbounded_channel().0)), &Arc::new(Limits::new(config)))?;
         let mut spec = SessionSpec::new("hookhost", workspace.root());
         spec.id = resumed.as_ref().map(|resumed| resumed.session.header.id.clone()).or_else(|| config.session.clone());
         spec.depth = config.depth;
@@ -193,21 +193,21 @@ impl Opened {
             tools.definitions().map(|tool| ToolSpec { name: tool.name, input_schema: tool.input_schema }).collect();
         spec.models = models.refs();
         let session = Arc::new(host.open_session(spec)?);
-        let (mut conversation, past) = past::open(agent, session.id(), resumed)?;
+        let (mut conversation, resumed_state) = resumed_state::open(agent, session.id(), resumed)?;
         session.set_transcript(conversation.readable());
-        session.set_turn(past.turns);
-        session.take_up_reminders(past.reminders.clone());
+        session.set_turn(resumed_state.turns);
+        session.take_up_reminders(resumed_state.reminders.clone());
         conversation.keep_reminders(session.kept_reminders())?;
         Ok(Self {
             session,
             conversation,
-            turns: past.turns,
-            subagent_turns: past.subagent_turns,
-            usage: past.usage,
+            turns: resumed_state.turns,
+            subagent_turns: resumed_state.subagent_turns,
+            usage: resumed_state.usage,
             own: models.own(),
             context_tokens: 0,
-            turns_begun: past.turns,
-            past,
+            turns_begun: resumed_state.turns,
+            resumed_state,
             begun: Begun::default(),
         })
     }
@@ -247,14 +247,14 @@ impl<'a> Run<'a> {
             usage,
             own,
             context_tokens,
-            past,
+            resumed_state,
             turns_begun,
             begun,
         } = opened;
-        let (tell, told) = unbounded_channel();
-        let desk = Arc::new(Desk::new(tell));
-        let tools = tools(agent, &desk, &limits)?;
-        desk.open(Arc::clone(&session));
+        let (sender, events) = unbounded_channel();
+        let run_context = Arc::new(RunContext::new(sender));
+        let tools = tools(agent, &run_context, &limits)?;
+        run_context.open(Arc::clone(&session));
         if config.depth == 0 {
             limits.begin_at(usage);
         }
@@ -286,12 +286,12 @@ impl<'a> Run<'a> {
             limits,
             tools,
             context,
-            desk,
-            told,
+            run_context,
+            events,
             own,
             conversation,
             context_tokens,
-            past,
+            resumed_state,
             task: TaskSoFar::default(),
             turn: None,
             turns,
@@ -444,7 +444,9 @@ impl<'a> Run<'a> {
     /// What came of the run, and the session that goes on behind it.
     pub(super) fn close(mut self) -> (RunOutcome, Opened) {
         let (outcome, subagent_turns) = (self.take_outcome(), self.session_subagent_turns());
-        let Self { session, conversation, turns, usage, own, context_tokens, past, turns_begun, begun, .. } = self;
+        let Self {
+            session, conversation, turns, usage, own, context_tokens, resumed_state, turns_begun, begun, ..
+        } = self;
         let opened = Opened {
             session,
             conversation,
@@ -453,7 +455,7 @@ impl<'a> Run<'a> {
             usage,
             own,
             context_tokens,
-            past,
+            resumed_state,
             turns_begun,
             begun,
         };
@@ -481,15 +483,15 @@ impl<'a> Run<'a> {
 }
 
 /// The agent's tools and the run's own, as far as the agent brings none of that name.
-fn tools(agent: &Agent, desk: &Arc<Desk>, limits: &Arc<Limits>) -> Result<Toolbox, ToolboxError> {
+fn tools(agent: &Agent, run_context: &Arc<RunContext>, limits: &Arc<Limits>) -> Result<Toolbox, ToolboxError> {
     let mut tools = agent.tools.clone();
     if tools.get(super::submit_plan::NAME).is_none() {
-        tools = tools.with(Arc::new(SubmitPlan(Arc::clone(desk))))?;
+        tools = tools.with(Arc::new(SubmitPlan(Arc::clone(run_context))))?;
     }
     // An agent as deep as they go has no such tool.
     if agent.config.depth < u32::from(agent.config.max_depth) && tools.get(super::subagent::NAME).is_none() {
-        let (agent, desk, limits) = (agent.clone(), Arc::clone(desk), Arc::clone(limits));
-        tools = tools.with(Arc::new(SpawnAgent { agent, desk, limits }))?;
+        let (agent, run_context, limits) = (agent.clone(), Arc::clone(run_context), Arc::clone(limits));
+        tools = tools.with(Arc::new(SpawnAgent { agent, run_context, limits }))?;
     }
     Ok(tools)
 }

@@ -1,8 +1,8 @@
 //! `agent`: a task for an agent of its own, with a context of its own, under the same plugins. Its session names the one
 //! that started it as its parent and is one level deeper; what it uses counts for both, and it ends with its parent.
 
-use super::desk::Desk;
 use super::limits::{Limits, Spawn};
+use super::run_context::RunContext;
 use super::state::Run;
 use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
 use crate::provider::ToolDefinition;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 /// What the model calls it.
 pub(super) const NAME: &str = "agent";
 
-/// Starts agents below the one of its desk.
+/// Starts agents below the agent of its run context.
 #[derive(Debug)]
 pub(super) struct SpawnAgent {
     pub(super) agent: Agent,
-    pub(super) desk: Arc<Desk>,
+    pub(super) run_context: Arc<RunContext>,
     pub(super) limits: Arc<Limits>,
 }
 
@@ -63,23 +63,23 @@ impl Tool for SpawnAgent {
 
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Arguments { prompt } = parsed(NAME, arguments)?;
-        let Self { agent, desk, limits } = self;
-        let Some(session) = desk.session() else { return Err(ToolError::Aborted) };
+        let Self { agent, run_context, limits } = self;
+        let Some(session) = run_context.session() else { return Err(ToolError::Aborted) };
         let max = agent.config.max_subagents_per_session.get();
-        if !desk.count_subagent(max) {
+        if !run_context.count_subagent(max) {
             return Ok(failed(format!("this session has started all of its {max} sub-agents: do the rest yourself")));
         }
         let told = match limits.count_subagent() {
             Spawn::Counted(told) => told,
             Spawn::Full(max, told) => {
                 if let Some(text) = told {
-                    desk.report(AgentEvent::Notice { text });
+                    run_context.report(AgentEvent::Notice { text });
                 }
                 return Ok(failed(format!("this run has started all of its {max} sub-agents: do the rest yourself")));
             }
         };
         if let Some(text) = told {
-            desk.report(AgentEvent::Notice { text });
+            run_context.report(AgentEvent::Notice { text });
         }
         let depth = agent.config.depth + 1;
         let asked = Subagent { call_id: context.call.clone(), depth, prompt };
@@ -91,15 +91,16 @@ impl Tool for SpawnAgent {
         let prompt = match settled.outcome {
             GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value.prompt,
             GateOutcome::Rejected(rejection) => {
-                desk.report(AgentEvent::Refused { event: EventKind::SubagentStart, refusal: (&rejection).into() });
-                desk.refused(&rejection);
+                run_context
+                    .report(AgentEvent::Refused { event: EventKind::SubagentStart, refusal: (&rejection).into() });
+                run_context.refused(&rejection);
                 return Ok(failed(rejection.to_string()));
             }
         };
         let by = settled.record.changed_by;
         if !by.is_empty() {
             let (before, after) = (json!(asked.prompt), json!(prompt));
-            desk.report(AgentEvent::Changed { event: EventKind::SubagentStart, by, before, after });
+            run_context.report(AgentEvent::Changed { event: EventKind::SubagentStart, by, before, after });
         }
         let _running = tokio::select! {
             biased;
@@ -109,17 +110,17 @@ impl Tool for SpawnAgent {
         if limits.halted().is_some() {
             return Err(ToolError::Aborted);
         }
-        let reporter = ToParent { desk: Arc::clone(desk), call: context.call.clone(), depth };
+        let reporter = ToParent { run_context: Arc::clone(run_context), call: context.call.clone(), depth };
         let child = self.child(session.id());
         let run = Run::open(&child, &reporter, &context.cancel, Arc::clone(limits), None);
         let outcome = match run {
             Ok(run) => run.finish(Some(&prompt)).await,
             Err(error) => return Ok(failed(format!("the sub-agent could not be started: {error}"))),
         };
-        desk.add_usage(outcome.usage, outcome.turns.saturating_add(outcome.subagent_turns));
+        run_context.add_usage(outcome.usage, outcome.turns.saturating_add(outcome.subagent_turns));
         // The whole run ends, whichever session of it that was said in.
         if let Some(ended) = limits.halted() {
-            desk.end(ended);
+            run_context.end(ended);
         }
         let _ = session.subagent_end(summary(&outcome, &context.call)).await;
         Ok(result(outcome))
@@ -171,7 +172,7 @@ fn failed(text: String) -> ToolOutput {
 
 /// What happens in a sub-agent is told as part of what happens in its parent.
 struct ToParent {
-    desk: Arc<Desk>,
+    run_context: Arc<RunContext>,
     call: String,
     depth: u32,
 }
@@ -183,6 +184,6 @@ impl Reporter for ToParent {
             AgentEvent::Subagent { .. } => event.clone(),
             _ => AgentEvent::Subagent { call: self.call.clone(), depth: self.depth, event: Box::new(event.clone()) },
         };
-        self.desk.report(event);
+        self.run_context.report(event);
     }
 }

@@ -1,7 +1,7 @@
 //! `submit_plan`: the model splits what it is asked into tasks, which join the queue once `plan-submit` has allowed them.
 
-use super::AgentEvent;
-use super::desk::Desk;
+use super::run_context::RunContext;
+use super::{AgentEvent, MAX_TASKS};
 use crate::counted::counted;
 use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 /// What the model calls it.
 pub(super) const NAME: &str = "submit_plan";
 
-/// Queues tasks in the session of its desk.
+/// Queues tasks in the session of its run context.
 #[derive(Debug)]
-pub(super) struct SubmitPlan(pub(super) Arc<Desk>);
+pub(super) struct SubmitPlan(pub(super) Arc<RunContext>);
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -70,8 +70,8 @@ impl Tool for SubmitPlan {
     async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Arguments { title, tasks, clear_existing } = parsed(NAME, arguments)?;
         let tasks: Vec<Task> = tasks.into_iter().map(|prompt| Task { prompt, title: None }).collect();
-        let desk = &self.0;
-        let Some(session) = desk.session() else { return Err(ToolError::Aborted) };
+        let run_context = &self.0;
+        let Some(session) = run_context.session() else { return Err(ToolError::Aborted) };
         if let Some(failed) = unfit(&tasks) {
             return Ok(failed);
         }
@@ -80,29 +80,28 @@ impl Tool for SubmitPlan {
         let plan = match settled.outcome {
             GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value,
             GateOutcome::Rejected(rejection) => {
-                desk.report(AgentEvent::Refused { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
-                desk.refused(&rejection);
+                run_context.report(AgentEvent::Refused { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
+                run_context.refused(&rejection);
                 return Ok(failed(rejection.to_string()));
             }
         };
         let by = settled.record.changed_by;
         if !by.is_empty() {
             let (before, after) = (json!(proposed), json!(plan));
-            desk.report(AgentEvent::Changed { event: EventKind::PlanSubmit, by, before, after });
+            run_context.report(AgentEvent::Changed { event: EventKind::PlanSubmit, by, before, after });
         }
         if let Some(failed) = unfit(&plan.tasks) {
             return Ok(failed);
         }
         let own: Vec<String> = proposed.tasks.into_iter().map(|task| task.prompt).collect();
-        let (title, prompts) = (plan.title.clone(), plan.tasks.iter().map(|task| task.prompt.clone()));
-        let mut prompts: Vec<String> = prompts.collect();
+        let title = plan.title.clone();
         let (submitted, waiting, ended) = {
-            let mut queue = desk.queue();
+            let mut queue = run_context.queue();
             let submitted = queue.add_plan(plan, &own);
             (submitted, queue.waiting(), queue.tasks_ended())
         };
         for plan in submitted.closed {
-            desk.report(AgentEvent::PlanEnded {
+            run_context.report(AgentEvent::PlanEnded {
                 title: plan.title.clone(),
                 tasks: plan.tasks,
                 completed: plan.completed,
@@ -110,22 +109,26 @@ impl Tool for SubmitPlan {
             let _ = session.plan_complete(plan).await;
         }
         if !submitted.dropped.is_empty() {
-            desk.report(AgentEvent::Notice { text: dropped(&title, &submitted.dropped) });
+            run_context.report(AgentEvent::Notice { text: dropped(&title, &submitted.dropped) });
         }
-        prompts.truncate(submitted.queued);
-        desk.report(AgentEvent::PlanSubmitted { title, tasks: prompts });
-        desk.report(AgentEvent::Queue { ended, waiting });
-        let mut output = match (submitted.queued, submitted.left_out) {
-            (0, left_out) => failed(format!("no task was queued: the session has no room for these {left_out}")),
+        if !submitted.left_out.is_empty() {
+            run_context.report(AgentEvent::Notice { text: left_out(&title, &submitted.left_out) });
+        }
+        let (queued, beyond) = (submitted.queued.len(), submitted.left_out.len());
+        run_context.report(AgentEvent::PlanSubmitted { title, tasks: submitted.queued });
+        run_context.report(AgentEvent::Queue { ended, waiting });
+        let mut output = match (queued, beyond) {
+            (0, beyond) => failed(format!("no task was queued: the session has no room for these {beyond}")),
             (1, 0) => ToolOutput::success("queued 1 task; it follows when this one has ended"),
             (queued, 0) => ToolOutput::success(format!("queued {queued} tasks; they follow when this one has ended")),
-            (queued, left_out) => ToolOutput::success(format!(
-                "queued {}; the session has no room for more: {} left out at the end",
+            (queued, beyond) => ToolOutput::success(format!(
+                "queued {}; the session has no room for more: {} left out: {}",
                 counted(queued, "task"),
-                counted(left_out, "task")
+                counted(beyond, "task"),
+                first(&submitted.left_out)
             )),
         };
-        // The result is part of the transcript and of the log, so the drop is recorded with it.
+        // The result is part of the transcript and of the log, so what was left out or dropped is recorded with it.
         if !submitted.dropped.is_empty() {
             let _ = write!(output.text, "; dropped {} of your earlier plans", counted(submitted.dropped.len(), "task"));
         }
@@ -142,10 +145,23 @@ impl Tool for SubmitPlan {
 
 /// What the user is told of tasks that are gone.
 fn dropped(title: &str, prompts: &[String]) -> String {
-    let first: Vec<String> = prompts.iter().take(3).map(|prompt| format!("\"{}\"", start(prompt, 60))).collect();
-    let more = if prompts.len() > 3 { ", …" } else { "" };
     let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
-    format!("the plan \"{title}\" dropped {count} of earlier plans: {}{more}", first.join(", "))
+    format!("the plan \"{title}\" dropped {count} of earlier plans: {}", first(prompts))
+}
+
+/// What the user is told of tasks that a plan has too many.
+fn left_out(title: &str, prompts: &[String]) -> String {
+    let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
+    format!(
+        "a run takes at most {MAX_TASKS} tasks of plans: of the plan \"{title}\", {count} left out: {}",
+        first(prompts)
+    )
+}
+
+/// How the first of these begin.
+fn first(prompts: &[String]) -> String {
+    let first: Vec<String> = prompts.iter().take(3).map(|prompt| format!("\"{}\"", start(prompt, 60))).collect();
+    first.join(", ") + if prompts.len() > 3 { ", …" } else { "" }
 }
 
 /// At most so many characters of the first line.

@@ -37,13 +37,13 @@ impl Run<'_> {
             provider: self.own.provider.clone(),
             model: self.own.model.clone(),
             transcript: self.conversation.path(),
-            messages: self.past.messages,
+            messages: self.resumed_state.messages,
         });
         if let Some(text) = self.agent.models.notice(&self.own) {
             self.report(&AgentEvent::Notice { text });
         }
-        self.tell_context();
-        self.tell_past()?;
+        self.report_context();
+        self.report_resumed_state()?;
         if let Some(settled) = added {
             self.enqueue(settled.outcome, Author::Plugin);
         }
@@ -83,7 +83,7 @@ impl Run<'_> {
             self.standing.get_or_insert(ended);
             return State::Finish;
         }
-        let next = self.desk.queue().next();
+        let next = self.run_context.queue().next();
         if let Some(task) = next {
             return State::Submit(task);
         }
@@ -91,7 +91,7 @@ impl Run<'_> {
             return State::Finish;
         }
         let progress = Progress {
-            tasks: self.desk.queue().tasks_ended(),
+            tasks: self.run_context.queue().tasks_ended(),
             turns: self.turns,
             input_tokens: self.usage.input_tokens,
             output_tokens: self.usage.output_tokens,
@@ -105,9 +105,9 @@ impl Run<'_> {
     /// Tasks join the queue, up to the cap; how many did.
     fn enqueue(&self, tasks: Vec<Task>, author: Author) -> usize {
         let count = tasks.len();
-        let left_out = self.desk.queue().add(tasks, author);
+        let left_out = self.run_context.queue().add(tasks, author);
         if left_out > 0 {
-            let text = format!("a run has at most {MAX_TASKS} tasks: {left_out} that plugins added were left out");
+            let text = format!("a run takes at most {MAX_TASKS} tasks that plugins add: {left_out} more were left out");
             self.report(&AgentEvent::Notice { text });
         }
         count - left_out
@@ -115,7 +115,7 @@ impl Run<'_> {
 
     fn report_queue(&self) {
         let (ended, waiting) = {
-            let queue = self.desk.queue();
+            let queue = self.run_context.queue();
             (queue.tasks_ended(), queue.waiting())
         };
         self.report(&AgentEvent::Queue { ended, waiting });
@@ -181,7 +181,7 @@ impl Run<'_> {
         }
         self.end_turn().await;
         self.take_over_usage();
-        let closed = self.desk.queue().ended(self.task.plan, ended.status == Status::Success);
+        let closed = self.run_context.queue().ended(self.task.plan, ended.status == Status::Success);
         self.report(&AgentEvent::TaskEnded {
             status: ended.status,
             reason: ended.reason.clone(),
@@ -204,7 +204,7 @@ impl Run<'_> {
         }
         self.stopped |= ended.stop.is_some();
         if ended.stop.is_some() {
-            let closed = self.desk.queue().clear();
+            let closed = self.run_context.queue().clear();
             for plan in closed {
                 self.plan_ended(plan).await;
             }

@@ -35,7 +35,7 @@ struct Open {
 }
 
 /// An answer that is being written. It counts until it is dropped.
-struct Answer {
+struct PendingAnswer {
     open: Arc<Mutex<Open>>,
     counts: usize,
 }
@@ -83,7 +83,7 @@ impl<T> Unanswered<T> {
     }
 
     /// What `message` counts, if it is an answer.
-    fn answer(&self, message: &ClientJsonRpcMessage) -> Option<Answer> {
+    fn answer(&self, message: &ClientJsonRpcMessage) -> Option<PendingAnswer> {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -95,7 +95,7 @@ impl<T> Unanswered<T> {
             open.number += 1;
             1
         });
-        Some(Answer { open: Arc::clone(&self.open), counts })
+        Some(PendingAnswer { open: Arc::clone(&self.open), counts })
     }
 }
 
@@ -106,7 +106,7 @@ fn repeated(id: &RequestId, request: &ServerRequest) -> usize {
     id + method
 }
 
-impl Drop for Answer {
+impl Drop for PendingAnswer {
     fn drop(&mut self) {
         lock(&self.open).number -= self.counts;
     }

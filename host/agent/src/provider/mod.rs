@@ -3,16 +3,16 @@
 //! [`anthropic`] and [`openai`] speak the two streaming protocols that most servers offer; [`scripted`] plays a file.
 
 pub mod anthropic;
+pub(crate) mod builtin;
 mod error;
 mod http;
 mod keys;
 pub mod openai;
 mod origin;
-pub(crate) mod ready;
+pub(crate) mod probe;
 mod reasoning;
 mod retry;
 pub mod scripted;
-pub(crate) mod shipped;
 
 pub use error::ProviderError;
 pub(crate) use http::client as http_client;

@@ -1,7 +1,7 @@
 //! One message as a Markdown file: its front matter, and its text.
 
-use super::body::Body;
-use super::fields::Fields;
+use super::front_matter::Fields;
+use super::markdown::Body;
 use super::{Generation, timestamp};
 use crate::message::{Author, Message, Thinking, Thoughts, TokenUsage};
 

@@ -1,6 +1,6 @@
 //! `session.conf`: what a session is, and how it stands.
 
-use super::fields::Fields;
+use super::front_matter::Fields;
 use super::{Ending, Header, timestamp};
 use crate::message::TokenUsage;
 use std::ffi::OsStr;

@@ -12,21 +12,21 @@
 //! A process that is killed at any time leaves a session that can be read and gone on with. Only one process at a time
 //! writes to one, held by a lock that ends with it.
 
-mod body;
 mod error;
-mod fields;
-mod mend;
+mod front_matter;
+mod markdown;
 mod message_file;
 mod metadata;
 mod reader;
 mod reminders;
+mod repair;
 mod timestamp;
 mod writer;
 
 pub use error::SessionStoreError;
-pub use mend::INTERRUPTED;
 pub use message_file::StoredMessage;
 pub use reader::{Damage, StoredSession, Summary};
+pub use repair::INTERRUPTED;
 pub use writer::SessionWriter;
 
 use crate::message::TokenUsage;
@@ -132,8 +132,8 @@ impl SessionStore {
         }
         let mut notices: Vec<String> = session.missing.iter().map(|number| missing(id, *number)).collect();
         let messages = session.messages.iter().map(|stored| stored.message.clone()).collect();
-        let (messages, mended) = mend::mend(messages);
-        notices.extend(mended);
+        let (messages, repaired) = repair::repair(messages);
+        notices.extend(repaired);
         session.conversation = messages;
         let reminders = reminders::read(&self.existing(id)?).unwrap_or_else(|notice| {
             notices.push(notice);

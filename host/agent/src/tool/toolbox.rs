@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// The tools that a model is offered, in the order in which they were added.
 #[derive(Clone, Default)]
 pub struct Toolbox {
-    tools: Vec<Entry>,
+    tools: Vec<ToolEntry>,
 }
 
 #[derive(Clone)]
-struct Entry {
+struct ToolEntry {
     tool: Arc<dyn Tool>,
     schema: Value,
     checks: Schema,
@@ -81,7 +81,7 @@ impl Toolbox {
         let schema = tool.input_schema();
         let checks =
             Schema::compile(&schema).map_err(|error| ToolboxError::Schema { name, reason: error.to_string() })?;
-        self.tools.push(Entry { tool, schema, checks });
+        self.tools.push(ToolEntry { tool, schema, checks });
         Ok(self)
     }
 
@@ -121,7 +121,7 @@ impl Toolbox {
         Err(ToolError::Arguments { tool: name.to_owned(), problems: problems.join("; ") })
     }
 
-    fn entry(&self, name: &str) -> Option<&Entry> {
+    fn entry(&self, name: &str) -> Option<&ToolEntry> {
         self.tools.iter().find(|entry| entry.tool.name() == name)
     }
 }

@@ -1,6 +1,6 @@
 //! Ctrl-C: what runs dies, the transcript is whole, the session ends in order.
 
-use crate::support::{Harness, Prepared, Shared, calls, on, results, says, stored};
+use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::provider::Delta;
 use serde_json::json;
@@ -27,7 +27,7 @@ fn is_dead(pid: i32) -> bool {
 }
 
 /// What plugins do in each test; all tests of this file share their host.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     let hush = json!({ "after-tool-call": { "verdict": "reject", "reason": "hush" } });
     vec![
         on("printed.withheld", "guard", hush),

@@ -1,6 +1,6 @@
 //! One session of many prompts in one process: one start, one end, and each prompt knows those before.
 
-use crate::support::{Fake, Harness, Shared, USED, calls, on, results, says, stored};
+use crate::support::{Fake, Harness, SharedHost, USED, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentEvent, Dialogue, RunOutcome, Status};
 use hookhost_agent::message::Message;
 use hookhost_agent::session_store::{SessionStore, StoredSession};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on("two_prompts", "starter", json!({ "session-start": { "value": [{ "prompt": "look around" }] } })),
         on("no_model", "resolver", json!({ "provider-resolve": { "verdict": "reject", "reason": "not this model" } })),

@@ -1,6 +1,6 @@
 //! Requests to the model: `before-inference`, reminders, `after-inference`, `token-usage`.
 
-use crate::support::{Fake, Harness, Shared, calls, on, results, says, stored};
+use crate::support::{Fake, Harness, SharedHost, calls, on, results, says, stored};
 use hookhost::contract::EventKind;
 use hookhost_agent::agent::{AgentEvent, Refused, Status};
 use hookhost_agent::message::Message;
@@ -11,7 +11,7 @@ fn remind(body: &str, turns: u32) -> Value {
 }
 
 /// What plugins do in each test; all tests of this file share their host.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "a_changed_request_is_that_request_only",

@@ -1,6 +1,6 @@
 //! What ends a run: its time, its tokens; and what keeps a conversation within the model's window.
 
-use crate::support::{Harness, Prepared, Shared, calls, on, results, says, stored};
+use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::message::Message;
 use hookhost_agent::provider::Request;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What plugins do in each test; all tests of this file share their host.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "a_plugin_cannot_leave_an_empty_summary",
@@ -70,7 +70,7 @@ async fn a_run_whose_tokens_are_used_up_sends_no_further_request() {
 }
 
 /// Two long exchanges, so that the third request nears the window.
-async fn near(host: &Shared, name: &str) -> Harness {
+async fn near(host: &SharedHost, name: &str) -> Harness {
     let long = format!("echo {}", "x".repeat(3000));
     let answers = [bash(&long), bash("echo short"), says("The summary."), says("Done.")];
     let mut harness = Harness::on(host, name, answers).await;

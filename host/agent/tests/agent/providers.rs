@@ -1,6 +1,6 @@
 //! The HTTP providers against a server on loopback that speaks the documented formats, well and badly.
 
-use crate::loopback::{self, Answer, Server, dialects};
+use crate::loopback::{self, Reply, Server, dialects};
 use futures_util::StreamExt as _;
 use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
 use hookhost_agent::provider::anthropic::Anthropic;
@@ -79,8 +79,8 @@ fn two_turns() -> (ToolUse, Vec<Message>) {
 #[tokio::test]
 async fn two_turns_in_the_anthropic_format() {
     let server = Server::start([
-        Answer::events(&dialects::anthropic_call("Häuser zähle ich.", "call_1", "list_dir", r#"{"path": "."}"#)),
-        Answer::events(&dialects::anthropic_text("One file.")),
+        Reply::events(&dialects::anthropic_call("Häuser zähle ich.", "call_1", "list_dir", r#"{"path": "."}"#)),
+        Reply::events(&dialects::anthropic_text("One file.")),
     ])
     .await;
     let provider = anthropic(&server.url);
@@ -123,8 +123,8 @@ async fn two_turns_in_the_anthropic_format() {
 #[tokio::test]
 async fn two_turns_in_the_openai_format() {
     let server = Server::start([
-        Answer::events(&dialects::openai_call("Häuser zähle ich.", "call_1", "list_dir", r#"{"path": "."}"#)),
-        Answer::events(&dialects::openai_text("One file.")),
+        Reply::events(&dialects::openai_call("Häuser zähle ich.", "call_1", "list_dir", r#"{"path": "."}"#)),
+        Reply::events(&dialects::openai_text("One file.")),
     ])
     .await;
     let provider = openai(&server.url);
@@ -165,7 +165,7 @@ async fn chunks_of_servers_that_differ_from_openai_are_read() {
     let lean = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"a\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\n";
     // Two calls under one index, told apart by their ids; comments; CRLF.
     let twins = ": keep-alive\r\n\r\ndata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"x\",\"function\":{\"name\":\"a\",\"arguments\":\"{}\"}}]}}]}\r\n\r\ndata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"y\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}}]}}]}\r\n\r\ndata: [DONE]\r\n\r\n";
-    let server = Server::start([Answer::events(lean), Answer::events(twins)]).await;
+    let server = Server::start([Reply::events(lean), Reply::events(twins)]).await;
     let provider = openai(&server.url);
     let (_, calls, usage, _) = answer(&provider, prompt()).await.unwrap();
     assert_eq!((calls.len(), calls[0].name.as_str(), calls[0].id.is_empty()), (1, "a", false));
@@ -182,14 +182,14 @@ async fn a_call_that_the_output_limit_cut_is_kept_as_the_text_it_is() {
     let (before, _) = whole.rsplit_once("event: content_block_delta").unwrap();
     let (_, end) = whole.split_once("event: message_delta").unwrap();
     let cut = format!("{before}event: message_delta{}", end.replace("tool_use", "max_tokens"));
-    let server = Server::start([Answer::events(&cut)]).await;
+    let server = Server::start([Reply::events(&cut)]).await;
     let (_, calls, _, stop) = answer(&anthropic(&server.url), prompt()).await.unwrap();
     assert_eq!(stop, StopReason::MaxTokens);
     assert!(calls[0].arguments.is_string(), "{calls:?}");
 }
 
 /// The sentence that each provider says for an answer.
-async fn sentences(answered: Answer) -> [ProviderError; 2] {
+async fn sentences(answered: Reply) -> [ProviderError; 2] {
     let server = Server::start([answered.clone(), answered]).await;
     [
         answer(&anthropic(&server.url), prompt()).await.unwrap_err(),
@@ -220,7 +220,7 @@ async fn each_http_status_has_its_own_sentence_with_the_next_step() {
         (404, "the provider anthropic did not accept the request (HTTP 404): model is not known", false),
     ];
     for (status, sentence, transient) in expected {
-        let [first, second] = sentences(Answer::error(status, body)).await;
+        let [first, second] = sentences(Reply::error(status, body)).await;
         assert_eq!((first.to_string().as_str(), first.is_transient()), (sentence, transient));
         assert_eq!(second.to_string(), sentence.replace("anthropic", "openai"));
     }
@@ -228,13 +228,13 @@ async fn each_http_status_has_its_own_sentence_with_the_next_step() {
 
 #[tokio::test]
 async fn retry_after_is_read() {
-    for error in sentences(Answer::error(429, "{}").header("retry-after", "7")).await {
+    for error in sentences(Reply::error(429, "{}").header("retry-after", "7")).await {
         assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
     }
-    for error in sentences(Answer::error(503, "{}").header("retry-after-ms", "1500")).await {
+    for error in sentences(Reply::error(503, "{}").header("retry-after-ms", "1500")).await {
         assert_eq!(error.retry_after(), Some(Duration::from_millis(1500)));
     }
-    for error in sentences(Answer::error(429, "{}").header("retry-after", "-1")).await {
+    for error in sentences(Reply::error(429, "{}").header("retry-after", "-1")).await {
         assert_eq!(error.retry_after(), None);
     }
 }
@@ -244,7 +244,7 @@ async fn a_stream_that_is_cut_anywhere_is_broken_and_never_a_short_answer() {
     let body = dialects::anthropic_text("One file.");
     let last = body.rfind("event: message_stop").unwrap();
     for at in (1..last).step_by(97) {
-        let server = Server::start([Answer::events(&body).cut_after(at)]).await;
+        let server = Server::start([Reply::events(&body).cut_after(at)]).await;
         let error = answer(&anthropic(&server.url), prompt()).await.unwrap_err();
         assert!(matches!(error, ProviderError::BrokenStream { .. }), "cut at {at}: {error:?}");
         let sentence = error.to_string();
@@ -253,7 +253,7 @@ async fn a_stream_that_is_cut_anywhere_is_broken_and_never_a_short_answer() {
     let body = dialects::openai_text("One file.");
     let finish = body.find("\"stop\"").unwrap();
     for at in (1..finish).step_by(97) {
-        let server = Server::start([Answer::events(&body).cut_after(at)]).await;
+        let server = Server::start([Reply::events(&body).cut_after(at)]).await;
         let error = answer(&openai(&server.url), prompt()).await.unwrap_err();
         assert!(matches!(error, ProviderError::BrokenStream { .. }), "cut at {at}: {error:?}");
     }
@@ -262,24 +262,24 @@ async fn a_stream_that_is_cut_anywhere_is_broken_and_never_a_short_answer() {
 #[tokio::test]
 async fn errors_inside_a_stream_are_errors() {
     let overloaded = "event: error\ndata: {\"type\": \"error\", \"error\": {\"type\": \"overloaded_error\", \"message\": \"Overloaded\"}}\n\n";
-    let server = Server::start([Answer::events(overloaded)]).await;
+    let server = Server::start([Reply::events(overloaded)]).await;
     let error = answer(&anthropic(&server.url), prompt()).await.unwrap_err();
     assert!(matches!(error, ProviderError::Server { status: 529, .. }), "{error:?}");
-    let server = Server::start([Answer::events("data: {\"error\": {\"message\": \"out of memory\"}}\n\n")]).await;
+    let server = Server::start([Reply::events("data: {\"error\": {\"message\": \"out of memory\"}}\n\n")]).await;
     let error = answer(&openai(&server.url), prompt()).await.unwrap_err().to_string();
     assert!(error.contains("out of memory"), "{error}");
 }
 
 #[tokio::test]
 async fn what_is_not_the_protocol_is_told_apart_from_a_failure() {
-    let page = Answer::events("<html>").header("content-type", "text/html");
+    let page = Reply::events("<html>").header("content-type", "text/html");
     for error in sentences(page).await {
         assert!(matches!(error, ProviderError::BadAnswer { .. }), "{error:?}");
     }
     for body in
         ["data: x\n\n", "data: {\n\n", "data: [1]\n\n", "data: {\"type\":\"content_block_delta\",\"choices\":7}\n\n"]
     {
-        for error in sentences(Answer::events(body)).await {
+        for error in sentences(Reply::events(body)).await {
             assert!(matches!(error, ProviderError::BadAnswer { .. }), "{body}: {error:?}");
         }
     }
@@ -288,7 +288,7 @@ async fn what_is_not_the_protocol_is_told_apart_from_a_failure() {
 #[tokio::test]
 async fn a_message_of_20_mb_is_read_and_one_beyond_the_bound_is_told() {
     let event = |text: &str| format!("data: {}\n\n", json!({ "choices": [{ "delta": { "content": text } }] }));
-    let whole = |text: &str| Answer::events("").chunk(event(text)).chunk("data: [DONE]\n\n".into());
+    let whole = |text: &str| Reply::events("").chunk(event(text)).chunk("data: [DONE]\n\n".into());
     let server = Server::start([whole(&"x".repeat(20_000_000)), whole(&"x".repeat(34_000_000))]).await;
     let (text, ..) = answer(&openai(&server.url), prompt()).await.unwrap();
     assert_eq!(text.len(), 20_000_000);
@@ -300,14 +300,14 @@ async fn a_message_of_20_mb_is_read_and_one_beyond_the_bound_is_told() {
 async fn an_answer_without_usage_is_whole() {
     let body =
         "data: {\"choices\":[{\"delta\":{\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-    let server = Server::start([Answer::events(body)]).await;
+    let server = Server::start([Reply::events(body)]).await;
     let (text, _, usage, stop) = answer(&openai(&server.url), prompt()).await.unwrap();
     assert_eq!((text.as_str(), usage, stop), ("Hello.", TokenUsage::default(), StopReason::EndTurn));
 }
 
 #[tokio::test]
 async fn what_stays_the_same_from_turn_to_turn_is_marked_for_the_cache() {
-    let server = Server::start([Answer::events(&dialects::anthropic_text("One file."))]).await;
+    let server = Server::start([Reply::events(&dialects::anthropic_text("One file."))]).await;
     let asked = Request { reminders: vec!["be brief".into()], ..request(prompt()) };
     let _ = anthropic(&server.url).send(asked).await.unwrap().collect::<Vec<_>>().await;
     let body = &server.asked()[0].body;
@@ -322,7 +322,7 @@ async fn what_stays_the_same_from_turn_to_turn_is_marked_for_the_cache() {
 #[tokio::test]
 async fn a_redirect_is_not_followed_since_the_key_would_go_along() {
     let elsewhere = Server::start([]).await;
-    let redirect = Answer::error(307, "{}").header("location", &elsewhere.url);
+    let redirect = Reply::error(307, "{}").header("location", &elsewhere.url);
     for error in sentences(redirect).await {
         assert!(error.to_string().contains("redirects elsewhere"), "{error}");
     }
@@ -374,7 +374,7 @@ async fn the_key_is_shown_nowhere() {
     let start: String = key.chars().take(12).collect();
     let body = json!({ "error": { "message": format!("Incorrect API key provided: {key}") } }).to_string();
     for status in [400, 401] {
-        for error in sentences(Answer::error(status, &body)).await {
+        for error in sentences(Reply::error(status, &body)).await {
             assert!(!error.to_string().contains(&start) && !format!("{error:?}").contains(&start), "{error}");
         }
     }

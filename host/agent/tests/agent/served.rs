@@ -1,7 +1,7 @@
 //! The whole way: the loop, plugins applied, against a server on loopback in both documented formats.
 
-use crate::loopback::{Answer, Server, dialects};
-use crate::support::{Harness, Shared, on, results, stored};
+use crate::loopback::{Reply, Server, dialects};
+use crate::support::{Harness, SharedHost, on, results, stored};
 use hookhost_agent::agent::Status;
 use hookhost_agent::message::TokenUsage;
 use hookhost_agent::provider::anthropic::Anthropic;
@@ -23,7 +23,7 @@ const FORMATS: [(Make, Called, Said); 2] = [
 /// These tests share a session identifier, which one session at a time can have.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "served",
@@ -50,9 +50,9 @@ async fn two_turns_with_tool_calls_usage_counted_and_plugins_applied() {
     let _alone = ALONE.lock().await;
     for (make, called, said) in FORMATS {
         let server = Server::start([
-            Answer::events(&called("I remove it.", "t1", "bash", r#"{"command": "rm secret"}"#)),
-            Answer::events(&called("I read it.", "t2", "read_file", r#"{"path": "secret"}"#)),
-            Answer::events(&said("I know nothing.")),
+            Reply::events(&called("I remove it.", "t1", "bash", r#"{"command": "rm secret"}"#)),
+            Reply::events(&called("I read it.", "t2", "read_file", r#"{"path": "secret"}"#)),
+            Reply::events(&said("I know nothing.")),
         ])
         .await;
         let harness = harness(&server, make).await;
@@ -75,13 +75,13 @@ async fn two_turns_with_tool_calls_usage_counted_and_plugins_applied() {
 async fn a_server_that_is_busy_is_asked_again_and_one_that_refuses_is_not() {
     let _alone = ALONE.lock().await;
     for (make, _, said) in FORMATS {
-        let busy = || Answer::error(429, "{}").header("retry-after", "0");
-        let server = Server::start([busy(), Answer::error(500, "{}"), Answer::events(&said("Done."))]).await;
+        let busy = || Reply::error(429, "{}").header("retry-after", "0");
+        let server = Server::start([busy(), Reply::error(500, "{}"), Reply::events(&said("Done."))]).await;
         let first = harness(&server, make).await;
         let outcome = first.run().await;
         assert_eq!((outcome.status, server.asked().len()), (Status::Success, 3));
 
-        let server = Server::start([Answer::error(401, "{}"), Answer::events(&said("never"))]).await;
+        let server = Server::start([Reply::error(401, "{}"), Reply::events(&said("never"))]).await;
         let second = harness(&server, make).await;
         let outcome = second.run().await;
         assert_eq!((outcome.status, server.asked().len()), (Status::Error, 1));
@@ -95,7 +95,7 @@ async fn a_stream_that_breaks_off_leaves_a_whole_transcript() {
     let _alone = ALONE.lock().await;
     for (make, _, said) in FORMATS {
         let body = said("A long answer that never comes to its end.");
-        let cut = || Answer::events(&body).cut_after(body.len() * 2 / 3);
+        let cut = || Reply::events(&body).cut_after(body.len() * 2 / 3);
         // Nothing was done about it: it is asked for again, as often as that is done.
         let server = Server::start([cut(), cut(), cut()]).await;
         let harness = harness(&server, make).await;

@@ -1,7 +1,7 @@
 //! A session that goes on: under its id, with its conversation, with whichever model, and every call answered.
 
-use crate::loopback::{Answer, Server, dialects};
-use crate::support::{Fake, Harness, Prepared, Shared, calls, on, results, says, stored};
+use crate::loopback::{Reply, Server, dialects};
+use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentError, AgentEvent, RunOutcome, Status};
 use hookhost_agent::context::{Context, Sources};
 use hookhost_agent::message::Message;
@@ -13,7 +13,7 @@ use hookhost_agent::tool::{Bash, Toolbox};
 use serde_json::json;
 use std::sync::Arc;
 
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "counted",
@@ -162,8 +162,8 @@ async fn a_session_goes_from_one_provider_to_another_and_back() {
         };
         // The first one breaks off behind the call's result.
         let servers = [
-            Server::start([Answer::events(&called), Answer::error(401, "{}")]).await,
-            Server::start([Answer::events(&said)]).await,
+            Server::start([Reply::events(&called), Reply::error(401, "{}")]).await,
+            Server::start([Reply::events(&said)]).await,
         ];
         let mut harness = Harness::bare([]).await;
         harness.provider = make(first, &servers[0]);

@@ -1,7 +1,7 @@
 //! Tool calls while the answer streams in: each starts the moment it is complete and allowed, none twice, none without its
 //! one result.
 
-use crate::support::{Harness, Shared, calls, on, results, says, says_and_calls, stored};
+use crate::support::{Harness, SharedHost, calls, on, results, says, says_and_calls, stored};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use hookhost_agent::agent::{AgentEvent, Status};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What plugins do in each test; all tests of this file share their host, where nobody hears calls together.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "a_refusal_with_stop_of_a_shown_line_ends_the_run",
@@ -36,11 +36,24 @@ static HOST: Shared = Shared::new(|| {
 });
 
 /// The same where somebody hears calls together.
-static TOGETHER: Shared =
-    Shared::new(|| vec![on("together", "guard", json!({ "before-tools": { "verdict": "allow" } }))]);
+static TOGETHER: SharedHost =
+    SharedHost::new(|| vec![on("together", "guard", json!({ "before-tools": { "verdict": "allow" } }))]);
 
 /// The same where somebody hears answers whole.
-static WHOLE: Shared = Shared::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
+static WHOLE: SharedHost =
+    SharedHost::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
+
+/// The same where text waits until it is final, and is shown beside the calls then.
+static FINAL: SharedHost = SharedHost::new(|| {
+    vec![
+        on("shown.stop", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "{value} (final)" } })),
+        on(
+            "shown.stop",
+            "masker",
+            json!({ "stream-delta": { "when": { "contains": "(final)" }, "verdict": "reject", "reason": "hush", "stop": true } }),
+        ),
+    ]
+});
 
 /// A step of an answer.
 #[derive(Clone)]
@@ -247,4 +260,18 @@ async fn a_refusal_with_stop_of_a_shown_line_ends_the_run() {
         assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1));
         assert!(!harness.path("late").exists());
     }
+}
+
+#[tokio::test]
+async fn a_refusal_with_stop_of_a_shown_line_ends_what_runs_also_where_another_plugin_makes_text_final() {
+    let mut harness = Harness::on(&FINAL, "shown.stop", []).await;
+    let first = harness.path("first");
+    let text = Step::Says(Ok(Delta::Text("I look.".into())));
+    let steps = [text, call("a", "touch first; sleep 20; touch late"), Step::Until(first, LONG), stop()];
+    let provider = pausing(&mut harness, steps);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, provider.asked.load(Ordering::Relaxed)), (Status::Rejected, 1));
+    assert_eq!(harness.shown(), "[withheld: Rejected by masker: hush]");
+    assert!(!harness.path("late").exists());
+    assert_eq!(results(&stored(&outcome)), [("aborted: Rejected by masker: hush", true)]);
 }

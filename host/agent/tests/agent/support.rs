@@ -98,12 +98,12 @@ pub(crate) fn plugins_of(scenarios: impl IntoIterator<Item = Scenario>) -> Vec<E
 }
 
 /// A host that tests share, since it takes a second to make one: each plugin behaves by the session's name.
-pub(crate) struct Shared {
+pub(crate) struct SharedHost {
     scenarios: fn() -> Vec<Scenario>,
     host: OnceCell<Host>,
 }
 
-impl Shared {
+impl SharedHost {
     pub(crate) const fn new(scenarios: fn() -> Vec<Scenario>) -> Self {
         Self { scenarios, host: OnceCell::const_new() }
     }
@@ -200,12 +200,12 @@ pub(crate) struct Harness {
 impl Harness {
     /// Without plugins.
     pub(crate) async fn bare<const N: usize>(answers: [Prepared; N]) -> Self {
-        static HOST: Shared = Shared::new(Vec::new);
+        static HOST: SharedHost = SharedHost::new(Vec::new);
         Self::with_host(HOST.host().await, answers)
     }
 
     /// With the plugins of `shared`, as they behave in the session `name`.
-    pub(crate) async fn on<const N: usize>(shared: &Shared, name: &str, answers: [Prepared; N]) -> Self {
+    pub(crate) async fn on<const N: usize>(shared: &SharedHost, name: &str, answers: [Prepared; N]) -> Self {
         let mut harness = Self::with_host(shared.host().await, answers);
         harness.config.session = Some(name.to_owned());
         harness

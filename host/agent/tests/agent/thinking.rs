@@ -1,7 +1,7 @@
 //! What models think: kept, given back to the same model as it came, and shown to nobody.
 
-use crate::loopback::{Answer, Server, dialects};
-use crate::support::{Harness, Prepared, Shared, on, says, stored};
+use crate::loopback::{Reply, Server, dialects};
+use crate::support::{Harness, Prepared, SharedHost, on, says, stored};
 use hookhost_agent::agent::{Agent, RunOutcome, Status};
 use hookhost_agent::message::{Message, StopReason, Thinking, ThinkingKind, ToolUse};
 use hookhost_agent::provider::anthropic::Anthropic;
@@ -13,7 +13,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// What plugins do in each test; all tests of this file share their host.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on("changed", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "It is [masked]." } })),
         on(
@@ -96,9 +96,9 @@ fn blocks_of_thoughtful() -> Value {
 #[tokio::test]
 async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_goes_on() {
     let server = Server::start([
-        Answer::events(&thoughtful()),
-        Answer::events(&dialects::anthropic_text("Nothing.")),
-        Answer::events(&dialects::anthropic_text("Still nothing.")),
+        Reply::events(&thoughtful()),
+        Reply::events(&dialects::anthropic_text("Nothing.")),
+        Reply::events(&dialects::anthropic_text("Still nothing.")),
     ])
     .await;
     let harness = anthropic(&server).await;
@@ -120,10 +120,10 @@ async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_goes_o
 #[tokio::test]
 async fn another_model_does_not_get_what_this_one_thought() {
     let server = Server::start([
-        Answer::events(&thoughtful()),
-        Answer::events(&dialects::anthropic_text("Nothing.")),
-        Answer::events(&dialects::anthropic_text("Still nothing.")),
-        Answer::events(&dialects::openai_text("Still nothing.")),
+        Reply::events(&thoughtful()),
+        Reply::events(&dialects::anthropic_text("Nothing.")),
+        Reply::events(&dialects::anthropic_text("Still nothing.")),
+        Reply::events(&dialects::openai_text("Still nothing.")),
     ])
     .await;
     let mut harness = anthropic(&server).await;
@@ -157,9 +157,9 @@ async fn reasoning_goes_back_in_the_field_in_which_it_came() {
     ];
     for (deltas, expected) in cases {
         let server = Server::start([
-            Answer::events(&dialects::openai_thinking_call(&deltas, "t1", "list_dir", "{}")),
-            Answer::events(&dialects::openai_text("Nothing.")),
-            Answer::events(&dialects::openai_text("Still nothing.")),
+            Reply::events(&dialects::openai_thinking_call(&deltas, "t1", "list_dir", "{}")),
+            Reply::events(&dialects::openai_text("Nothing.")),
+            Reply::events(&dialects::openai_text("Still nothing.")),
         ])
         .await;
         let harness = openai(&server).await;

@@ -1,13 +1,13 @@
 //! What plugins make of tool calls: `before-tool-call`, `before-tools`, `after-tool-call`.
 
-use crate::support::{Fake, Harness, Prepared, Shared, calls, on, results, says, stored};
+use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Refused, Status};
 use hookhost_agent::message::Message;
 use serde_json::json;
 use std::sync::Arc;
 
 /// What plugins do in each test; all tests of this file share their host.
-static HOST: Shared = Shared::new(|| {
+static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
             "a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason",

@@ -21,7 +21,7 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 
     #[command(flatten)]
-    pub(crate) talk: TalkArgs,
+    pub(crate) repl: ReplArgs,
 }
 
 impl Cli {
@@ -43,7 +43,7 @@ impl Cli {
 
 /// What an agent is that one talks with.
 #[derive(Debug, Args)]
-pub(crate) struct TalkArgs {
+pub(crate) struct ReplArgs {
     /// Goes on with this session; the beginning of its id will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Read as _};
 
 /// Longest key that is read, in bytes.
-const LONGEST: u64 = 16 * 1024;
+const MAX_KEY_BYTES: u64 = 16 * 1024;
 
 pub(crate) fn run(args: &AuthArgs) -> Result<Exit, CliError> {
     let section = configuration::agent(&configuration::read(None, &configuration::cwd()?)?)?;
@@ -100,7 +100,7 @@ fn typed(provider: &str) -> Result<String, CliError> {
         output::note("\n");
         read.map_err(unreadable)?;
     } else {
-        input.take(LONGEST).read_to_string(&mut key).map_err(unreadable)?;
+        input.take(MAX_KEY_BYTES).read_to_string(&mut key).map_err(unreadable)?;
     }
     Ok(key)
 }

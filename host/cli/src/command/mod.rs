@@ -8,10 +8,10 @@ mod dispatch;
 mod external;
 mod hooks;
 mod inspect;
+mod repl;
 mod replay;
 mod run;
 mod session;
-mod talk;
 mod tools;
 mod trust;
 
@@ -29,7 +29,7 @@ pub(crate) fn is_on_a_terminal() -> bool {
 }
 
 pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
-    let Some(command) = cli.command else { return wait_for(talk::run(&cli.talk)) };
+    let Some(command) = cli.command else { return wait_for(repl::run(&cli.repl)) };
     match command {
         Command::Run(args) => wait_for(run::run(&args)),
         Command::Session(args) => match args.command {

@@ -6,11 +6,10 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::loading;
 use crate::output::{
-    self, Reader,
-    brief::{SHOWN, cut},
-    difference, one_line, record,
+    self, Reader, difference, one_line, record,
     style::{CHANGED, DIM, NAME, WARNING},
     time,
+    truncate::{SHOWN, cut},
 };
 use hookhost::audit::{CallRecord, Record};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};

@@ -5,11 +5,10 @@ use crate::command::run::report::used;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{
-    self,
-    brief::{counted, cut, short},
-    one_line, printable,
+    self, one_line, printable,
     style::{DIM, ERROR, NAME, WARNING},
     time::utc,
+    truncate::{counted, cut, short},
 };
 use hookhost_agent::message::{Author, Message, ToolUse};
 use hookhost_agent::session_store::{

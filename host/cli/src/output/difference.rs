@@ -1,6 +1,6 @@
 //! What differs between two JSON values: a line for each part as it was, and one for it as it is.
 
-use super::brief::cut;
+use super::truncate::cut;
 use super::{one_line, printable};
 use serde_json::Value;
 use std::fmt::Write as _;

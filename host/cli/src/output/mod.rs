@@ -3,7 +3,6 @@
 //! Colour is for terminals only and honours `NO_COLOR`. What a plugin or a file says is stripped of control characters
 //! before a person sees it: it must not steer their terminal.
 
-pub(crate) mod brief;
 pub(crate) mod difference;
 pub(crate) mod entry;
 pub(crate) mod interfaces;
@@ -11,6 +10,7 @@ pub(crate) mod record;
 pub(crate) mod screen;
 pub(crate) mod style;
 pub(crate) mod time;
+pub(crate) mod truncate;
 
 use crate::exit::CliError;
 use anyhow::anyhow;

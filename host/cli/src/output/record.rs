@@ -1,7 +1,7 @@
 //! A record of the audit log, for people.
 
-use super::brief::{SHOWN, cut, short, tool};
 use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
+use super::truncate::{SHOWN, cut, short, tool};
 use super::{difference, one_line, time};
 use hookhost::audit::{
     Answer, CallRecord, Dropped, Entry, Line, LoadedPlugin, Observed, Record, RulesChanged, SessionOpened, ToolRun,

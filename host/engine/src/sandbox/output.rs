@@ -25,16 +25,19 @@ pub(super) struct Output {
 struct Kept {
     bytes: Vec<u8>,
     room: usize,
-    dropped: bool,
+    /// Lines of which something found no room.
+    dropped: u64,
+    /// Whether the line at hand is one of them.
+    is_dropping: bool,
 }
 
 impl Output {
     pub(super) fn with_room(room: usize, compute: Duration) -> Self {
-        Self { kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), room, dropped: false })), compute }
+        Self { kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), room, dropped: 0, is_dropping: false })), compute }
     }
 
-    /// What was written, and whether more was written than there was room for.
-    pub(super) fn take(&self) -> (String, bool) {
+    /// What was written, and of how many lines something found no room.
+    pub(super) fn take(&self) -> (String, u64) {
         let mut kept = self.kept();
         (String::from_utf8_lossy(&std::mem::take(&mut kept.bytes)).into_owned(), kept.dropped)
     }
@@ -43,7 +46,13 @@ impl Output {
         let mut kept = self.kept();
         let fits = bytes.len().min(kept.room - kept.bytes.len());
         kept.bytes.extend_from_slice(&bytes[..fits]);
-        kept.dropped |= fits < bytes.len();
+        for byte in &bytes[fits..] {
+            if *byte == b'\n' {
+                kept.is_dropping = false;
+            } else if !byte.is_ascii_whitespace() && !std::mem::replace(&mut kept.is_dropping, true) {
+                kept.dropped += 1;
+            }
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -103,5 +112,19 @@ impl AsyncWrite for Output {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_find_no_room_are_counted_whole_or_in_part() {
+        let output = Output::with_room(6, Duration::from_secs(1));
+        for bytes in ["one\nt", "wo", "\n\n  \nthree\n", "fo", "ur"] {
+            output.write(bytes.as_bytes());
+        }
+        assert_eq!(output.take(), ("one\ntw".to_owned(), 3));
     }
 }

@@ -11,14 +11,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// One prepared answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     chunks: Vec<Vec<u8>>,
     cut: bool,
 }
 
-impl Answer {
+impl Reply {
     /// A stream of server-sent events; `text` is sent in pieces of 7 bytes, so that no piece is a whole event.
     pub(crate) fn events(text: &str) -> Self {
         Self {
@@ -83,7 +83,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server with its answers, in order. Where they run out it answers 418.
-    pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub(crate) async fn start(answers: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let answers = Arc::new(Mutex::new(answers.into_iter().collect::<VecDeque<_>>()));
@@ -110,10 +110,10 @@ pub(crate) async fn nobody() -> String {
 }
 
 /// One request a connection: `connection: close` keeps the client from sending a second one.
-async fn serve(mut connection: TcpStream, answers: &Mutex<VecDeque<Answer>>, asked: &Mutex<Vec<Asked>>) {
+async fn serve(mut connection: TcpStream, answers: &Mutex<VecDeque<Reply>>, asked: &Mutex<Vec<Asked>>) {
     let Some(request) = read(&mut connection).await else { return };
     asked.lock().unwrap().push(request);
-    let answer = answers.lock().unwrap().pop_front().unwrap_or_else(|| Answer::error(418, "{}"));
+    let answer = answers.lock().unwrap().pop_front().unwrap_or_else(|| Reply::error(418, "{}"));
     let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\ntransfer-encoding: chunked\r\n", answer.status);
     for (name, value) in &answer.headers {
         head.push_str(&format!("{name}: {value}\r\n"));

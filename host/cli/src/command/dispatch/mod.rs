@@ -1,7 +1,7 @@
 //! `hookhost dispatch`: one event through the chain, as one JSON object; a command, as a verdict for people.
 
 mod payload;
-mod underline;
+mod snippet;
 mod verdict;
 
 use crate::args::DispatchArgs;

@@ -3,11 +3,11 @@
 //! Of the details of a finding, whichever plugin reports it, these members are shown: `place`, `matched` and `would`. The SDK's
 //! `Finding::details` has what they hold.
 
-use super::underline::underlined;
+use super::snippet::snippet;
 use super::{cause, last, rejection};
-use crate::output::brief::{short, words};
 use crate::output::record::said;
 use crate::output::style::{ADVICE, CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
+use crate::output::truncate::{short, words};
 use crate::output::{one_line, printable};
 use hookhost::Settled;
 use hookhost::audit::CallRecord;
@@ -27,7 +27,7 @@ pub(super) fn describe(settled: &Settled<Value>) -> String {
         let is_said = shown.iter().take(at).any(|before| before.is_about_the_same(found));
         if !is_said {
             text.push('\n');
-            text.push_str(&found.part.as_ref().map(|part| underlined(&found.command, part)).unwrap_or_default());
+            text.push_str(&found.part.as_ref().map(|part| snippet(&found.command, part)).unwrap_or_default());
             shown.iter().skip(at).filter(|other| other.is_about_the_same(found)).for_each(|found| found.say(&mut text));
         }
     }

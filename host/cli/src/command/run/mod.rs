@@ -2,7 +2,7 @@
 
 mod progress;
 pub(crate) mod report;
-pub(crate) mod watching;
+pub(crate) mod watch;
 
 use crate::args::{AgentOptions, ResumeArgs, RunArgs, RunOptions};
 use crate::audit_log;
@@ -67,13 +67,13 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
         Some(people) => Arc::clone(people) as _,
         None => Arc::new(ForPrograms),
     };
-    let watching = watching::watch(host.clone(), &options.configuration, &workspace, config, Arc::clone(&reporter));
+    let watcher = watch::watch(host.clone(), &options.configuration, &workspace, config, Arc::clone(&reporter));
     let spinner = people.as_ref().and_then(|people| people.spinner());
     let outcome = match (&session, &prompt) {
         (Some(session), prompt) => agent.resume(&session.id, prompt.as_deref(), &*reporter, &cancel).await,
         (None, prompt) => agent.run(prompt.as_deref().unwrap_or_default(), &*reporter, &cancel).await,
     };
-    drop((spinner, watching));
+    drop((spinner, watcher));
     let drained = audit_log::drain(&host).await;
     for text in host.take_notices() {
         reporter.report(&AgentEvent::Notice { text });

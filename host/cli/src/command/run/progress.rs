@@ -1,6 +1,6 @@
 //! What is under way in a run, how long, and what it has used: one line while a model or a tool takes its time.
 
-use crate::output::{brief::cut, one_line, screen};
+use crate::output::{one_line, screen, truncate::cut};
 use hookhost_agent::agent::AgentEvent;
 use hookhost_agent::message::TokenUsage;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// What takes less is not worth a line.
-const LONG: Duration = Duration::from_secs(1);
+const MIN_SHOWN: Duration = Duration::from_secs(1);
 
 /// How often the line is written anew.
-const STEP: Duration = Duration::from_millis(100);
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Shown one after the other, so that one sees that it goes on.
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -31,7 +31,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Takes up what has happened.
-    pub(super) fn heed(&mut self, event: &AgentEvent, now: Instant) {
+    pub(super) fn handle(&mut self, event: &AgentEvent, now: Instant) {
         match event {
             AgentEvent::TurnStarted { model, .. } => self.model = Some((plain(model), now)),
             AgentEvent::Usage { session, .. } => {
@@ -57,10 +57,12 @@ impl Progress {
             ([], None) => return None,
         };
         let time = now.saturating_duration_since(*since);
-        let frame = FRAMES.get(usize::try_from(time.as_millis() / STEP.as_millis()).unwrap_or(0) % FRAMES.len())?;
+        let frame =
+            FRAMES.get(usize::try_from(time.as_millis() / FRAME_INTERVAL.as_millis()).unwrap_or(0) % FRAMES.len())?;
         let TokenUsage { input_tokens, output_tokens, .. } = self.used;
         let time_so_far = in_words(time);
-        (time >= LONG).then(|| format!("{frame} {what} {time_so_far}, {input_tokens} tokens in, {output_tokens} out"))
+        (time >= MIN_SHOWN)
+            .then(|| format!("{frame} {what} {time_so_far}, {input_tokens} tokens in, {output_tokens} out"))
     }
 }
 
@@ -93,7 +95,7 @@ impl Spinner {
         }
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
-            while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(FRAME_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let line = progress.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now());
                 match line {
                     Some(line) => screen::status(&line),
@@ -136,19 +138,19 @@ mod tests {
         let mut progress = Progress::default();
         assert_eq!(progress.line(began), None);
         let (provider, model) = (String::new(), "mö\u{1b}del".to_owned());
-        progress.heed(&AgentEvent::TurnStarted { turn: 1, provider: provider.clone(), model: model.clone() }, began);
+        progress.handle(&AgentEvent::TurnStarted { turn: 1, provider: provider.clone(), model: model.clone() }, began);
         assert_eq!(progress.line(at(0.9)), None, "what is short is not shown");
         assert_eq!(progress.line(at(2.1)).unwrap(), "⠙ m??del 2 s, 0 tokens in, 0 out");
         assert_eq!(progress.line(at(125.0)).unwrap(), "⠋ m??del 2 min 5 s, 0 tokens in, 0 out");
         let session = TokenUsage { input_tokens: 30, cached_input_tokens: 0, output_tokens: 4 };
-        progress.heed(&AgentEvent::Usage { provider, model, call: session, session }, began);
+        progress.handle(&AgentEvent::Usage { provider, model, call: session, session }, began);
         assert_eq!(progress.line(at(9.0)), None, "the model has answered");
-        progress.heed(&started("1", "bash"), at(1.0));
-        progress.heed(&started("2", "agent"), at(2.0));
+        progress.handle(&started("1", "bash"), at(1.0));
+        progress.handle(&started("2", "agent"), at(2.0));
         assert_eq!(progress.line(at(3.0)).unwrap(), "⠋ bash and 1 more 2 s, 30 tokens in, 4 out");
-        progress.heed(&finished("1"), at(4.0));
+        progress.handle(&finished("1"), at(4.0));
         assert_eq!(progress.line(at(4.0)).unwrap(), "⠋ agent 2 s, 30 tokens in, 4 out");
-        progress.heed(&finished("2"), at(5.0));
+        progress.handle(&finished("2"), at(5.0));
         assert_eq!(progress.line(at(9.0)), None);
     }
 }

@@ -4,10 +4,10 @@
 use super::progress::{Progress, Spinner};
 use crate::output::{
     self,
-    brief::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
     difference::lines,
     one_line, printable, screen,
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
+    truncate::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
 };
 use hookhost_agent::agent::{AgentEvent, Refused, Reporter, RunOutcome};
 use hookhost_agent::message::TokenUsage;
@@ -22,7 +22,7 @@ use std::time::Instant;
 const LINES: usize = 5;
 
 /// Most texts that are kept to be shown in full.
-const KEPT: usize = 100;
+const MAX_KEPT: usize = 100;
 
 /// For programs: one JSON object a line.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ struct Folded {
 impl Folded {
     /// Keeps a text; its number.
     fn keep(&mut self, text: String) -> usize {
-        if self.texts.len() == KEPT {
+        if self.texts.len() == MAX_KEPT {
             self.texts.pop_front();
             self.dropped += 1;
         }
@@ -90,7 +90,7 @@ impl Folded {
 
 impl Reporter for ForPeople {
     fn report(&self, event: &AgentEvent) {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner).heed(event, Instant::now());
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).handle(event, Instant::now());
         let mut shown = self.shown();
         if let AgentEvent::Text { text } = event {
             shown.mid_line = !text.ends_with('\n');
@@ -501,7 +501,7 @@ mod tests {
         assert!(show(&changed).ends_with("… (/show 4)\n"));
         assert!(people.unfold(None).unwrap().ends_with(&format!("+ command: timeout 5 {long}\n")));
         assert_eq!(people.unfold(Some(5)).unwrap_err(), "there is no text 5: 1 to 4 are kept");
-        for _ in 0..KEPT {
+        for _ in 0..MAX_KEPT {
             show(&finished(&long));
         }
         assert_eq!(people.unfold(Some(4)).unwrap_err(), "there is no text 4: 5 to 104 are kept");

@@ -1,8 +1,8 @@
 //! Asking the model: the request with what plugins make of it, how it is sent, what its answer used. How the answer comes
-//! in is in `receive`.
+//! in is in `stream`.
 
 use super::state::{Ended, Run, State, Step};
-use super::tool_calls::Calls;
+use super::tool_calls::AnswerCalls;
 use super::{AgentEvent, Status};
 use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use crate::provider::{DeltaStream, Provider, ProviderError, Request};
@@ -60,7 +60,7 @@ impl Outgoing {
     }
 }
 
-impl Answer {
+impl Completion {
     /// Where it came from, for the session's files; none where a plugin gave it.
     pub(super) fn generation(&self) -> Option<Generation> {
         let (ModelRef { provider, model }, usage) = self.used.clone()?;
@@ -85,12 +85,12 @@ pub(super) enum Gated {
 }
 
 /// An answer, whole or cut off.
-pub(super) struct Answer {
+pub(super) struct Completion {
     pub(super) text: String,
     pub(super) thoughts: Thoughts,
     /// As much of it as has been shown, as it was shown.
     pub(super) shown: String,
-    pub(super) calls: Calls,
+    pub(super) calls: AnswerCalls,
     pub(super) stop_reason: String,
     /// What the model call used; none where a plugin answered.
     pub(super) used: Option<(ModelRef, TokenUsage)>,
@@ -155,11 +155,11 @@ impl Run<'_> {
             Gated::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
                 let shown = if self.holds_text() { String::new() } else { self.show(&text).await };
-                if let Some(ended) = self.desk.take_stop() {
+                if let Some(ended) = self.run_context.take_stop() {
                     return State::Ended(ended);
                 }
-                let (thoughts, calls, stop_reason) = (Thoughts::default(), Calls::default(), "plugin".into());
-                State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used: None, cut: None })
+                let (thoughts, calls, stop_reason) = (Thoughts::default(), AnswerCalls::default(), "plugin".into());
+                State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used: None, cut: None })
             }
             Gated::Ended(ended) => State::Ended(ended),
         }
@@ -250,7 +250,7 @@ impl Run<'_> {
     }
 
     /// Tells plugins of the answer and of what it used, and goes on to its tool calls or its end.
-    pub(super) async fn answered(&mut self, mut answer: Answer) -> Step {
+    pub(super) async fn answered(&mut self, mut answer: Completion) -> Step {
         if answer.cut.is_none() {
             let tool_calls = answer.calls.uses.iter().map(|call| self.contract_call(call)).collect();
             let response = Response { text: answer.text.clone(), tool_calls, stop_reason: answer.stop_reason.clone() };
@@ -339,7 +339,7 @@ impl Run<'_> {
 
     /// What sub-agents used is part of what this one used. Against the budget it was counted when it was used.
     pub(super) fn take_over_usage(&mut self) {
-        let (used, turns) = self.desk.take_usage();
+        let (used, turns) = self.run_context.take_usage();
         self.subagent_turns = self.subagent_turns.saturating_add(turns);
         self.usage.add(used);
         self.task.usage.add(used);

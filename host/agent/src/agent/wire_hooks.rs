@@ -2,7 +2,7 @@
 //! each only where somebody hears it.
 
 use super::AgentEvent;
-use super::infer::Outgoing;
+use super::request::Outgoing;
 use super::state::{Ended, Run};
 use crate::message::{Thinking, TokenUsage, ToolUse};
 use hookhost::contract::{EventKind, GateOutcome, ModelRef, RawRequest, RawResponse, TransformOutcome};
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// An answer, put together.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct Whole {
+pub(super) struct WholeResponse {
     #[serde(default)]
     pub(super) text: String,
     #[serde(default)]
@@ -61,7 +61,11 @@ impl Run<'_> {
     ///
     /// # Errors
     /// How the task ends, where nothing of it is to be used.
-    pub(super) async fn receive_whole(&self, outgoing: &Outgoing, whole: Whole) -> Result<Whole, Ended> {
+    pub(super) async fn receive_whole(
+        &self,
+        outgoing: &Outgoing,
+        whole: WholeResponse,
+    ) -> Result<WholeResponse, Ended> {
         if !self.agent.host.subscribed(EventKind::ResponseReceive) {
             return Ok(whole);
         }

@@ -3,8 +3,8 @@
 //! files runs alone: it waits for those before it, and those behind it wait for it.
 
 use super::AgentEvent;
-use super::desk::{Became, Desk, Told};
 use super::limits::Limits;
+use super::run_context::{CallStatus, LoopEvent, RunContext};
 use super::state::Ended;
 use crate::message::ToolUse;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
@@ -21,9 +21,9 @@ use tokio::task::JoinSet;
 
 /// What the calls of an answer are settled and run with.
 #[derive(Clone)]
-pub(super) struct Dispatcher {
+pub(super) struct ToolScheduler {
     pub(super) session: Arc<Session>,
-    pub(super) desk: Arc<Desk>,
+    pub(super) run_context: Arc<RunContext>,
     pub(super) tools: Toolbox,
     pub(super) context: ToolContext,
     /// The tools that the model was offered.
@@ -37,32 +37,32 @@ pub(super) struct Dispatcher {
 type Placed<T> = (usize, T);
 
 /// What has come of asking about a call.
-enum Settled {
+enum Admission {
     Runs(ToolCall),
-    Became(Became),
+    Closed(CallStatus),
 }
 
 /// How far the calls are.
 #[derive(Default)]
-struct Calls {
+struct Schedule {
     unasked: VecDeque<Placed<ToolUse>>,
     /// Allowed, and waiting for `before-tools`.
     allowed: Vec<Placed<(ToolUse, ToolCall)>>,
     /// Allowed, and waiting for their turn to run.
     waiting: VecDeque<Placed<ToolCall>>,
-    running: JoinSet<(usize, Became)>,
+    running: JoinSet<(usize, CallStatus)>,
     /// What runs must run alone.
     alone: bool,
     /// Nothing more is asked about or started.
     stopped: bool,
 }
 
-impl Dispatcher {
+impl ToolScheduler {
     /// Takes calls until no more come, and ends when all of them have their results or nothing more may start.
     pub(super) async fn run(self, mut feed: UnboundedReceiver<ToolUse>) {
         let (mut open, mut fed) = (true, 0);
-        let mut calls = Calls::default();
-        let mut asking: Fuse<BoxFuture<'static, Placed<(ToolUse, Settled)>>> = Fuse::terminated();
+        let mut calls = Schedule::default();
+        let mut asking: Fuse<BoxFuture<'static, Placed<(ToolUse, Admission)>>> = Fuse::terminated();
         loop {
             if asking.is_terminated()
                 && !calls.stopped
@@ -98,8 +98,8 @@ impl Dispatcher {
                 }
                 Some(ended) = calls.running.join_next(), if !calls.running.is_empty() => {
                     calls.alone = false;
-                    if let Ok((place, became)) = ended {
-                        self.desk.tell(Told::Call(place, became));
+                    if let Ok((place, status)) = ended {
+                        self.run_context.send(LoopEvent::Call(place, status));
                     }
                 }
                 else => return,
@@ -107,29 +107,29 @@ impl Dispatcher {
         }
     }
 
-    fn settled(&self, calls: &mut Calls, place: usize, call: ToolUse, settled: Settled) {
-        if matches!(settled, Settled::Runs(_)) {
-            self.desk.tell(Told::Asked(place));
+    fn settled(&self, calls: &mut Schedule, place: usize, call: ToolUse, settled: Admission) {
+        if matches!(settled, Admission::Runs(_)) {
+            self.run_context.send(LoopEvent::Asked(place));
         }
         match settled {
-            Settled::Runs(asked) if self.together => calls.allowed.push((place, (call, asked))),
-            Settled::Runs(asked) => calls.waiting.push_back((place, asked)),
-            Settled::Became(became) => {
-                calls.stopped |= matches!(became, Became::Refused(_, Some(_)));
-                self.desk.tell(Told::Call(place, became));
+            Admission::Runs(asked) if self.together => calls.allowed.push((place, (call, asked))),
+            Admission::Runs(asked) => calls.waiting.push_back((place, asked)),
+            Admission::Closed(status) => {
+                calls.stopped |= matches!(status, CallStatus::Refused(_, Some(_)));
+                self.run_context.send(LoopEvent::Call(place, status));
             }
         }
     }
 
     /// Asks plugins about one call.
-    async fn asked(self, place: usize, call: ToolUse) -> Placed<(ToolUse, Settled)> {
+    async fn asked(self, place: usize, call: ToolUse) -> Placed<(ToolUse, Admission)> {
         let settled = self.settle(&call).await;
         (place, (call, settled))
     }
 
-    async fn settle(&self, call: &ToolUse) -> Settled {
+    async fn settle(&self, call: &ToolUse) -> Admission {
         if !call.arguments.is_object() {
-            return Settled::Became(Became::Malformed);
+            return Admission::Closed(CallStatus::Malformed);
         }
         let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
         let asked = self.session.tool_call(&call.id, &call.name, &call.arguments, origin);
@@ -140,20 +140,20 @@ impl Dispatcher {
             && !by.is_empty()
         {
             let (before, after) = (call.arguments.clone(), json(&value.arguments));
-            self.desk.report(AgentEvent::ToolChanged { id: id.clone(), name: name.clone(), by, before, after });
+            self.run_context.report(AgentEvent::ToolChanged { id: id.clone(), name: name.clone(), by, before, after });
         }
         match answer.outcome {
-            GateOutcome::Allowed { value } => Settled::Runs(value),
+            GateOutcome::Allowed { value } => Admission::Runs(value),
             GateOutcome::Responded { value, response, by } => {
-                self.desk.report(AgentEvent::ToolAnswered { id, name, by });
-                Settled::Became(Became::Responded(value, response))
+                self.run_context.report(AgentEvent::ToolAnswered { id, name, by });
+                Admission::Closed(CallStatus::Responded(value, response))
             }
-            GateOutcome::Rejected(rejection) => Settled::Became(self.refused(call, rejection)),
+            GateOutcome::Rejected(rejection) => Admission::Closed(self.refused(call, rejection)),
         }
     }
 
     /// Asks plugins about the calls that are to run, together.
-    async fn settle_together(&self, calls: &mut Calls) {
+    async fn settle_together(&self, calls: &mut Schedule) {
         let allowed = std::mem::take(&mut calls.allowed);
         let batch = allowed.iter().map(|(_, (_, asked))| asked.clone()).collect();
         let answer = tokio::select! {
@@ -167,9 +167,9 @@ impl Dispatcher {
         match answer.outcome {
             GateOutcome::Rejected(rejection) => {
                 for (place, (call, _)) in allowed {
-                    let became = self.refused(&call, rejection.clone());
-                    calls.stopped |= matches!(became, Became::Refused(_, Some(_)));
-                    self.desk.tell(Told::Call(place, became));
+                    let status = self.refused(&call, rejection.clone());
+                    calls.stopped |= matches!(status, CallStatus::Refused(_, Some(_)));
+                    self.run_context.send(LoopEvent::Call(place, status));
                 }
             }
             _ => calls.waiting.extend(allowed.into_iter().map(|(place, (_, asked))| (place, asked))),
@@ -177,22 +177,22 @@ impl Dispatcher {
     }
 
     /// Tells of a refusal; how the task ends, if that is the end of it.
-    fn refused(&self, call: &ToolUse, rejection: Rejection) -> Became {
-        self.desk.report(AgentEvent::ToolRefused {
+    fn refused(&self, call: &ToolUse, rejection: Rejection) -> CallStatus {
+        self.run_context.report(AgentEvent::ToolRefused {
             id: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
             refusal: (&rejection).into(),
         });
         if rejection.ends.is_some() {
-            return Became::Refused(rejection.clone(), Some(Box::new(Ended::rejected(rejection))));
+            return CallStatus::Refused(rejection.clone(), Some(Box::new(Ended::rejected(rejection))));
         }
         let ended = self.limits.count_refusal(call, &rejection);
-        Became::Refused(rejection, ended.map(Box::new))
+        CallStatus::Refused(rejection, ended.map(Box::new))
     }
 
     /// Starts what may run by now.
-    fn start(&self, calls: &mut Calls) {
+    fn start(&self, calls: &mut Schedule) {
         while !calls.stopped
             && let Some((_, next)) = calls.waiting.front()
         {
@@ -202,17 +202,17 @@ impl Dispatcher {
             }
             let Some((place, call)) = calls.waiting.pop_front() else { return };
             calls.alone = alone;
-            self.desk.tell(Told::Call(place, Became::Started));
-            let dispatcher = self.clone();
+            self.run_context.send(LoopEvent::Call(place, CallStatus::Started));
+            let scheduler = self.clone();
             calls.running.spawn(async move {
-                let became = dispatcher.execute(call).await;
-                (place, became)
+                let status = scheduler.execute(call).await;
+                (place, status)
             });
         }
     }
 
     /// Runs one call, as settled.
-    async fn execute(&self, call: ToolCall) -> Became {
+    async fn execute(&self, call: ToolCall) -> CallStatus {
         let arguments = json(&call.arguments);
         let tool = if self.offered.contains(&call.name) {
             self.tools.check(&call.name, &arguments)
@@ -225,15 +225,15 @@ impl Dispatcher {
         };
         match output {
             Ok(ToolOutput { text, is_error, raw }) => {
-                Became::Finished(call, ToolResult { text, is_error, raw: raw.map(|raw| raw.to_string()) })
+                CallStatus::Finished(call, ToolResult { text, is_error, raw: raw.map(|raw| raw.to_string()) })
             }
-            Err(ToolError::Interrupted { output }) => Became::Interrupted(call, ToolResult::error(output)),
-            Err(error) => Became::Finished(call, ToolResult::error(error.to_string())),
+            Err(ToolError::Interrupted { output }) => CallStatus::Interrupted(call, ToolResult::error(output)),
+            Err(error) => CallStatus::Finished(call, ToolResult::error(error.to_string())),
         }
     }
 
     async fn call(&self, tool: &Arc<dyn Tool>, call: &ToolCall, arguments: Value) -> Result<ToolOutput, ToolError> {
-        self.desk.report(AgentEvent::ToolStarted {
+        self.run_context.report(AgentEvent::ToolStarted {
             id: call.id.clone(),
             name: call.name.clone(),
             origin: call.origin.clone(),

@@ -10,7 +10,7 @@ use hookhost::capability::Reminder;
 
 /// What a session was before this run; nothing for a new one.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(super) struct ResumedState {
     /// How many messages it had.
     pub(super) messages: usize,
     /// Model calls.
@@ -30,7 +30,7 @@ pub(super) fn open(
     agent: &Agent,
     id: &str,
     resumed: Option<Resumed>,
-) -> Result<(Conversation, Past), SessionStoreError> {
+) -> Result<(Conversation, ResumedState), SessionStoreError> {
     let own = agent.models.own();
     let header = Header {
         id: id.to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn open(
     let Some(Resumed { mut writer, session, reminders, mut notices }) = resumed else {
         let store = agent.config.sessions_dir.as_ref().map(SessionStore::new);
         let writer = store.map(|store| store.create(&header)).transpose()?;
-        return Ok((Conversation::new(Vec::new(), writer), Past::default()));
+        return Ok((Conversation::new(Vec::new(), writer), ResumedState::default()));
     };
     let StoredSession { header: before, conversation, turns, subagent_turns, usage, .. } = session;
     if (&before.provider, &before.model) != (&header.provider, &header.model) {
@@ -55,8 +55,8 @@ pub(super) fn open(
     }
     writer.take_up(&header)?;
     let messages = conversation.len();
-    let past = Past { messages, turns, subagent_turns, usage, reminders, notices };
-    Ok((Conversation::new(conversation, Some(writer)), past))
+    let resumed_state = ResumedState { messages, turns, subagent_turns, usage, reminders, notices };
+    Ok((Conversation::new(conversation, Some(writer)), resumed_state))
 }
 
 /// Whether the model was about to answer.
@@ -70,7 +70,7 @@ pub(super) fn waits_for_the_model(conversation: &[Message]) -> bool {
 
 impl Run<'_> {
     /// Tells what the model is told beside the system prompt.
-    pub(super) fn tell_context(&self) {
+    pub(super) fn report_context(&self) {
         let Context { instructions, skills, notices } = &self.agent.config.context;
         if !(instructions.is_empty() && skills.is_empty()) {
             self.report(&AgentEvent::ContextGathered {
@@ -84,8 +84,8 @@ impl Run<'_> {
     }
 
     /// Tells what there is to tell of the session so far, and gives calls that have no result one that says why.
-    pub(super) fn tell_past(&mut self) -> Result<(), SessionStoreError> {
-        for text in std::mem::take(&mut self.past.notices) {
+    pub(super) fn report_resumed_state(&mut self) -> Result<(), SessionStoreError> {
+        for text in std::mem::take(&mut self.resumed_state.notices) {
             self.report(&AgentEvent::Notice { text });
         }
         for ToolUse { id, name, .. } in self.conversation.close_calls(INTERRUPTED)? {

@@ -22,7 +22,7 @@ pub(super) const PROMPT: &str = "> ";
 const REMEMBERED: usize = 1000;
 
 /// Most bytes of a line that is remembered.
-const LONGEST: usize = 16 * 1024;
+const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// What came of a line.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,10 +55,10 @@ impl LineEditor {
         editor.set_helper(Some(LineHelper(choices)));
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         let above = editor.create_external_printer().ok().map(|mut printer| {
-            let (tell, told) = channel::<String>();
-            // What is told while no line is edited any more waits here for the next one, and holds nobody up.
-            std::thread::spawn(move || told.into_iter().try_for_each(|text| printer.print(text)));
-            tell
+            let (sender, lines) = channel::<String>();
+            // A notice that comes while no line is edited waits here for the next line, and blocks nobody.
+            std::thread::spawn(move || lines.into_iter().try_for_each(|text| printer.print(text)));
+            sender
         });
         let mut this =
             Self { history: Some(history), reading: None, above, before: tcgetattr(io::stdin()).ok(), editor: None };
@@ -104,7 +104,7 @@ impl LineEditor {
 
     fn remember(&mut self, line: &str) {
         let (Some(editor), Some(file)) = (&mut self.editor, &self.history) else { return };
-        if line.trim().is_empty() || line.len() > LONGEST {
+        if line.trim().is_empty() || line.len() > MAX_LINE_BYTES {
             return;
         }
         let added = editor.add_history_entry(line);

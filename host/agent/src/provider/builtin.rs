@@ -1,4 +1,4 @@
-//! The providers that are known without any configuration: `shipped.toml`.
+//! The providers that are known without any configuration: `builtin.toml`.
 
 use crate::config::{Kind, ProviderSection};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub(crate) fn providers() -> Vec<(String, ProviderSection)> {
         section: ProviderSection,
     }
     // It is part of the program, and a test reads it.
-    let table: Option<Table> = toml::from_str(include_str!("shipped.toml")).ok();
+    let table: Option<Table> = toml::from_str(include_str!("builtin.toml")).ok();
     table.into_iter().flat_map(|table| table.provider).map(|row| (row.name, row.section)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::slash::COMMANDS;
 use crate::args::Approve;
-use crate::output::{brief::cut, one_line};
+use crate::output::{one_line, truncate::cut};
 use clap::ValueEnum as _;
 use hookhost::contract::EventKind;
 use hookhost_agent::session_store::SessionStore;

@@ -1,4 +1,4 @@
-//! What a run shares with its own tools and with the task that runs tool calls: the session, the queue, what is told.
+//! What a run shares with its own tools and with the task that runs tool calls: the session, the queue, the channel of events.
 
 use super::AgentEvent;
 use super::queue::Queue;
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Something that a run is told of while it waits.
+/// A message to the run that waits for its tool calls.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum LoopEvent {
     /// For the reporter.
-    Happened(AgentEvent),
+    Report(AgentEvent),
     /// The call at this place of the answer at hand may run: plugins have been asked about it.
     Asked(usize),
-    /// What became of the call at this place.
-    Call(usize, Became),
+    /// The call at this place has a new status.
+    Call(usize, CallStatus),
 }
 
-/// What has become of a call.
+/// The status of a tool call.
 #[derive(Debug)]
-pub(super) enum Became {
+pub(super) enum CallStatus {
     /// Nothing yet: it is asked about, or waits.
     Open,
     /// It runs.
@@ -42,12 +42,12 @@ pub(super) enum Became {
     Answered,
 }
 
-/// What is shared.
+/// What the parts of one run share.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct RunContext {
     session: OnceLock<Arc<Session>>,
     queue: Mutex<Queue>,
-    tell: UnboundedSender<Told>,
+    events: UnboundedSender<LoopEvent>,
     /// What sub-agents used, and their model calls, until the run has taken it over.
     used: Mutex<(TokenUsage, u32)>,
     /// How the session is to end, because of what happened inside of a tool or while text was shown.
@@ -55,12 +55,12 @@ pub(super) struct Desk {
     subagents: AtomicU32,
 }
 
-impl Desk {
-    pub(super) fn new(tell: UnboundedSender<Told>) -> Self {
+impl RunContext {
+    pub(super) fn new(events: UnboundedSender<LoopEvent>) -> Self {
         Self {
             session: OnceLock::new(),
             queue: Mutex::default(),
-            tell,
+            events,
             used: Mutex::default(),
             stop: Mutex::default(),
             subagents: AtomicU32::new(0),
@@ -81,12 +81,12 @@ impl Desk {
     }
 
     pub(super) fn report(&self, event: AgentEvent) {
-        self.tell(Told::Happened(event));
+        self.send(LoopEvent::Report(event));
     }
 
-    /// Whoever has ended hears nothing more.
-    pub(super) fn tell(&self, told: Told) {
-        let _ = self.tell.send(told);
+    /// A run that has ended drops its receiver; then the event is lost on purpose.
+    pub(super) fn send(&self, event: LoopEvent) {
+        let _ = self.events.send(event);
     }
 
     pub(super) fn add_usage(&self, used: TokenUsage, turns: u32) {

@@ -12,8 +12,8 @@ const NO_BEGINNING: &str = "(The beginning of this conversation is lost.)";
 
 /// The conversation, and a sentence for each thing that was left out of it or added to it. The calls of the last answer
 /// may still be without results: whoever goes on gives and stores these.
-pub(super) fn mend(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
-    let mut mended: Vec<Message> = Vec::with_capacity(messages.len());
+pub(super) fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
+    let mut repaired: Vec<Message> = Vec::with_capacity(messages.len());
     let mut notices = Vec::new();
     let mut open: Vec<ToolUse> = Vec::new();
     for message in messages {
@@ -37,19 +37,19 @@ pub(super) fn mend(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
                         id.escape_debug()
                     ));
                     let text = INTERRUPTED.to_owned();
-                    mended.push(Message::Tool { call_id: id, name, text, is_error: true });
+                    repaired.push(Message::Tool { call_id: id, name, text, is_error: true });
                 }
             }
         }
         if let Message::Assistant { tool_calls, .. } = &message {
             open.clone_from(tool_calls);
-            if mended.is_empty() {
-                mended.push(Message::user(NO_BEGINNING.to_owned()));
+            if repaired.is_empty() {
+                repaired.push(Message::user(NO_BEGINNING.to_owned()));
             }
         }
-        mended.push(message);
+        repaired.push(message);
     }
-    (mended, notices)
+    (repaired, notices)
 }
 
 #[cfg(test)]
@@ -73,27 +73,28 @@ mod tests {
     #[test]
     fn a_whole_conversation_is_left_as_it_is() {
         let whole = vec![user(), calls(["a", "b"]), result("b"), result("a"), calls([]), user()];
-        assert_eq!(mend(whole.clone()), (whole, Vec::new()));
+        assert_eq!(repair(whole.clone()), (whole, Vec::new()));
     }
 
     #[test]
     fn a_conversation_whose_first_message_is_lost_begins_with_its_user_all_the_same() {
-        let (mended, _) = mend(vec![calls(["a"]), result("a")]);
-        assert_eq!(mended, [Message::user(NO_BEGINNING), calls(["a"]), result("a")]);
+        let (repaired, _) = repair(vec![calls(["a"]), result("a")]);
+        assert_eq!(repaired, [Message::user(NO_BEGINNING), calls(["a"]), result("a")]);
     }
 
     #[test]
     fn a_call_in_the_middle_gets_a_result_and_a_result_without_a_call_is_left_out() {
-        let (mended, notices) = mend(vec![user(), calls(["a", "b"]), result("a"), result("a"), result("x"), user()]);
+        let (repaired, notices) =
+            repair(vec![user(), calls(["a", "b"]), result("a"), result("a"), result("x"), user()]);
         let interrupted =
             Message::Tool { call_id: "b".into(), name: "bash".into(), text: INTERRUPTED.into(), is_error: true };
-        assert_eq!(mended, [user(), calls(["a", "b"]), result("a"), interrupted, user()]);
+        assert_eq!(repaired, [user(), calls(["a", "b"]), result("a"), interrupted, user()]);
         assert_eq!(notices.len(), 3, "{notices:?}");
     }
 
     #[test]
     fn the_calls_of_the_last_answer_stay_open() {
-        let (mended, notices) = mend(vec![user(), calls(["a", "b"]), result("a")]);
-        assert_eq!((mended.len(), notices.len()), (3, 0));
+        let (repaired, notices) = repair(vec![user(), calls(["a", "b"]), result("a")]);
+        assert_eq!((repaired.len(), notices.len()), (3, 0));
     }
 }

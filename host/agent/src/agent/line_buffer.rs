@@ -6,11 +6,11 @@ const LONGEST: usize = 4096;
 
 /// Collects text until a line, or 4 KiB of one, is complete.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineBuffer {
     pending: String,
 }
 
-impl Lines {
+impl LineBuffer {
     /// Adds text; the pieces that are complete by now.
     pub(super) fn push(&mut self, text: &str) -> Vec<String> {
         self.pending.push_str(text);
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     fn cut(pieces: &[&str]) -> Vec<String> {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let mut cut: Vec<String> = pieces.iter().flat_map(|piece| lines.push(piece)).collect();
         cut.extend(lines.finish());
         cut

@@ -1,8 +1,8 @@
 //! What is shown of a text: each piece passes `stream-delta`, and a text that waits until it is final passes
 //! `finalize-content` before.
 
-use super::infer::Answer;
-use super::lines::Lines;
+use super::line_buffer::LineBuffer;
+use super::request::Completion;
 use super::state::{Ended, Run, State, Step};
 use super::{AgentEvent, MAX_REVISIONS};
 use crate::message::{Author, Message, Thoughts};
@@ -20,7 +20,7 @@ impl Run<'_> {
 
     /// Shows a text, line by line; what was shown.
     pub(super) async fn show(&self, text: &str) -> String {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let mut shown = String::new();
         for piece in lines.push(text).into_iter().chain(lines.finish()).collect::<Vec<_>>() {
             shown.push_str(&self.show_piece(piece).await);
@@ -36,7 +36,7 @@ impl Run<'_> {
             TransformOutcome::Passed { value } => value,
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::StreamDelta, &rejection);
-                self.desk.refused(&rejection);
+                self.run_context.refused(&rejection);
                 withheld(&rejection) + newline
             }
         };
@@ -47,7 +47,7 @@ impl Run<'_> {
     }
 
     /// Makes an answer's text final, stores it, and shows what has not been shown yet.
-    pub(super) async fn finalize(&mut self, answer: Answer) -> Step {
+    pub(super) async fn finalize(&mut self, answer: Completion) -> Step {
         let Some(settled) = self.unless_cancelled(self.session.finalize_content(answer.text.clone())).await else {
             return Ok(State::Ended(self.interrupted()));
         };
@@ -71,7 +71,7 @@ impl Run<'_> {
         let as_streamed = text == answer.text && !self.holds_text();
         self.text = if as_streamed { answer.shown } else { self.show(&text).await };
         self.report(&AgentEvent::Answer { text: self.text.clone() });
-        let stop = stop.or_else(|| self.desk.take_stop());
+        let stop = stop.or_else(|| self.run_context.take_stop());
         Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
     }
 
@@ -82,12 +82,12 @@ impl Run<'_> {
             && refusal.retryable
             && !refusal.stop
             && !self.task.usage_refused
-            && !self.desk.is_to_stop()
+            && !self.run_context.is_to_stop()
             && self.task.revisions < MAX_REVISIONS
     }
 
     /// Tells the model why its final text was refused, for another turn. The text itself is kept nowhere.
-    fn revise(&mut self, answer: &Answer, rejection: &Rejection) -> Step {
+    fn revise(&mut self, answer: &Completion, rejection: &Rejection) -> Step {
         self.task.revisions += 1;
         let note = Message::assistant(withheld(rejection), Vec::new());
         self.conversation.push_answer(note, answer.generation())?;
@@ -119,7 +119,7 @@ impl Run<'_> {
             }
         };
         self.show(&shown).await;
-        stop.or_else(|| self.desk.take_stop())
+        stop.or_else(|| self.run_context.take_stop())
     }
 
     /// Text that was held back is not told: it may have been changed to hide it.

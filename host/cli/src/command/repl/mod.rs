@@ -6,10 +6,10 @@ mod editor;
 mod signals;
 mod slash;
 
-use crate::args::{AgentOptions, TalkArgs};
+use crate::args::{AgentOptions, ReplArgs};
 use crate::audit_log;
 use crate::command::run::report::{ForPeople, used};
-use crate::command::run::watching::{self, Watching};
+use crate::command::run::watch::{self, ConfigWatcher};
 use crate::command::{self, is_on_a_terminal, session};
 use crate::configuration;
 use crate::exit::{CliError, Exit};
@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 /// The name of the file with what was typed, in the folder of what is remembered.
 const HISTORY: &str = "history";
 
-pub(crate) async fn run(args: &TalkArgs) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: &ReplArgs) -> Result<Exit, CliError> {
     if !is_on_a_terminal() {
         let stop = CliError::usage("there is no terminal to talk at: give the prompt to `run`");
         return Err(stop.advise("hookhost run \"Explain this project\""));
@@ -50,22 +50,22 @@ pub(crate) async fn run(args: &TalkArgs) -> Result<Exit, CliError> {
     let next = session.map(|session| session.id);
     let mut signals = Signals::listen()?;
     let begun = tokio::select! {
-        begun = Talk::begin(host.clone(), config, section, workspace, answering, options, next) => begun,
+        begun = Repl::begin(host.clone(), config, section, workspace, answering, options, next) => begun,
         _ = signals.next() => Err(command::run::interrupted()),
     };
     let ended = match begun {
-        Ok(talk) => talk.go_on(signals).await,
+        Ok(repl) => repl.read_and_answer(signals).await,
         Err(stop) => Err(stop),
     };
     audit_log::finish(&host, ended).await
 }
 
 /// A conversation.
-struct Talk<'a> {
+struct Repl<'a> {
     host: Host,
     /// What was loaded at first.
     config: Config,
-    watching: Option<Watching>,
+    watcher: Option<ConfigWatcher>,
     section: AgentSection,
     workspace: PathBuf,
     options: &'a AgentOptions,
@@ -85,7 +85,7 @@ struct Talk<'a> {
     editor: LineEditor,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Repl<'a> {
     async fn begin(
         host: Host,
         config: Config,
@@ -103,7 +103,7 @@ impl<'a> Talk<'a> {
             command::run::agent(host.clone(), &config, &section, chosen, tools.clone(), &workspace, interactive)?;
         let people = Arc::new(ForPeople::folding());
         let reporter = Arc::clone(&people) as _;
-        let watching = watching::watch(host.clone(), &options.configuration, &workspace, config.clone(), reporter);
+        let watcher = watch::watch(host.clone(), &options.configuration, &workspace, config.clone(), reporter);
         let choices = Arc::new(Choices {
             store: session::store()?,
             providers: providers(&section),
@@ -114,7 +114,7 @@ impl<'a> Talk<'a> {
         Ok(Self {
             host,
             config,
-            watching,
+            watcher,
             section,
             workspace,
             options,
@@ -132,7 +132,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Reads and answers, until the person leaves.
-    async fn go_on(mut self, mut signals: Signals) -> Result<Exit, CliError> {
+    async fn read_and_answer(mut self, mut signals: Signals) -> Result<Exit, CliError> {
         let (provider, model) = (one_line(&self.model.0), one_line(&self.model.1));
         let folder = one_line(&self.workspace.to_string_lossy());
         output::note(&format!(
@@ -248,7 +248,7 @@ impl<'a> Talk<'a> {
             }
         };
         self.people.end_line();
-        self.tell(&outcome, before);
+        self.report(&outcome, before);
         Ok(match outcome.status {
             _ if leaves => Turn::Leaves,
             Status::Cancelled => Turn::Stopped,
@@ -257,7 +257,7 @@ impl<'a> Talk<'a> {
     }
 
     /// How a prompt ended, and what it used.
-    fn tell(&self, outcome: &RunOutcome, before: (u32, TokenUsage)) {
+    fn report(&self, outcome: &RunOutcome, before: (u32, TokenUsage)) {
         let reason = outcome.reason.as_deref().map(one_line).unwrap_or_default();
         match outcome.status {
             Status::Success => {}
@@ -296,7 +296,7 @@ impl<'a> Talk<'a> {
 
     /// The configuration that counts now.
     fn loaded(&self) -> Config {
-        self.watching.as_ref().map_or_else(|| self.config.clone(), Watching::config)
+        self.watcher.as_ref().map_or_else(|| self.config.clone(), ConfigWatcher::config)
     }
 
     /// Another model from the next prompt on. The session is ended, and goes on with it.

@@ -2,12 +2,12 @@
 //! handed on the moment it is complete.
 
 use super::AgentEvent;
-use super::infer::{Answer, Cut, Outgoing};
-use super::lines::Lines;
-use super::output::GRACE;
-use super::raw::Whole;
+use super::display::GRACE;
+use super::line_buffer::LineBuffer;
+use super::request::{Completion, Cut, Outgoing};
 use super::state::{Ended, Run, State};
-use super::tool_calls::Calls;
+use super::tool_calls::AnswerCalls;
+use super::wire_hooks::WholeResponse;
 use crate::message::{StopReason, Thinking, TokenUsage, ToolUse};
 use crate::provider::{Delta, DeltaStream, ProviderError};
 use futures_util::StreamExt as _;
@@ -20,11 +20,11 @@ struct Incoming {
     thinking: Vec<Thinking>,
     /// As much of it as has been shown, as it was shown.
     shown: String,
-    lines: Lines,
+    lines: LineBuffer,
     /// Whether text is shown by line. Until a plugin hears `stream-delta`, it is shown as it comes.
     by_line: bool,
     /// The calls that were handed on.
-    calls: Calls,
+    calls: AnswerCalls,
     /// Those that wait until the answer is complete.
     held: Vec<ToolUse>,
     used: Option<TokenUsage>,
@@ -51,9 +51,9 @@ impl Run<'_> {
             text: String::new(),
             thinking: Vec::new(),
             shown: String::new(),
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
             by_line: false,
-            calls: Calls::default(),
+            calls: AnswerCalls::default(),
             held: Vec::new(),
             used: None,
             offered: outgoing.request.tools.iter().map(|tool| tool.name.clone()).collect(),
@@ -95,8 +95,8 @@ impl Run<'_> {
             let delta = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return End::Ended(self.interrupted()),
-                Some(told) = self.told.recv() => {
-                    if let Some(ended) = self.heed(&mut incoming.calls, told) {
+                Some(event) = self.events.recv() => {
+                    if let Some(ended) = self.handle(&mut incoming.calls, event) {
                         return End::Ended(ended);
                     }
                     continue;
@@ -107,21 +107,21 @@ impl Run<'_> {
                 Some(Ok(Delta::Text(more))) => {
                     incoming.text.push_str(&more);
                     self.show_more(incoming, more).await;
-                    if let Some(ended) = self.desk.take_stop() {
+                    if let Some(ended) = self.run_context.take_stop() {
                         return End::Ended(ended);
                     }
                 }
                 Some(Ok(Delta::ToolCall(call))) => {
                     // What the model has said before the call is shown before it.
                     self.show_rest(incoming).await;
-                    if let Some(ended) = self.desk.take_stop() {
+                    if let Some(ended) = self.run_context.take_stop() {
                         return End::Ended(ended);
                     }
                     let call = distinct(call, &incoming.calls.uses, &incoming.held);
                     if incoming.holds_calls {
                         incoming.held.push(call);
                     } else {
-                        self.dispatch(&mut incoming.calls, call, &incoming.offered);
+                        self.schedule(&mut incoming.calls, call, &incoming.offered);
                     }
                 }
                 Some(Ok(Delta::Thinking(thinking))) => incoming.thinking.push(Thinking {
@@ -150,7 +150,7 @@ impl Run<'_> {
             let text = std::mem::take(&mut incoming.text);
             let tool_calls = std::mem::take(&mut incoming.held);
             let thinking = incoming.thinking.clone();
-            let whole = Whole { text, tool_calls, thinking, stop_reason, usage: Some(used) };
+            let whole = WholeResponse { text, tool_calls, thinking, stop_reason, usage: Some(used) };
             match self.receive_whole(&outgoing, whole).await {
                 Ok(passed) => {
                     incoming.text = passed.text;
@@ -170,7 +170,7 @@ impl Run<'_> {
         }
         self.show_rest(&mut incoming).await;
         let _ = self.session.stream_end(incoming.text.clone()).await;
-        if let Some(ended) = self.desk.take_stop() {
+        if let Some(ended) = self.run_context.take_stop() {
             // Held calls do not begin, and those that run are ended.
             if incoming.calls.uses.is_empty() {
                 return State::Ended(ended);
@@ -179,13 +179,13 @@ impl Run<'_> {
             let thoughts = outgoing.thoughts(incoming.thinking);
             let Incoming { text, shown, calls, .. } = incoming;
             let (used, cut) = (Some((outgoing.model(), used)), Some(Cut::Ended(ended)));
-            return State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used, cut });
+            return State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used, cut });
         }
         incoming.calls.hold(std::mem::take(&mut incoming.held), &incoming.offered);
         let thoughts = outgoing.thoughts(incoming.thinking);
         let Incoming { text, shown, calls, .. } = incoming;
         let used = Some((outgoing.model(), used));
-        State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used, cut: None })
+        State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used, cut: None })
     }
 
     /// Shows more of an answer, unless its text waits: at once where nobody hears `stream-delta`, else the lines that are
@@ -222,7 +222,7 @@ impl Run<'_> {
         } else if let TransformOutcome::Withheld(rejection) = self.session.stream_delta(line).await.outcome {
             // It could not be recorded, or a plugin was loaded just now: nothing more is shown before it has passed.
             self.report_refusal(EventKind::StreamDelta, &rejection);
-            self.desk.refused(&rejection);
+            self.run_context.refused(&rejection);
             incoming.by_line = true;
         }
     }
@@ -233,7 +233,7 @@ impl Run<'_> {
         self.count_turn(used);
         let (thoughts, used) = (outgoing.thoughts(thinking), Some((outgoing.model(), used)));
         let stop_reason = "broken-off".into();
-        State::Answered(Answer { text, thoughts, shown, calls, stop_reason, used, cut: Some(cut) })
+        State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used, cut: Some(cut) })
     }
 }
 

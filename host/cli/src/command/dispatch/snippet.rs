@@ -13,7 +13,7 @@ const COLUMNS: usize = 110;
 const BEFORE: usize = 30;
 
 /// The lines of `text` in which `part` lies, indented by two blanks. `part` begins and ends between characters of `text`.
-pub(super) fn underlined(text: &str, part: &Range<usize>) -> String {
+pub(super) fn snippet(text: &str, part: &Range<usize>) -> String {
     let mut shown = String::new();
     let mut begin = 0;
     let mut count = 0;
@@ -70,11 +70,11 @@ fn last_columns(text: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::underlined;
+    use super::snippet;
 
     fn plain(text: &str, part: &str) -> String {
         let begin = text.find(part).unwrap();
-        anstream::adapter::strip_str(&underlined(text, &(begin..begin + part.len()))).to_string()
+        anstream::adapter::strip_str(&snippet(text, &(begin..begin + part.len()))).to_string()
     }
 
     #[test]
@@ -118,6 +118,6 @@ mod tests {
 
     #[test]
     fn a_part_that_is_nothing_has_its_place() {
-        assert_eq!(anstream::adapter::strip_str(&underlined("ab", &(1..1))).to_string(), "  ab\n   ^\n");
+        assert_eq!(anstream::adapter::strip_str(&snippet("ab", &(1..1))).to_string(), "  ab\n   ^\n");
     }
 }

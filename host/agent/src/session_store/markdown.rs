@@ -4,7 +4,7 @@
 //! Text can hold anything, also what looks like such a block: a line of it that would be read as the beginning of one, or
 //! of thinking as its end, is indented by a space more than it was. That is undone when it is read.
 
-use super::fields::{unword, word};
+use super::front_matter::{unword, word};
 use crate::message::{Thinking, ThinkingKind, ToolUse};
 use serde_json::Value;
 

@@ -22,29 +22,29 @@ use tokio::task::JoinHandle;
 /// that is not approved. The
 /// record is not watched, since the log stands in the same folder and changes all the time; and of a folder that was taken
 /// away and made again, nothing more is told.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long nothing must have changed before the files are read: an editor, or `hookhost allow`, writes more than once.
-const QUIET: Duration = Duration::from_millis(200);
+const DEBOUNCE: Duration = Duration::from_millis(200);
 
 /// How long that is waited for at most: whatever goes on changing one of the files keeps no new rule away.
-const AT_MOST: Duration = Duration::from_secs(2);
+const MAX_DEBOUNCE: Duration = Duration::from_secs(2);
 
 /// As long as it is there, changes are taken up.
 #[derive(Debug)]
-pub(crate) struct Watching {
+pub(crate) struct ConfigWatcher {
     task: JoinHandle<()>,
     loaded: Arc<Mutex<Config>>,
 }
 
-impl Watching {
+impl ConfigWatcher {
     /// The configuration that was taken up last.
     pub(crate) fn config(&self) -> Config {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for Watching {
+impl Drop for ConfigWatcher {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -65,7 +65,7 @@ pub(crate) fn watch(
     workspace: &Path,
     config: Config,
     reporter: Arc<dyn Reporter>,
-) -> Option<Watching> {
+) -> Option<ConfigWatcher> {
     let mut watched = match Watched::new() {
         Ok(watched) => watched,
         Err(error) => {
@@ -79,7 +79,7 @@ pub(crate) fn watch(
     let told = loading::config_again(&args, &workspace, &config).ok().and_then(|(_, changes)| changes);
     let loaded = Arc::new(Mutex::new(config));
     let task = tokio::spawn(follow(watched, host, args, workspace, Arc::clone(&loaded), told, reporter));
-    Some(Watching { task, loaded })
+    Some(ConfigWatcher { task, loaded })
 }
 
 async fn follow(
@@ -101,14 +101,14 @@ async fn follow(
         match (&last_problem, &unapproved) {
             (None, None) => changed.await,
             _ => {
-                let noticed = tokio::time::timeout(AGAIN, changed).await.is_ok();
+                let noticed = tokio::time::timeout(RETRY_INTERVAL, changed).await.is_ok();
                 if !noticed && watched.stamps() == seen {
                     continue;
                 }
             }
         }
-        let quiet = async { while tokio::time::timeout(QUIET, watched.changed.notified()).await.is_ok() {} };
-        let _ = tokio::time::timeout(AT_MOST, quiet).await;
+        let quiet = async { while tokio::time::timeout(DEBOUNCE, watched.changed.notified()).await.is_ok() {} };
+        let _ = tokio::time::timeout(MAX_DEBOUNCE, quiet).await;
         // Before the files are read: what changes from here on is looked at next.
         seen = watched.stamps();
         let found = loading::config_again(&args, &workspace, &now_loaded());
@@ -152,7 +152,7 @@ impl Watched {
     fn new() -> anyhow::Result<Self> {
         let names = Arc::<Mutex<BTreeSet<OsString>>>::default();
         let changed = Arc::new(Notify::new());
-        let (of, tell) = (Arc::clone(&names), Arc::clone(&changed));
+        let (of, notify) = (Arc::clone(&names), Arc::clone(&changed));
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let names = of.lock().unwrap_or_else(PoisonError::into_inner);
             // Without paths something was missed.
@@ -162,7 +162,7 @@ impl Watched {
                         || event.paths.iter().any(|path| path.file_name().is_some_and(|name| names.contains(name))))
             });
             if matters {
-                tell.notify_one();
+                notify.notify_one();
             }
         });
         let watcher = watcher.map_err(|error| anyhow!("{error}"))?;

@@ -1,6 +1,6 @@
 //! What the commands of a conversation do.
 
-use super::Talk;
+use super::Repl;
 use super::slash::{self, About, COMMANDS, Slash};
 use crate::args::Approve;
 use crate::command::run::report::used;
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 /// How many sessions are listed.
 const LISTED: usize = 10;
 
-impl Talk<'_> {
+impl Repl<'_> {
     /// Does what was typed; whether that is to leave. What is wrong is said, and the conversation goes on.
     pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, CliError> {
         let slash = match slash::parse(words) {
