@@ -11,4 +11,5 @@ mod readme;
 mod security;
 mod tour;
 mod using;
+mod words;
 mod writing_plugins;

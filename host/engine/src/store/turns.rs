@@ -1,7 +1,7 @@
 //! Whose turn it is: the events of one session are settled one at a time, in order of arrival, across processes.
 //!
 //! Each arrival holds a ticket until it leaves: a lock of the kernel on one byte of a file, which ends with the process that
-//! holds it. `docs/decisions/shared-sessions.md` has the protocol.
+//! holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
 
 use super::StoreError;
 use crate::config::Digest;
