@@ -1,7 +1,7 @@
 //! TOML: the configuration with the agent's section, editing it, and scripts of the scripted provider.
 
 use crate::lab;
-use hookhost::config::{Config, Digest, Entry, Layer, Places, Source, allow};
+use hookhost::config::{Config, Digest, Entry, Layer, Source, UserDirectories, allow};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::provider::scripted::Script;
 use std::path::Path;
@@ -21,17 +21,17 @@ pub fn configuration(bytes: &[u8]) {
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
-    lab::with(|lab| edit(lab.folder(), text));
+    lab::with(|lab| edit(lab.directory(), text));
 }
 
 /// Adds an entry to the file: what is there stays, and what is written can be read.
-fn edit(folder: &Path, text: &str) {
-    let file = folder.join("hookhost.toml");
+fn edit(directory: &Path, text: &str) {
+    let file = directory.join("hookhost.toml");
     std::fs::write(&file, text).expect("a file");
-    let wasm = folder.join("new.wasm");
+    let wasm = directory.join("new.wasm");
     std::fs::write(&wasm, "").expect("a file");
     let entry = Entry::new("a-new-one", wasm, Digest::of_bytes(b"new"));
-    let places = Places { config: folder.to_owned(), state: folder.to_owned(), home: None };
+    let places = UserDirectories { config: directory.to_owned(), state: directory.to_owned(), home: None };
     let written = allow(&file, &entry, &places, &["agent"]);
     let after = std::fs::read_to_string(&file).expect("a file");
     match written {

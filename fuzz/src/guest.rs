@@ -28,14 +28,14 @@ struct Signature {
     results: Vec<ValType>,
 }
 
-/// Of one that hears every event, is set up, and brings tools.
+/// Of one that subscribes to every event, is set up, and brings tools.
 pub(crate) static ALL: LazyLock<Contract> = LazyLock::new(|| Contract::of(|_| true));
 
-/// Of one that hears every event, and no more: it is not asked while it is loaded.
+/// Of one that subscribes to every event, and no more: it is not asked while it is loaded.
 pub(crate) static EVENTS: LazyLock<Contract> =
     LazyLock::new(|| Contract::of(|export| !["setup", "tools"].contains(&export)));
 
-/// Of one that hears one event of each shape, which is compiled in a fraction of the time.
+/// Of one that subscribes to one event of each shape, which is compiled in a fraction of the time.
 pub(crate) static FEW: LazyLock<Contract> = LazyLock::new(|| {
     Contract::of(|export| ["session-start", "prompt-submit", "before-tool-call", "stream-end"].contains(&export))
 });

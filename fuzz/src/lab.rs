@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 pub(crate) struct Lab {
     pub(crate) runtime: Runtime,
     pub(crate) host: Host,
-    folder: TempDir,
+    directory: TempDir,
     used: u32,
 }
 
@@ -52,19 +52,19 @@ impl Model for Echo {
 impl Lab {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let folder = tempfile::tempdir().expect("a folder");
-        let builder = Host::builder(config(&[])).model(Arc::new(Echo)).store(folder.path().join("log.db"));
+        let directory = tempfile::tempdir().expect("a directory");
+        let builder = Host::builder(config(&[])).model(Arc::new(Echo)).store(directory.path().join("log.db"));
         let host = runtime.block_on(builder.build()).expect("an empty host");
-        Self { runtime, host, folder, used: 0 }
+        Self { runtime, host, directory, used: 0 }
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// An entry of a plugin with every grant that reaches nothing outside, and small limits.
     pub(crate) fn entry(&self, name: &str, component: &[u8]) -> Entry {
-        let path = self.folder.path().join(format!("{name}.wasm"));
+        let path = self.directory.path().join(format!("{name}.wasm"));
         std::fs::write(&path, component).expect("a file");
         let mut entry = Entry::new(name, path, Digest::of_bytes(component));
         let grants = &mut entry.grants;
@@ -83,7 +83,7 @@ impl Lab {
         taken.map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Sees to it that somebody hears every event, and objects to nothing.
+    /// Sees to it that a plugin subscribes to every event, and objects to nothing.
     pub(crate) fn have_a_quiet_plugin(&self) {
         if self.host.plugins().is_empty() {
             let quiet = self.entry("quiet", &Script::default().component(&EVENTS));

@@ -1,20 +1,20 @@
 //! Audit logs: exports, and databases.
 
 use crate::lab;
-use hookhost::audit::{Entry, Line};
+use hookhost::audit::{Line, Record};
 use hookhost::replay::replay;
 use hookhost::store::{Log, LogError};
 
 /// Bytes as an audit log: read, verified, and asked about again.
 pub fn log(bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines().take(64) {
-        let _ = Entry::from_json(line);
+        let _ = Record::from_json(line);
         if let Ok(line) = Line::parse(line) {
             let _ = line.entry();
         }
     }
     lab::with(|lab| {
-        let file = lab.folder().join("read.jsonl");
+        let file = lab.directory().join("read.jsonl");
         std::fs::write(&file, bytes).expect("a file");
         let log = match Log::open(&file) {
             Ok(log) => log,

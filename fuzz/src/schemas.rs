@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
 /// Longest that compiling or checking may take: the deadline of either, and what a slow machine adds.
-const LONGEST: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(20);
 
 /// `SCHEMA` and `VALUE` as JSON on a line each, or what the bytes say of either.
 pub fn schemas(bytes: &[u8]) {
@@ -27,7 +27,7 @@ pub fn schemas(bytes: &[u8]) {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    assert!(begun.elapsed() < LONGEST, "it took {:?}: {schema} {value}", begun.elapsed());
+    assert!(begun.elapsed() < MAX_TIME, "it took {:?}: {schema} {value}", begun.elapsed());
 }
 
 /// Some definitions that refer to each other, and one to begin with.

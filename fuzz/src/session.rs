@@ -7,22 +7,22 @@ use std::path::Path;
 
 /// The bytes are each of these files in turn, the message as that of a user, of the model, and of a tool.
 pub fn session(bytes: &[u8]) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let directory = tempfile::tempdir().expect("a directory");
     let write = |name: &str, content: &[u8]| {
-        let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).expect("a folder");
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).expect("a directory");
         std::fs::write(path, content).expect("a file");
     };
     write("work/AGENTS.md", bytes);
     write("work/.agents/skills/a/SKILL.md", bytes);
-    let context = Context::gather(&Sources { workspace: folder.path().join("work"), ..Sources::default() });
+    let context = Context::gather(&Sources { workspace: directory.path().join("work"), ..Sources::default() });
     assert!(context.skills.len() + context.notices.len() > 0, "a file that is no skill is told");
 
     write("sessions/s/session.conf", bytes);
     write("sessions/s/messages/0001-user.md", b"---\nrole: user\n---\ngo\n");
     write("sessions/s/messages/0002-assistant.md", bytes);
     write("sessions/s/messages/0004-tool_result.md", b"---\nrole: tool_result\ncall_id: 1\n---\n");
-    let store = SessionStore::new(folder.path().join("sessions"));
+    let store = SessionStore::new(directory.path().join("sessions"));
     assert_eq!(store.list().expect("a list").len(), 1);
     let mut resumed = match store.resume("s") {
         Ok(resumed) => resumed,

@@ -1,7 +1,7 @@
 //! Commands, as `shell-guard` reads them.
 
 use hookhost_guest::types::ShellDialect;
-use shell_guard_rules::{MOST_WORK, judge_for_fuzzing};
+use shell_guard_rules::{MAX_WORK, judge_for_fuzzing};
 
 /// The bytes as a command, in each dialect. What is not UTF-8 is what becomes of it on its way into JSON.
 pub fn shell(bytes: &[u8]) {
@@ -9,7 +9,7 @@ pub fn shell(bytes: &[u8]) {
     for dialect in [ShellDialect::Posix, ShellDialect::Powershell, ShellDialect::Cmd, ShellDialect::Unknown] {
         let judged = judge_for_fuzzing(&command, dialect);
         // Reading gives up where it is too much; what a single step adds comes on top.
-        assert!(judged.work <= MOST_WORK * 2, "{} units of work for {} bytes", judged.work, command.len());
+        assert!(judged.work <= MAX_WORK * 2, "{} units of work for {} bytes", judged.work, command.len());
         if let Some(rewritten) = judged.rewritten {
             assert_ne!(rewritten, command, "a rewrite changes something");
             let again = judge_for_fuzzing(&rewritten, dialect);

@@ -6,8 +6,8 @@ use std::path::Path;
 /// Gives a target all of its corpus.
 fn replay(name: &str) {
     let (_, target) = TARGETS.iter().find(|(target, _)| *target == name).expect("a target");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
-    let files = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
+    let files = std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut count = 0;
     for file in files {
         let path = file.expect("an entry").path();
@@ -15,7 +15,7 @@ fn replay(name: &str) {
         target(&std::fs::read(&path).expect("a file"));
         count += 1;
     }
-    assert!(count > 0, "{} is empty", folder.display());
+    assert!(count > 0, "{} is empty", directory.display());
 }
 
 #[test]

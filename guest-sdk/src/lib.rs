@@ -106,7 +106,7 @@
 //!
 //! `cargo build --target wasm32-wasip2 --release`. The crate needs
 //! `crate-type = ["cdylib", "rlib"]` (the second for its tests) and, so that a fresh instance touches few pages of
-//! memory, a small stack, which only the crate that is linked can ask for. A folder to copy is in
+//! memory, a small stack, which only the crate that is linked can ask for. A directory to copy is in
 //! [`guest-sdk/template`](https://github.com/hookhost/hookhost/tree/main/guest-sdk/template).
 //!
 //! The exports are made of `unsafe` code that `#[plugin]` writes, so a plugin's crate can `deny(unsafe_code)` but not

@@ -9,7 +9,7 @@ use crate::types::{
 };
 use crate::{Tool, Verdict};
 
-/// A hookhost plugin. Implement it under [`#[plugin]`](crate::plugin) and write the methods that you want to hear of:
+/// A hookhost plugin. Implement it under [`#[plugin]`](crate::plugin) and write a method for each event that you want to subscribe to:
 /// each method that you write is exported, and the host asks about nothing else.
 ///
 /// The methods take no `self`, since every event gets a fresh instance of the component. What

@@ -40,11 +40,11 @@ fn documented_build() -> String {
     blocks.filter(|block| block.contains("--remap-path-prefix")).last().unwrap().to_owned()
 }
 
-/// The template, built by the guide's command in a folder of its own, with a cargo home of its own.
+/// The template, built by the guide's command in a directory of its own, with a cargo home of its own.
 #[cfg(unix)]
 fn built_in(place: &str) -> (Vec<u8>, PathBuf) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("elsewhere").join(place);
-    let (plugin, home) = (folder.join("plugin"), folder.join("cargo-home"));
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("elsewhere").join(place);
+    let (plugin, home) = (directory.join("plugin"), directory.join("cargo-home"));
     let copy = copy_of_the_template();
     for file in ["src/lib.rs", ".cargo/config.toml", "Cargo.toml", "Cargo.lock"] {
         fs::create_dir_all(plugin.join(file).parent().unwrap()).unwrap();
@@ -70,22 +70,25 @@ fn built_in(place: &str) -> (Vec<u8>, PathBuf) {
         .current_dir(&plugin)
         .env("PATH", path.unwrap())
         .env("CARGO_HOME", &home)
-        .env("CARGO_TARGET_DIR", folder.join("target"))
+        .env("CARGO_TARGET_DIR", directory.join("target"))
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    (fs::read(folder.join("target/wasm32-wasip2/release/my_plugin.wasm")).unwrap(), folder)
+    (fs::read(directory.join("target/wasm32-wasip2/release/my_plugin.wasm")).unwrap(), directory)
 }
 
 #[cfg(unix)]
 #[test]
-fn the_guides_command_builds_the_same_bytes_in_two_folders_with_two_cargo_homes_and_tells_neither() {
-    let ((one, folder), (other, elsewhere)) = (built_in("one"), built_in("the-other"));
-    for (bytes, folder) in [(&one, folder), (&other, elsewhere)] {
-        let folder = folder.to_str().unwrap().as_bytes();
-        assert!(!bytes.windows(folder.len()).any(|window| window == folder), "it holds the path of its folder");
+fn the_guides_command_builds_the_same_bytes_in_two_directories_with_two_cargo_homes_and_tells_neither() {
+    let ((one, directory), (other, elsewhere)) = (built_in("one"), built_in("the-other"));
+    for (bytes, directory) in [(&one, directory), (&other, elsewhere)] {
+        let directory = directory.to_str().unwrap().as_bytes();
+        assert!(
+            !bytes.windows(directory.len()).any(|window| window == directory),
+            "it holds the path of its directory"
+        );
         assert!(
             bytes.windows(16).any(|window| window == b"/cargo/registry/"),
             "no path was remapped: this shows nothing"
@@ -94,10 +97,10 @@ fn the_guides_command_builds_the_same_bytes_in_two_folders_with_two_cargo_homes_
     assert!(one == other, "the bytes differ");
 }
 
-fn cargo(folder: &Path, arguments: &[&str]) {
+fn cargo(directory: &Path, arguments: &[&str]) {
     let output = Command::new(env!("CARGO"))
         .args(arguments)
-        .current_dir(folder)
+        .current_dir(directory)
         .env("CARGO_TARGET_DIR", target())
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")

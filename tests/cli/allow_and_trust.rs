@@ -33,7 +33,7 @@ fn allow_shows_what_the_plugin_hears_imports_and_gets_and_pins_the_digest() {
         0,
         &[
             "all-events ",
-            "hears   session-start, session-end, prompt-submit",
+            "events  session-start, session-end, prompt-submit",
             "imports hookhost:hooks@0.1.0 (types, event, log, effects, state, transcript, model)",
             "gets    state (quota 1MiB), model (name small, max-calls 10), transcript, audit",
         ],
@@ -203,7 +203,7 @@ fn a_new_project_file_that_allow_makes_counts_and_a_foreign_one_does_not() {
     ended.expect(0, &["this project's file does not count yet", "hookhost trust "]);
     let ended = cloned.run(["hooks"]);
     ended.expect(0, &["does not count: you have not approved it"]);
-    assert!(ended.stdout.contains("nobody hears: session-start"), "{ended:#?}");
+    assert!(ended.stdout.contains("no subscriber: session-start"), "{ended:#?}");
     assert!(text.contains("all_events.wasm"));
 }
 
@@ -314,7 +314,7 @@ fn a_new_file_in_place_of_an_approved_one_takes_none_of_its_rules_away() {
 }
 
 #[test]
-fn a_link_to_an_approved_project_file_starts_nothing_in_the_folder_it_lies_in() {
+fn a_link_to_an_approved_project_file_starts_nothing_in_the_directory_it_lies_in() {
     let user = User::new();
     let server = "[mcp.local]\ncommand = \"sh\"\nargs = [\"tools/server.sh\"]\n";
     user.write("hookhost.toml", server);
@@ -426,7 +426,7 @@ fn approvals_are_listed_and_taken_back() {
 
 #[test]
 fn there_may_be_nothing_to_trust() {
-    User::new().run(["trust"]).expect(2, &["neither ", "nor a folder above it has a hookhost.toml"]);
+    User::new().run(["trust"]).expect(2, &["neither ", "nor a directory above it has a hookhost.toml"]);
 }
 
 #[test]
@@ -434,22 +434,23 @@ fn allow_without_a_file_lists_what_lies_beside_the_allowlist_and_is_not_on_it() 
     let user = User::new();
     user.run(["allow"]).expect(0, &["no plugin in ", " waits to be allowed"]);
     let component = std::fs::read(plugin("all-events")).unwrap();
-    let folder = user.path("config/plugins");
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = user.path("config/plugins");
+    std::fs::create_dir_all(&directory).unwrap();
     for name in ["allowed.wasm", "changed.wasm", "waits here.wasm"] {
-        std::fs::write(folder.join(name), &component).unwrap();
+        std::fs::write(directory.join(name), &component).unwrap();
     }
-    std::fs::write(folder.join("notes.txt"), "").unwrap();
-    let entry =
-        |name: &str| Entry::new(name, &folder.join(format!("{name}.wasm"))).grants(hookhost_tests::ALL_EVENTS_GRANTS);
+    std::fs::write(directory.join("notes.txt"), "").unwrap();
+    let entry = |name: &str| {
+        Entry::new(name, &directory.join(format!("{name}.wasm"))).grants(hookhost_tests::ALL_EVENTS_GRANTS)
+    };
     user.configure(&(entry("allowed").to_toml() + &entry("changed").to_toml()));
-    std::fs::write(folder.join("changed.wasm"), "another").unwrap();
+    std::fs::write(directory.join("changed.wasm"), "another").unwrap();
     let ended = user.run(["allow"]);
     ended.expect(0, &[]);
-    let folder = folder.display();
+    let directory = directory.display();
     let expected = format!(
-        "hookhost allow {folder}/changed.wasm # has changed since it was allowed\n\
-         hookhost allow '{folder}/waits here.wasm' # is not on the allowlist\n"
+        "hookhost allow {directory}/changed.wasm # has changed since it was allowed\n\
+         hookhost allow '{directory}/waits here.wasm' # is not on the allowlist\n"
     );
     assert_eq!(ended.stdout, expected);
 }

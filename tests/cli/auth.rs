@@ -15,9 +15,9 @@ fn configuration(url: &str) -> String {
     )
 }
 
-/// All text of all files below a folder.
-fn everything(folder: &Path, found: &mut Vec<u8>) {
-    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+/// All text of all files below a directory.
+fn everything(directory: &Path, found: &mut Vec<u8>) {
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
         if entry.path().is_dir() {
             everything(&entry.path(), found);
         } else if entry.file_name() != "keys.toml" {

@@ -78,7 +78,7 @@ fn what_was_tampered_with_or_lies_open_is_compiled_anew_and_that_is_said() {
 }
 
 #[test]
-fn a_folder_that_others_can_write_is_not_used() {
+fn a_directory_that_others_can_write_is_not_used() {
     let user = user();
     dispatch(&user);
     std::fs::set_permissions(user.path("cache/compiled"), std::fs::Permissions::from_mode(0o777)).unwrap();

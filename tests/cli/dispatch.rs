@@ -169,7 +169,7 @@ fn an_entry_narrowed_to_other_actions_is_not_asked() {
     let user = user_with_keys(&[("guard", json!({ "any": { "verdict": "reject" } }))], "actions = [\"write-files\"]");
     let (ended, object) = user.dispatch("before-tool-call", &call("make"));
     ended.expect(0, &[]);
-    assert_eq!(object["unconcerned"], json!(["guard"]));
+    assert_eq!(object["not-matched"], json!(["guard"]));
     let write = json!({ "call": { "id": "1", "name": "write_file", "arguments": { "path": "a", "content": "" } } });
     user.dispatch("before-tool-call", &write).0.expect(3, &[]);
 }
@@ -224,8 +224,8 @@ fn an_event_without_a_payload_shows_an_example_that_works() {
         ended.expect(2, &["carries a payload", "--payload"]);
         let example = ended.stderr.lines().find_map(|line| line.trim().strip_prefix("try: ")).unwrap();
         let mut shell = user.command([""; 0]);
-        let folder = hookhost().parent().unwrap().to_owned();
-        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        let directory = hookhost().parent().unwrap().to_owned();
+        let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
         let mut sh = std::process::Command::new("sh");
         sh.args(["-c", example]).current_dir(user.project());
         for (key, value) in shell.get_envs().filter_map(|(key, value)| Some((key, value?))) {

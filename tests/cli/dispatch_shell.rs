@@ -82,7 +82,7 @@ fn where_no_plugin_hears_of_commands_it_says_what_to_do() {
         "allowed\n\nNobody judged it: no plugin that is allowed here is asked about commands.\n  \
          try: hookhost hooks\n  try: hookhost allow X.wasm\n"
     );
-    // One that hears only of other actions.
+    // One that gets only other actions.
     let entry = Entry::new("guard", &plugin("shell-guard")).keys("actions = [\"write-files\"]");
     user.configure(&entry.to_toml());
     let ended = judge(&user, "rm -rf /");

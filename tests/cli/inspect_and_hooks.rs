@@ -26,7 +26,7 @@ fn inspect_tells_exports_imports_metadata_size_digest_and_what_it_needs() {
 
     let ended = user.run(["inspect", file.to_str().unwrap()]);
     ended.expect(0, &[]);
-    for text in ["hears", "needs", "exports", "imports", "48KiB", &digest(&file), "hookhost allow "] {
+    for text in ["events", "needs", "exports", "imports", "48KiB", &digest(&file), "hookhost allow "] {
         assert!(ended.stdout.contains(text), "{text} is not in {ended:#?}");
     }
 }
@@ -122,7 +122,7 @@ fn written_priority(user: &User) -> Option<i64> {
 fn a_priority_that_a_plugin_proposes_is_shown_and_written_unless_another_is_given() {
     for (flags, asked, written) in [
         (&["--yes"][..], "asked   at priority 40, as the plugin proposes", Some(40)),
-        (&["--yes", "--priority", "7"], "hears ", Some(7)),
+        (&["--yes", "--priority", "7"], "events ", Some(7)),
     ] {
         let user = User::new();
         user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
@@ -216,7 +216,7 @@ fn hooks_shows_each_chain_in_order_with_limits_and_grants() {
         ),
         "{text}"
     );
-    assert!(text.contains("nobody hears: session-start, prompt-submit, "), "{text}");
+    assert!(text.contains("no subscriber: session-start, prompt-submit, "), "{text}");
     assert!(text.contains("compute 30s, deadline 31s, memory 32MiB, table-elements 20000, tables 10, instances 50, handles 256, input 1MiB"), "{text}");
     assert!(text.contains("grants  state (quota 1MiB), model (name small, max-calls 10), transcript, audit"), "{text}");
 
@@ -238,27 +238,27 @@ fn without_an_allowlist_hooks_says_how_to_begin() {
     assert!(ended.stdout.contains("No plugin is on the allowlist. To add one: hookhost allow X.wasm"), "{ended:#?}");
 }
 
-/// An entry with every grant for a copy of the plugin, and folders that are there.
+/// An entry with every grant for a copy of the plugin, and directories that are there.
 fn with_every_grant(user: &User) -> Entry {
     let file = user.write("all.wasm", std::fs::read(plugin("all-events")).unwrap());
     user.write("policy/rules", "");
     user.write("out/last", "");
-    let folder = user.project();
+    let directory = user.project();
     Entry::new("all", &file)
         .grants(&format!(
             "{}read-dirs = {{ \"/policy\" = {:?} }}\nwrite-dirs = {{ \"/out\" = {:?} }}\nenv = [\"CI\"]\n\
              http = [\"api.example.com\", \"localhost:8080\"]\napprove = true\nclock = true\nrandom = true\n",
             hookhost_tests::ALL_EVENTS_GRANTS,
-            folder.join("policy"),
-            folder.join("out"),
+            directory.join("policy"),
+            directory.join("out"),
         ))
         .limits("deadline = \"5s\"\nhttp-body = \"64KiB\"\n")
 }
 
 fn every_grant_in_words(user: &User) -> String {
-    let folder = user.project().display().to_string();
+    let directory = user.project().display().to_string();
     format!(
-        "state (quota 1MiB), read-dirs (/policy = {folder}/policy), write-dirs (/out = {folder}/out), env (CI), \
+        "state (quota 1MiB), read-dirs (/policy = {directory}/policy), write-dirs (/out = {directory}/out), env (CI), \
          http (api.example.com, localhost:8080), model (name small, max-calls 10), transcript, approve, audit, clock, random"
     )
 }
@@ -289,7 +289,7 @@ fn inspect_allowed_shows_what_the_entry_gives_with_the_defaults_filled_in() {
         "all at ",
         "  loads     yes\n",
         "  mode      audit, priority 100\n",
-        "  hears     prompt-submit\n",
+        "  events    prompt-submit\n",
         "  limits    fuel 100000000, compute 100ms, deadline 5s, memory 16MiB, table-elements 20000, tables 10, instances 50, handles 256, input 1MiB, output 2MiB, log 64KiB, \
          http-body 64KiB, capability-calls 10000\n",
         &format!("  grants    {grants}\n"),
@@ -332,12 +332,12 @@ fn inspect_allowed_ends_with_5_where_the_file_would_not_be_loaded_and_says_why()
 }
 
 #[test]
-fn a_granted_folder_that_is_gone_is_named_with_its_entry() {
+fn a_granted_directory_that_is_gone_is_named_with_its_entry() {
     let user = User::new();
     user.configure(&with_every_grant(&user).to_toml());
     std::fs::remove_dir_all(user.project().join("out")).unwrap();
     user.run(["hooks"])
-        .expect(5, &["plugin `all`: the folder ", "/out", "`write-dirs`", "make the folder", "its entry is at "]);
+        .expect(5, &["plugin `all`: the directory ", "/out", "`write-dirs`", "make the directory", "its entry is at "]);
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn hooks_of_one_event_shows_its_chain_and_no_other() {
     let ended = user.run(["hooks", "session-end"]);
     ended.expect(0, &[]);
     assert_eq!(ended.stdout, "session-end (observe)\n  1. early priority 7, audit\n");
-    assert_eq!(user.run(["hooks", "turn-end"]).stdout, "nobody hears: turn-end\n");
+    assert_eq!(user.run(["hooks", "turn-end"]).stdout, "no subscriber: turn-end\n");
     let object: Value = serde_json::from_str(&user.run(["hooks", "session-end", "--json"]).stdout).unwrap();
     assert_eq!(object["events"].as_array().unwrap().len(), 1, "{object}");
     user.run(["hooks", "sesion-end"]).expect(2, &["session-end"]);

@@ -282,11 +282,11 @@ fn a_section_that_makes_no_sense_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_server_of_a_projects_file_runs_in_that_files_folder_wherever_the_user_is() {
+fn a_server_of_a_projects_file_runs_in_that_files_directory_wherever_the_user_is() {
     let user = User::new();
-    // Another program under the same relative path, in a folder below.
-    for folder in ["", "vendored/"] {
-        user.write(&format!("{folder}tools/server.sh"), format!("pwd > \"$OUT\"\nexec {SERVER} good\n"));
+    // Another program under the same relative path, in a directory below.
+    for directory in ["", "vendored/"] {
+        user.write(&format!("{directory}tools/server.sh"), format!("pwd > \"$OUT\"\nexec {SERVER} good\n"));
     }
     let out = user.project().join("out");
     for (key, expected) in [("", ""), ("cwd = 'tools'\n", "tools")] {
@@ -294,12 +294,12 @@ fn a_server_of_a_projects_file_runs_in_that_files_folder_wherever_the_user_is() 
         let text = format!("[mcp.test]\ncommand = 'sh'\nargs = ['{script}']\nenv = {{ OUT = {out:?} }}\n{key}");
         user.write("hookhost.toml", text);
         user.run(["trust", "--yes"]).expect(0, &[]);
-        for folder in ["", "vendored"] {
-            let ended = Ended::of(user.command(["tools"]).current_dir(user.project().join(folder)));
+        for directory in ["", "vendored"] {
+            let ended = Ended::of(user.command(["tools"]).current_dir(user.project().join(directory)));
             ended.expect(0, &["mcp__test__say"]);
             let ran_in = std::fs::read_to_string(&out).unwrap();
             let project = user.project().canonicalize().unwrap();
-            assert_eq!(std::path::Path::new(ran_in.trim()), project.join(expected), "in {folder:?} with {key:?}");
+            assert_eq!(std::path::Path::new(ran_in.trim()), project.join(expected), "in {directory:?} with {key:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const SERVER: &str = env!("CARGO_BIN_EXE_mcp_server");
 
 /// A user whose model runs these commands, one after the other.
@@ -48,7 +48,7 @@ fn runs(file: &Path) -> bool {
 fn wait_for(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "{what} did not happen");
+        assert!(began.elapsed() < TIMEOUT, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -182,7 +182,7 @@ fn a_tool_cannot_read_the_keys_in_the_environment_of_hookhost() {
     let mut command = user.command(RUN);
     command.env("ANTHROPIC_API_KEY", "sk-in-the-environment");
     if rustix::process::geteuid().is_root() {
-        // Nothing is hidden from root: the command runs as somebody else, with folders and a copy of the program of their own.
+        // Nothing is hidden from root: the command runs as somebody else, with directories and a copy of the program of their own.
         let bin = user.path("hookhost");
         std::fs::copy(hookhost_tests::hookhost(), &bin).unwrap();
         let mut like = Command::new(&bin);

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a terminal is told when a line is edited in it.
 const EDITS: &str = "\u{1b}[?2004h";
@@ -80,7 +80,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn sees(&mut self, text: &str) {
         while !self.seen.contains(text) {
-            assert!(self.reads(PATIENCE), "{text:?} did not come: {}", self.seen);
+            assert!(self.reads(TIMEOUT), "{text:?} did not come: {}", self.seen);
         }
     }
 
@@ -94,7 +94,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn sees_times(&mut self, text: &str, times: usize) {
         while self.seen.matches(text).count() < times {
-            assert!(self.reads(PATIENCE), "{text:?} did not come again: {}", self.seen);
+            assert!(self.reads(TIMEOUT), "{text:?} did not come again: {}", self.seen);
         }
     }
 
@@ -106,7 +106,7 @@ impl Session {
             if let Some((yes, _)) = last.and_then(|(_, asked)| asked.split_once("\" to agree [N]")) {
                 return yes.to_owned();
             }
-            assert!(self.reads(PATIENCE), "nothing is asked: {}", self.seen);
+            assert!(self.reads(TIMEOUT), "nothing is asked: {}", self.seen);
         }
     }
 
@@ -160,7 +160,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn looks_like(&mut self, text: &str) {
         while !self.looks().contains(text) {
-            assert!(self.reads(PATIENCE), "{text:?} is not to be seen:\n{}", self.looks());
+            assert!(self.reads(TIMEOUT), "{text:?} is not to be seen:\n{}", self.looks());
         }
     }
 

@@ -86,7 +86,7 @@ fn a_session_that_fails_has_its_end_in_the_log_too() {
 }
 
 #[test]
-fn only_the_user_can_read_the_log_and_its_folder() {
+fn only_the_user_can_read_the_log_and_its_directory() {
     let user = user();
     user.run(DISPATCH).expect(0, &[]);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -279,12 +279,11 @@ fn observers_that_do_not_come_to_an_end_are_given_up_counted_and_told() {
     let slow = Entry::all_events("slow", json!({ "stream-end": { "misbehave": "sleep" } }));
     let slow = slow.keys("events = [\"stream-end\"]").limits("compute = \"1h\"\ndeadline = \"1h\"\n");
     user.configure(&slow.to_toml());
-    user.run(RUN)
-        .expect(0, &["warning: plugins that observe did not hear of 2 events within 2 s; the log counts them"]);
+    user.run(RUN).expect(0, &["warning: plugins that observe did not get 2 events within 2 s; the log counts them"]);
     let dropped: Vec<_> = user.records().into_iter().filter(|record| record["kind"] == "dropped").collect();
     assert_eq!(dropped.iter().map(|record| record["events"]["stream-end"].as_u64().unwrap()).sum::<u64>(), 2);
     let shown = user.run(["audit", "show", "--all"]).stdout;
-    assert!(shown.contains("observers did not hear of 2 × stream-end"), "{shown}");
+    assert!(shown.contains("observers did not get 2 × stream-end"), "{shown}");
     assert_eq!(verified(&user)["open-sessions"], json!([]));
 }
 

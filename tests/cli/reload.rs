@@ -171,19 +171,19 @@ fn whoever_goes_on_changing_a_file_keeps_no_new_rule_away() {
 }
 
 #[test]
-fn a_folder_that_was_made_anew_is_watched_again() {
+fn a_directory_that_was_made_anew_is_watched_again() {
     let user = User::new();
-    let folder = user.path("plugins");
-    let copy = folder.join("guard.wasm");
+    let directory = user.path("plugins");
+    let copy = directory.join("guard.wasm");
     let make = || {
-        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(&directory).unwrap();
         std::fs::copy(hookhost_tests::plugin("all-events"), &copy).unwrap();
     };
     make();
     let entry = Entry::new("guard", &copy).grants(hookhost_tests::ALL_EVENTS_GRANTS).config(json!({}));
     user.configure(&entry.to_toml());
     let mut run = Running::start(&user);
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
     run.until("changed rules are not taken up, those that were loaded stay");
     make();
     // That all is well again is not said. Once it is, what is wrong next is.

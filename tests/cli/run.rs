@@ -1,4 +1,4 @@
-//! `hookhost run`: the agent on a real folder, and how its end is told.
+//! `hookhost run`: the agent on a real directory, and how its end is told.
 
 use hookhost_tests::{Entry, User};
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ fn what_the_command_line_gets_wrong_ends_with_2() {
     user.configure("[agent.providers.local]\nkind = \"openai\"\nbase-url = \"http://localhost:1/v1\"\n");
     user.run(["run", "go", "--provider", "local"]).expect(2, &["the provider local needs a model"]);
     user.run(["run", "go", "--workspace", "nowhere"]).expect(2, &["the workspace nowhere cannot be worked on"]);
-    user.run(["run", "go", "--workspace", "script.toml"]).expect(2, &["it is not a folder"]);
+    user.run(["run", "go", "--workspace", "script.toml"]).expect(2, &["it is not a directory"]);
     user.run(["run", "--no-such-flag"]).expect(2, &["--no-such-flag"]);
     user.run([""; 0]).expect(2, &["Usage: hookhost"]);
 }

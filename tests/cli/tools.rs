@@ -23,7 +23,7 @@ fn tools_are_listed_with_who_brings_them() {
     }
     let hooks = user.run(["hooks"]);
     let said = "  tools   notebook__write_note, notebook__read_notes, notebook__remove_note\n";
-    assert!(hooks.stdout.contains(said) && !hooks.stdout.contains("hears nothing"), "{}", hooks.stdout);
+    assert!(hooks.stdout.contains(said) && !hooks.stdout.contains("subscribes to nothing"), "{}", hooks.stdout);
     let ended = user.run(["tools", "--json"]);
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();
     let tools = object["tools"].as_array().unwrap();
@@ -58,13 +58,13 @@ fn what_a_plugins_tool_keeps_is_there_in_the_next_session_and_in_the_log() {
 #[test]
 fn a_program_on_the_path_is_a_command_and_an_unknown_one_names_the_nearest() {
     let user = User::new();
-    let folder = user.path("bin");
-    std::fs::create_dir_all(&folder).unwrap();
-    let program = folder.join("hookhost-greet");
+    let directory = user.path("bin");
+    std::fs::create_dir_all(&directory).unwrap();
+    let program = directory.join("hookhost-greet");
     std::fs::write(&program, "#!/bin/sh\necho \"hello $*\"\nexit 9\n").unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    std::fs::write(folder.join("hookhost-data"), "no program").unwrap();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    std::fs::write(directory.join("hookhost-data"), "no program").unwrap();
+    let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
     let run = |arguments: &[&str]| hookhost_tests::Ended::of(user.command(arguments).env("PATH", &path));
     let ended = run(&["greet", "--loud", "you"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(9), "hello --loud you\n"));

@@ -341,15 +341,15 @@ async fn where_no_stack_can_be_detected_a_finding_says_so() {
     let none = session(entry("shell-guard", json!({ "stacks": [] })), None).await;
     assert!(judged(&none, "cargo build").await.1.findings.is_empty(), "none are wanted");
 
-    let folder = tempfile::tempdir().expect("a folder");
-    let granted = |folder: &Path| {
+    let directory = tempfile::tempdir().expect("a directory");
+    let granted = |directory: &Path| {
         let mut entry = entry("shell-guard", json!({}));
-        entry.grants.read_dirs = [("/workspace".into(), folder.into())].into();
+        entry.grants.read_dirs = [("/workspace".into(), directory.into())].into();
         entry
     };
-    let empty = session(granted(folder.path()), None).await;
+    let empty = session(granted(directory.path()), None).await;
     assert!(judged(&empty, "cargo build").await.1.findings.is_empty(), "there is no such stack");
-    std::fs::write(folder.path().join("Cargo.toml"), "").expect("a file");
-    let detected = session(granted(folder.path()), None).await;
+    std::fs::write(directory.path().join("Cargo.toml"), "").expect("a file");
+    let detected = session(granted(directory.path()), None).await;
     assert_eq!(judged(&detected, "cargo build").await.0, "cargo build --target-dir target-shared");
 }

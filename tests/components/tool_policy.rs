@@ -22,11 +22,11 @@ fn entry(name: &str, rules: &Value) -> Entry {
 /// The component under a name of its own, since no two entries can be of one file. Written beside and renamed: other tests may
 /// be using it.
 fn copy(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tool_policy");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let fresh = tempfile::NamedTempFile::new_in(&folder).expect("a file");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tool_policy");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let fresh = tempfile::NamedTempFile::new_in(&directory).expect("a file");
     std::fs::copy(hookhost_tests::plugin("tool-policy"), fresh.path()).expect("a copy");
-    let path = folder.join(format!("{name}.wasm"));
+    let path = directory.join(format!("{name}.wasm"));
     fresh.persist(&path).expect("a file of that name");
     path
 }

@@ -37,8 +37,8 @@ fn run(user: &User, command: &str) -> Vec<String> {
     for (key, value) in user.command([""; 0]).get_envs().filter_map(|(key, value)| Some((key, value?))) {
         shell.env(key, value);
     }
-    let folder = hookhost().parent().expect("its folder").to_owned();
-    shell.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").expect("PATH")));
+    let directory = hookhost().parent().expect("its directory").to_owned();
+    shell.env("PATH", format!("{}:{}", directory.display(), std::env::var("PATH").expect("PATH")));
     let Ended { code, stdout, .. } = Ended::of(&mut shell);
     let mut lines: Vec<String> = stdout.lines().map(str::to_owned).collect();
     if code != Some(0) {

@@ -5,11 +5,11 @@ use hookhost::config::{ActionKind, AskRule, Digest, Entry, Grants, Limits, Model
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
-use hookhost::config::Places;
+use hookhost::config::UserDirectories;
 use hookhost::{Config, Host};
 use std::path::Path;
 
-async fn host(project: &Path, places: &Places) -> Result<Host, Box<dyn std::error::Error>> {
+async fn host(project: &Path, places: &UserDirectories) -> Result<Host, Box<dyn std::error::Error>> {
     let found = Config::discover(project, places, &["agent"])?;
     for file in &found.inert {
         eprintln!("note: {file}");
@@ -22,7 +22,7 @@ async fn host(project: &Path, places: &Places) -> Result<Host, Box<dyn std::erro
     Ok(host)
 }
 
-async fn take_up(host: &Host, project: &Path, places: &Places) {
+async fn take_up(host: &Host, project: &Path, places: &UserDirectories) {
     let reloaded = match Config::discover(project, places, &["agent"]) {
         Ok(found) => host.reload(&found.config).await.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
@@ -207,7 +207,7 @@ async fn a_host_is_made_of_the_files_that_count() {
     let user = User::new();
     user.configure(&hookhost_tests::Entry::new("no-force-push", &hookhost_tests::plugin("no-force-push")).to_toml());
     user.write("hookhost.toml", "not approved, and not even TOML");
-    let places = Places { config: user.path("config"), state: user.path("state"), home: None };
+    let places = UserDirectories { config: user.path("config"), state: user.path("state"), home: None };
     let host = host(&user.project(), &places).await.expect("a host");
     let plugins = host.plugins();
     assert_eq!(plugins.iter().map(hookhost::Plugin::name).collect::<Vec<_>>(), ["no-force-push"]);
@@ -223,8 +223,8 @@ async fn a_host_is_made_of_the_files_that_count() {
 
 #[tokio::test]
 async fn a_recorded_session_tells_what_a_new_rule_would_change() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("hookhost.db");
     let none = Config::from_entries(vec![], Settings::default()).expect("a configuration");
     let host = Host::builder(none).store(&log).build().await.expect("a host");
     let session = host.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");

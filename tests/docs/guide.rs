@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// The repository.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests' folder is in the repository").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests' directory is in the repository").to_owned()
 }
 
 /// A page of the repository.
@@ -149,7 +149,7 @@ pub(crate) fn run_commands(user: &User, page: &str, plugins: &[&str]) -> String 
     shell.arg("-ec").arg(&commands).current_dir(user.project()).env_clear();
     shell.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let path = std::env::var("PATH").expect("a PATH");
-    shell.env("PATH", format!("{}:{path}", hookhost_tests::hookhost().parent().expect("a folder").display()));
+    shell.env("PATH", format!("{}:{path}", hookhost_tests::hookhost().parent().expect("a directory").display()));
     let output = shell.output().expect("sh can be started");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));

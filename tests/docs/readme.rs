@@ -58,8 +58,8 @@ fn the_transcript_is_what_the_demo_prints() {
 
 #[test]
 fn the_demo_replayed_comes_out_the_same_event_by_event() {
-    let (folder, _) = demo();
-    let demo = folder.path().canonicalize().expect("the temporary folder").join("demo");
+    let (directory, _) = demo();
+    let demo = directory.path().canonicalize().expect("the temporary directory").join("demo");
     let hookhost = |arguments: &[&str]| {
         let mut command = Command::new(hookhost_tests::hookhost());
         for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
@@ -98,16 +98,17 @@ fn the_demo_replayed_comes_out_the_same_event_by_event() {
     assert_eq!(changed, [(json!("rejected"), json!("allowed")), (json!("allowed"), json!("rejected"))]);
 }
 
-/// Runs the demo; the target folder that it worked in, and what it printed.
+/// Runs the demo; the target directory that it worked in, and what it printed.
 fn demo() -> (tempfile::TempDir, String) {
-    // The demo of the real `cargo xtask`, whose target folder holds already what it would build: cargo has nothing to do.
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let target = folder.path().canonicalize().expect("the temporary folder");
-    fs::create_dir_all(target.join("debug")).expect("the folder of the binary");
+    // The demo of the real `cargo xtask`, whose target directory holds already what it would build: cargo has nothing to do.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let target = directory.path().canonicalize().expect("the temporary directory");
+    fs::create_dir_all(target.join("debug")).expect("the directory of the binary");
     symlink(hookhost_tests::hookhost(), target.join("debug/hookhost")).expect("a link");
     let plugins = target.join("wasm32-wasip2/plugin");
-    fs::create_dir_all(&plugins).expect("the folder of the plugins");
-    for built in fs::read_dir(hookhost_tests::plugin("freeze").parent().expect("a folder")).expect("the built plugins")
+    fs::create_dir_all(&plugins).expect("the directory of the plugins");
+    for built in
+        fs::read_dir(hookhost_tests::plugin("freeze").parent().expect("a directory")).expect("the built plugins")
     {
         let built = built.expect("a plugin").path();
         fs::copy(&built, plugins.join(built.file_name().expect("a name"))).expect("a copy");
@@ -117,7 +118,7 @@ fn demo() -> (tempfile::TempDir, String) {
     let output = demo.output().expect("xtask can be started");
     let printed = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    (folder, printed)
+    (directory, printed)
 }
 
 #[test]
@@ -130,15 +131,15 @@ fn the_first_plugin_is_made_by_following_the_guide_word_for_word() {
 
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(&script).current_dir(clone).env("HOME", user.path("."));
-    for (variable, folder) in [("CONFIG", "config"), ("STATE", "state"), ("CACHE", "cache")] {
-        shell.env(format!("HOOKHOST_{variable}_DIR"), user.path(folder));
+    for (variable, directory) in [("CONFIG", "config"), ("STATE", "state"), ("CACHE", "cache")] {
+        shell.env(format!("HOOKHOST_{variable}_DIR"), user.path(directory));
     }
     // A home of its own, with the real one's toolchain; what is compiled on the way is kept for the next time.
     let home = PathBuf::from(std::env::var_os("HOME").expect("a home"));
-    for (variable, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
-        shell.env(variable, std::env::var_os(variable).map_or_else(|| home.join(folder), PathBuf::from));
+    for (variable, directory) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        shell.env(variable, std::env::var_os(variable).map_or_else(|| home.join(directory), PathBuf::from));
     }
-    shell.env("CARGO_BUILD_BUILD_DIR", build_folder()).env("CARGO_NET_OFFLINE", "true");
+    shell.env("CARGO_BUILD_BUILD_DIR", build_directory()).env("CARGO_NET_OFFLINE", "true");
     for variable in ["CARGO_TARGET_DIR", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
         shell.env_remove(variable);
     }
@@ -210,7 +211,7 @@ fn script(steps: &[Block], outputs: &Path) -> String {
 /// A clone in which the demo has run, as far as the guide needs it: all of the repository by links, and the command.
 fn clone_below(parent: &Path) -> PathBuf {
     let clone = parent.join("hookhost");
-    fs::create_dir_all(clone.join("target/debug")).expect("the clone's target folder");
+    fs::create_dir_all(clone.join("target/debug")).expect("the clone's target directory");
     symlink(hookhost_tests::hookhost(), clone.join("target/debug/hookhost")).expect("a link");
     for entry in fs::read_dir(root()).expect("the repository") {
         let entry = entry.expect("an entry").path();
@@ -228,6 +229,6 @@ fn xtask() -> PathBuf {
     built
 }
 
-fn build_folder() -> PathBuf {
+fn build_directory() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme")
 }

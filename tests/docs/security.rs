@@ -51,8 +51,8 @@ fn interface(import: &str) -> String {
 
 /// Loads a plugin that imports it, with nothing granted.
 fn load(import: &str) -> Result<(), String> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let wasm = folder.path().join("plugin.wasm");
+    let directory = tempfile::tempdir().expect("a directory");
+    let wasm = directory.path().join("plugin.wasm");
     let bytes = WatPlugin { import: Some(import), ..WatPlugin::default() }.build();
     std::fs::write(&wasm, &bytes).expect("a file");
     let entry = Entry::new("importer", &wasm, Digest::of_bytes(&bytes));

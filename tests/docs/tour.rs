@@ -56,8 +56,8 @@ fn clone_below(parent: &Path) -> std::path::PathBuf {
     std::fs::create_dir_all(clone.join("target")).expect("the clone");
     symlink(root().join("docs"), clone.join("docs")).expect("a link");
     let plugins = hookhost_tests::plugin("notebook");
-    symlink(plugins.parent().expect("a folder"), clone.join("target/plugins")).expect("a link");
-    std::fs::create_dir(clone.join("target/debug")).expect("the folder of the binary");
+    symlink(plugins.parent().expect("a directory"), clone.join("target/plugins")).expect("a link");
+    std::fs::create_dir(clone.join("target/debug")).expect("the directory of the binary");
     symlink(hookhost_tests::hookhost(), clone.join("target/debug/hookhost")).expect("a link");
     clone
 }
@@ -68,7 +68,7 @@ fn shell(user: &User) -> Command {
     let mut shell = Command::new("sh");
     shell.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "dumb");
     let path = std::env::var("PATH").expect("a PATH");
-    shell.env("PATH", format!("{}:{path}", hookhost_tests::hookhost().parent().expect("a folder").display()));
+    shell.env("PATH", format!("{}:{path}", hookhost_tests::hookhost().parent().expect("a directory").display()));
     shell
 }
 

@@ -1,4 +1,4 @@
-//! What the whole-system tests stand on: a user with folders of their own, the built `hookhost`, and built plugins.
+//! What the whole-system tests stand on: a user with directories of their own, the built `hookhost`, and built plugins.
 //!
 //! Nothing of the real user is read or changed. A binary or a plugin that is not there is a failure that says what to
 //! run, never a test that is skipped.
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A user: a home folder, and a project in it.
+/// A user: a home directory, and a project in it.
 #[derive(Debug)]
 pub struct User {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 /// How a command ended.
@@ -38,22 +38,22 @@ impl User {
     /// A user who has never used hookhost.
     #[must_use]
     pub fn new() -> Self {
-        let user = Self { folder: tempfile::tempdir().expect("a temporary folder") };
-        std::fs::create_dir_all(user.project()).expect("the project's folder");
+        let user = Self { directory: tempfile::tempdir().expect("a temporary directory") };
+        std::fs::create_dir_all(user.project()).expect("the project's directory");
         user
     }
 
-    /// A path below the home folder.
+    /// A path below the home directory.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        // The folder's own name may hold symbolic links, and hookhost prints paths without.
-        self.folder.path().canonicalize().expect("the home folder").join(name)
+        // The directory's own name may hold symbolic links, and hookhost prints paths without.
+        self.directory.path().canonicalize().expect("the home directory").join(name)
     }
 
     /// The project, which is the working directory of every command.
     #[must_use]
     pub fn project(&self) -> PathBuf {
-        self.folder.path().canonicalize().expect("the home folder").join("project")
+        self.directory.path().canonicalize().expect("the home directory").join("project")
     }
 
     /// The user's own configuration file.
@@ -65,7 +65,7 @@ impl User {
     /// Writes a file of the project.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.project().join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("the file's folder");
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("the file's directory");
         std::fs::write(&path, content).expect("the file");
         path
     }
@@ -73,12 +73,12 @@ impl User {
     /// Makes the user's own configuration.
     pub fn configure(&self, text: &str) -> PathBuf {
         let file = self.config_file();
-        std::fs::create_dir_all(self.path("config")).expect("the configuration's folder");
+        std::fs::create_dir_all(self.path("config")).expect("the configuration's directory");
         std::fs::write(&file, text).expect("the configuration");
         file
     }
 
-    /// The command, not started: with this user's folders, and nothing to read.
+    /// The command, not started: with this user's directories, and nothing to read.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(hookhost());
@@ -88,7 +88,7 @@ impl User {
         command.env("HOOKHOST_CONFIG_DIR", self.path("config"));
         command.env("HOOKHOST_STATE_DIR", self.path("state"));
         // Compiling the test plugin takes seconds; all users may have what one has compiled.
-        command.env("HOOKHOST_CACHE_DIR", profile_folder().join("hookhost-tests-cache"));
+        command.env("HOOKHOST_CACHE_DIR", profile_directory().join("hookhost-tests-cache"));
         command
     }
 
@@ -182,7 +182,7 @@ pub fn hookhost() -> PathBuf {
     if let Some(named) = std::env::var_os("HOOKHOST_BIN") {
         return PathBuf::from(named);
     }
-    let built = profile_folder().join(format!("hookhost{}", std::env::consts::EXE_SUFFIX));
+    let built = profile_directory().join(format!("hookhost{}", std::env::consts::EXE_SUFFIX));
     assert!(built.exists(), "{} is not there: run `cargo build -p hookhost-cli`", built.display());
     built
 }
@@ -190,19 +190,19 @@ pub fn hookhost() -> PathBuf {
 /// A built plugin, such as `all-events`.
 #[must_use]
 pub fn plugin(name: &str) -> PathBuf {
-    let folder = match std::env::var_os("HOOKHOST_PLUGINS") {
+    let directory = match std::env::var_os("HOOKHOST_PLUGINS") {
         Some(named) => PathBuf::from(named),
-        None => profile_folder().parent().expect("the target folder").join("plugins"),
+        None => profile_directory().parent().expect("the target directory").join("plugins"),
     };
-    let file = folder.join(format!("{}.wasm", name.replace('-', "_")));
+    let file = directory.join(format!("{}.wasm", name.replace('-', "_")));
     assert!(file.exists(), "{} is not there: run `cargo xtask plugins`", file.display());
     file
 }
 
 /// `target/debug`, where this test is `target/debug/deps/name-hash`.
-fn profile_folder() -> PathBuf {
+fn profile_directory() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
-    test.parent().and_then(Path::parent).expect("the profile's folder").to_owned()
+    test.parent().and_then(Path::parent).expect("the profile's directory").to_owned()
 }
 
 /// SHA-256 of a file, as the allowlist writes it.

@@ -1,4 +1,4 @@
-//! A plugin that hears `prompt-submit`, in the text format of components: every type of its export can be bent.
+//! A plugin that subscribes to `prompt-submit`, in the text format of components: every type of its export can be bent.
 
 /// The parts that tests bend. The default is what the contract says; its `handle` traps.
 #[derive(Clone, Copy, Debug)]

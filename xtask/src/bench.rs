@@ -26,20 +26,20 @@ const EVENTS: [u64; 2] = [600, 100];
 /// The table of budgets, that of the agent's loop, what the kernel is asked in steady state, and the distributions. All is built with the release
 /// profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
-    let folder = plugins::build(workspace)?;
+    let directory = plugins::build(workspace)?;
     // All at once, so that the command and the benchmarks share what is compiled: alone, each would ask for other features
     // of the libraries.
     let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost", "--benches"]);
     run("building hookhost and the benchmarks (the first time, wasmtime is compiled too)", &mut build)?;
     let command = workspace.target.join("release").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX));
     let mut table = workspace.cargo(&["bench", "--workspace", "--bench", "budgets", "--"]);
-    with_plugins(&mut table, &folder).env("HOOKHOST_COMMAND", command).args(arguments);
+    with_plugins(&mut table, &directory).env("HOOKHOST_COMMAND", command).args(arguments);
     run("every budget, beside its reference from the same run", &mut table)?;
     let mut agent = workspace.cargo(&["bench", "--workspace", "--bench", "agent", "--"]);
-    run("what the agent's loop adds, in the same way", with_plugins(&mut agent, &folder).args(arguments))?;
-    system_calls(&steady(workspace, &["bench"])?, &folder)?;
+    run("what the agent's loop adds, in the same way", with_plugins(&mut agent, &directory).args(arguments))?;
+    system_calls(&steady(workspace, &["bench"])?, &directory)?;
     let mut distributions = workspace.cargo(&["bench", "--workspace", "--bench", "event"]);
-    run("the distributions", with_plugins(&mut distributions, &folder))
+    run("the distributions", with_plugins(&mut distributions, &directory))
 }
 
 /// What 10 000 events in steady state ask of the kernel, by system call.
@@ -99,11 +99,11 @@ pub(crate) fn instructions(workspace: &Workspace, arguments: &[String]) -> Outco
         say("instructions are not counted: valgrind is not there");
         return Ok(());
     }
-    let folder = plugins::build(workspace)?;
+    let directory = plugins::build(workspace)?;
     let steady = steady(workspace, &["test"])?;
     let mut counts = Vec::new();
     for kind in ["bare", "unheard", "hookhost"] {
-        let [many, few] = EVENTS.map(|events| instructions_of(&steady, kind, events, &folder));
+        let [many, few] = EVENTS.map(|events| instructions_of(&steady, kind, events, &directory));
         counts.push((kind, (many? - few?) / (EVENTS[0] - EVENTS[1])));
     }
     let noted = workspace.root.join(NOTED);

@@ -16,13 +16,13 @@ pub(crate) fn build_command(workspace: &Workspace) -> Outcome {
 
 /// All tests, doctests included: the command of the README.
 pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
-    let folder = plugins::build(workspace)?;
+    let directory = plugins::build(workspace)?;
     // The command and the tests at once: alone, the command asks for fewer features of the libraries, and wasmtime would be
     // compiled for each.
     let mut build = workspace.cargo(&["build", "--workspace", "--all-targets"]);
     run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
-    run("all tests", with_plugins(&mut cargo, &folder).args(arguments))
+    run("all tests", with_plugins(&mut cargo, &directory).args(arguments))
 }
 
 /// The cheap checks first, then exactly what `cargo xtask test` does.
@@ -47,6 +47,6 @@ pub(crate) fn contract(workspace: &Workspace) -> Outcome {
 }
 
 /// Tests and benchmarks find the plugins by this variable.
-pub(crate) fn with_plugins<'a>(cargo: &'a mut Command, folder: &Path) -> &'a mut Command {
-    cargo.env("HOOKHOST_PLUGINS", folder)
+pub(crate) fn with_plugins<'a>(cargo: &'a mut Command, directory: &Path) -> &'a mut Command {
+    cargo.env("HOOKHOST_PLUGINS", directory)
 }

@@ -1,4 +1,4 @@
-//! An agent works on a real folder under the example plugins, and the folder proves afterwards what they did.
+//! An agent works on a real directory under the example plugins, and the directory proves afterwards what they did.
 //!
 //! All is real but the model, whose answers are `docs/demo/script.toml`: the plugins are allowed by `hookhost allow`, and
 //! the run is `hookhost run`, as a user would type them.
@@ -28,7 +28,7 @@ const SETTINGS: [(&str, &str); 3] = [
 /// The files of the demo.
 struct Demo {
     root: PathBuf,
-    folder: PathBuf,
+    directory: PathBuf,
     project: PathBuf,
     config: PathBuf,
     hookhost: PathBuf,
@@ -50,25 +50,25 @@ pub(crate) fn run(workspace: &Workspace) -> Outcome {
 
 impl Demo {
     fn prepare(workspace: &Workspace) -> Outcome<Self> {
-        let folder = workspace.target.join("demo");
-        if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(|error| format!("cannot clear {}: {error}", folder.display()))?;
+        let directory = workspace.target.join("demo");
+        if directory.exists() {
+            fs::remove_dir_all(&directory).map_err(|error| format!("cannot clear {}: {error}", directory.display()))?;
         }
         let demo = Self {
             root: workspace.root.clone(),
-            project: folder.join("project"),
-            config: folder.join("hookhost.toml"),
+            project: directory.join("project"),
+            config: directory.join("hookhost.toml"),
             hookhost: workspace.target.join("debug").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX)),
             // Put together here, so that nobody who searches the repository for secrets finds one.
             secret: ["ghp", "_", "Xq7RkZ2mVb9TnWc4LsYh", "8JdPf3GuAe6KoNiM"].concat(),
-            folder,
+            directory,
         };
         copy(&workspace.root.join("docs/demo/workspace"), &demo.project)?;
         write(&demo.project.join("settings.env"), &format!("REGION=eu-north-1\nGITHUB_TOKEN={}\n", demo.secret))?;
         Ok(demo)
     }
 
-    /// A command as one would type it in the workspace. The user's folders are the demo's, so that nothing of the real
+    /// A command as one would type it in the workspace. The user's directories are the demo's, so that nothing of the real
     /// user is read or changed.
     fn hookhost(&self, arguments: &[&str], files: &[(&str, &Path)]) -> Command {
         let mut command = Command::new(&self.hookhost);
@@ -77,7 +77,7 @@ impl Demo {
             command.arg(option).arg(file.strip_prefix(&self.root).unwrap_or(file));
         }
         for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
-            command.env(variable, self.folder.join("user"));
+            command.env(variable, self.directory.join("user"));
         }
         command
     }
@@ -124,9 +124,9 @@ impl Demo {
         say("and the project afterwards");
         let file = |name: &str| fs::read_to_string(self.project.join(name)).unwrap_or_default();
         // The log has each value as it came: it is the user's alone.
-        let log = ["user/hookhost.db", "user/hookhost.db-wal"].map(|file| self.folder.join(file));
+        let log = ["user/hookhost.db", "user/hookhost.db-wal"].map(|file| self.directory.join(file));
         let without: Vec<_> = log.into_iter().chain([self.project.join("settings.env")]).collect();
-        let kept = text_of_all_files(&self.folder, &without)?;
+        let kept = text_of_all_files(&self.directory, &without)?;
         let facts = [
             ("path-guard", "infra/production.tf is as it was", file("infra/production.tf") == "servers = 5\n"),
             ("bounded-shell", "build.sh ran, and was ended", file("build.log") == "build: started\n"),
@@ -152,11 +152,11 @@ impl Demo {
     }
 }
 
-/// What is in the files of a folder and those below it, except `without`.
-fn text_of_all_files(folder: &Path, without: &[PathBuf]) -> Outcome<String> {
+/// What is in the files of a directory and those below it, except `without`.
+fn text_of_all_files(directory: &Path, without: &[PathBuf]) -> Outcome<String> {
     let mut text = String::new();
     for entry in
-        fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|error| error.to_string())?
+        fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|error| error.to_string())?
     {
         let path = entry.path();
         if without.contains(&path) {

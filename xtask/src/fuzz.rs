@@ -29,7 +29,7 @@ pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
             `rustup toolchain install nightly && cargo install cargo-fuzz --locked`"
             .into());
     }
-    // It has a target folder of its own.
+    // It has a target directory of its own.
     workspace.unlock()?;
     let mut broken = Vec::new();
     for target in targets.iter().filter(|target| wanted.is_empty() || wanted.contains(target)) {
@@ -54,10 +54,10 @@ pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
 
 /// The targets that there are.
 fn targets(workspace: &Workspace) -> Outcome<Vec<String>> {
-    let folder = workspace.root.join("fuzz/fuzz_targets");
-    let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", folder.display());
+    let directory = workspace.root.join("fuzz/fuzz_targets");
+    let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", directory.display());
     let mut targets = Vec::new();
-    for file in fs::read_dir(&folder).map_err(unreadable)? {
+    for file in fs::read_dir(&directory).map_err(unreadable)? {
         let path = file.map_err(unreadable)?.path();
         targets.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
     }

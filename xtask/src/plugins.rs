@@ -1,4 +1,4 @@
-//! Builds every plugin of the repository: the folders of `example-plugins` and `tests/plugins` that are a package of a plugin.
+//! Builds every plugin of the repository: the directories of `example-plugins` and `tests/plugins` that are a package of a plugin.
 
 use std::{
     fs,
@@ -26,50 +26,50 @@ impl Plugin {
     }
 }
 
-/// Builds them all and returns the folder that they are then in, `target/plugins`, which holds nothing else.
+/// Builds them all and returns the directory that they are then in, `target/plugins`, which holds nothing else.
 pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     add_target(workspace)?;
-    let plugins = [examples(workspace)?, in_folder(&workspace.root.join("tests/plugins"))?].concat();
+    let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();
     let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET]);
     let places = places(workspace)?;
     cargo.args(["--config", &remapped(&places)]).args(packages(&plugins));
     run(&format!("building {} plugins for {TARGET}", plugins.len()), &mut cargo)?;
 
     let built = workspace.target.join(TARGET).join("plugin");
-    let folder = workspace.target.join("plugins");
+    let directory = workspace.target.join("plugins");
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |error| format!("cannot write {}: {error}", path.display())
     };
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(failed(&folder))?;
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(failed(&directory))?;
     }
-    fs::create_dir_all(&folder).map_err(failed(&folder))?;
+    fs::create_dir_all(&directory).map_err(failed(&directory))?;
     for plugin in &plugins {
-        let (from, to) = (built.join(plugin.file_name()), folder.join(plugin.file_name()));
+        let (from, to) = (built.join(plugin.file_name()), directory.join(plugin.file_name()));
         let bytes = fs::read(&from).map_err(|error| format!("cannot read {}: {error}", from.display()))?;
         if let Some(place) = told(&bytes, &places) {
             return Err(format!("{} tells where it was built: it holds the path {place}", plugin.file_name()));
         }
         fs::write(&to, bytes).map_err(failed(&to))?;
     }
-    say(&format!("they are in {}", workspace.show(&folder)));
-    Ok(folder)
+    say(&format!("they are in {}", workspace.show(&directory)));
+    Ok(directory)
 }
 
-/// A folder of this machine, and what stands for it in a component.
+/// A directory of this machine, and what stands for it in a component.
 struct Place {
-    folder: String,
+    directory: String,
     instead: &'static str,
 }
 
-/// The folders whose paths would get into a component, by the messages of panics: so the same source would have another
+/// The directories whose paths would get into a component, by the messages of panics: so the same source would have another
 /// digest on another machine, and the paths would be told to everybody. The inner ones come last, since the last that fits
 /// counts.
 fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
-    let home = |variable: &str, folder: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
+    let home = |variable: &str, directory: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
         Some(home) => Some(PathBuf::from(home)),
-        None => std::env::home_dir().map(|home| home.join(folder)),
+        None => std::env::home_dir().map(|home| home.join(directory)),
     };
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     let sysroot = output(rustc.args(["--print", "sysroot"]).current_dir(&workspace.root))?;
@@ -79,37 +79,37 @@ fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
         (home("CARGO_HOME", ".cargo"), "/cargo"),
         (Some(Path::new(&sysroot).join("lib/rustlib/src/rust")), "/rust"),
     ];
-    let shown = |(folder, instead): (Option<PathBuf>, _)| {
-        Some(Place { folder: folder?.to_string_lossy().into_owned(), instead })
+    let shown = |(directory, instead): (Option<PathBuf>, _)| {
+        Some(Place { directory: directory?.to_string_lossy().into_owned(), instead })
     };
     Ok(places.into_iter().filter_map(shown).collect())
 }
 
-/// The setting that has rustc write other paths for these folders, added to the flags that `.cargo/config.toml` has.
+/// The setting that has rustc write other paths for these directories, added to the flags that `.cargo/config.toml` has.
 fn remapped(places: &[Place]) -> String {
     let flags = places
         .iter()
-        .map(|Place { folder, instead }| format!("{:?}", format!("--remap-path-prefix={folder}={instead}")));
+        .map(|Place { directory, instead }| format!("{:?}", format!("--remap-path-prefix={directory}={instead}")));
     format!("target.{TARGET}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
 }
 
-/// The folder that a component tells of.
+/// The directory that a component tells of.
 fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
-    let holds = |folder: &str| {
-        component.windows(folder.len() + 1).any(|window| window.strip_prefix(folder.as_bytes()) == Some(b"/"))
+    let holds = |directory: &str| {
+        component.windows(directory.len() + 1).any(|window| window.strip_prefix(directory.as_bytes()) == Some(b"/"))
     };
-    places.iter().map(|place| place.folder.as_str()).find(|folder| holds(folder))
+    places.iter().map(|place| place.directory.as_str()).find(|directory| holds(directory))
 }
 
 /// The plugins that are examples.
 pub(crate) fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
-    in_folder(&workspace.root.join("example-plugins"))
+    in_directory(&workspace.root.join("example-plugins"))
 }
 
 /// Clippy for the code that only a guest compiles.
 pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
     add_target(workspace)?;
-    let plugins = [examples(workspace)?, in_folder(&workspace.root.join("tests/plugins"))?].concat();
+    let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();
     let mut cargo = workspace.cargo(&["clippy", "--target", TARGET, "-p", "hookhost-guest"]);
     cargo.args(packages(&plugins)).args(["--", "-D", "warnings"]);
     run(&format!("clippy of the guest crates, for {TARGET}"), &mut cargo)
@@ -119,11 +119,11 @@ fn packages(plugins: &[Plugin]) -> impl Iterator<Item = &str> {
     plugins.iter().flat_map(|plugin| ["-p", &plugin.package])
 }
 
-/// The plugins in the folders of this one, by name. Other packages there are what plugins share.
-fn in_folder(folder: &Path) -> Outcome<Vec<Plugin>> {
-    let unreadable = |error| format!("cannot read {}: {error}", folder.display());
+/// The plugins in the directories of this one, by name. Other packages there are what plugins share.
+fn in_directory(directory: &Path) -> Outcome<Vec<Plugin>> {
+    let unreadable = |error| format!("cannot read {}: {error}", directory.display());
     let mut plugins = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
         let manifest = entry.map_err(unreadable)?.path().join("Cargo.toml");
         let Ok(text) = fs::read_to_string(&manifest) else { continue };
         if !is_component(&text) {
@@ -157,7 +157,7 @@ fn add_target(workspace: &Workspace) -> Outcome {
         rustc.args(["--print", "target-libdir", "--target", TARGET]).current_dir(&workspace.root);
         rustc
     };
-    let is_there = || output(&mut rustc()).map(|folder| Path::new(&folder).exists());
+    let is_there = || output(&mut rustc()).map(|directory| Path::new(&directory).exists());
     if is_there()? {
         return Ok(());
     }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_component_that_tells_where_it_was_built_is_found() {
-        let place = |folder: &str, instead| Place { folder: folder.into(), instead };
+        let place = |directory: &str, instead| Place { directory: directory.into(), instead };
         let places = [place("/home/me/hookhost", "/workspace"), place("/home/me/.cargo", "/cargo")];
         assert_eq!(told(b"\0asm /cargo/registry/x.rs /home/me/.cargoes", &places), None);
         assert_eq!(told(b"\0asm /home/me/.cargo/registry/x.rs", &places), Some("/home/me/.cargo"));

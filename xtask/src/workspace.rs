@@ -1,4 +1,4 @@
-//! Where the workspace and its target folder are, and how commands are run in it.
+//! Where the workspace and its target directory are, and how commands are run in it.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::Outcome;
 
-/// The workspace, which no other xtask uses with the same target folder until this is dropped: the plugins and binaries
+/// The workspace, which no other xtask uses with the same target directory until this is dropped: the plugins and binaries
 /// there are of this clone.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
@@ -20,8 +20,8 @@ pub(crate) struct Workspace {
 impl Workspace {
     pub(crate) fn lock() -> Outcome<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned();
-        let target = match env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()) {
-            Some(folder) => std::path::absolute(&folder).map_err(|error| format!("CARGO_TARGET_DIR: {error}"))?,
+        let target = match env::var_os("CARGO_TARGET_DIR").filter(|directory| !directory.is_empty()) {
+            Some(directory) => std::path::absolute(&directory).map_err(|error| format!("CARGO_TARGET_DIR: {error}"))?,
             None => root.join("target"),
         };
         fs::create_dir_all(&target).map_err(|error| format!("cannot make {}: {error}", target.display()))?;
@@ -38,12 +38,12 @@ impl Workspace {
         Ok(Self { root, target, lock: file })
     }
 
-    /// Lets others use the target folder while this goes on for long without touching it.
+    /// Lets others use the target directory while this goes on for long without touching it.
     pub(crate) fn unlock(&self) -> Outcome {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
-    /// The cargo that runs us, in the workspace and with its target folder.
+    /// The cargo that runs us, in the workspace and with its target directory.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);

@@ -1,7 +1,7 @@
 //! A command under a time limit: how it is written, and how it is recognised.
 
-const LONGEST_LIMIT: u32 = 86_400;
-const LONGEST_KILL_AFTER: u32 = 3_600;
+const MAX_LIMIT: u32 = 86_400;
+const MAX_KILL_AFTER: u32 = 3_600;
 
 /// The limit, as the start of every bounded command.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl Bound {
     /// If a number is out of range, or a program's name would have to be quoted.
     pub(crate) fn new(timeout: &str, limit: u32, kill_after: u32, shell: &str) -> Result<Self, String> {
         for (name, seconds, longest) in
-            [("limit-seconds", limit, LONGEST_LIMIT), ("kill-after-seconds", kill_after, LONGEST_KILL_AFTER)]
+            [("limit-seconds", limit, MAX_LIMIT), ("kill-after-seconds", kill_after, MAX_KILL_AFTER)]
         {
             if !(1..=longest).contains(&seconds) {
                 return Err(format!("`{name}` is {seconds}: it is between 1 and {longest}"));

@@ -26,7 +26,7 @@ use std::num::NonZeroUsize;
 const KEY: &str = "notes";
 
 /// Longest title, in characters.
-const LONGEST_TITLE: usize = 100;
+const MAX_TITLE: usize = 100;
 
 /// What the allowlist's `[plugin.config]` says.
 #[derive(Debug, Deserialize)]
@@ -35,7 +35,7 @@ pub struct Config {
     most_notes: Option<NonZeroUsize>,
 }
 
-static MOST_NOTES: Configured<usize> = Configured::new();
+static MAX_NOTES: Configured<usize> = Configured::new();
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,12 +61,12 @@ pub struct Notebook;
 #[plugin]
 impl Plugin for Notebook {
     fn configure(config: Config) -> Result<(), String> {
-        MOST_NOTES.set(config.most_notes.map_or(100, NonZeroUsize::get));
+        MAX_NOTES.set(config.most_notes.map_or(100, NonZeroUsize::get));
         Ok(())
     }
 
     fn tools() -> Vec<Tool> {
-        let title = json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_TITLE });
+        let title = json!({ "type": "string", "minLength": 1, "maxLength": MAX_TITLE });
         let object = |properties: hookhost_guest::serde_json::Value| {
             let required: Vec<_> = properties.as_object().into_iter().flat_map(|all| all.keys().cloned()).collect();
             json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
@@ -96,7 +96,7 @@ impl Plugin for Notebook {
 fn write_note(arguments: &str) -> Result<String, String> {
     let Note { title, text } = arguments_of(arguments)?;
     let mut notes = stored()?;
-    let most = *MOST_NOTES.get();
+    let most = *MAX_NOTES.get();
     if !notes.0.contains_key(&title) && notes.0.len() >= most {
         return Err(format!("there are {most} notes already, the most there may be: remove one first"));
     }

@@ -9,7 +9,7 @@ const OPTIONS: MatchOptions =
 
 pub(crate) const WILDCARDS: [char; 3] = ['*', '?', '['];
 /// More in one word of a shell command is refused.
-const MOST_WILDCARDS: usize = 32;
+const MAX_WILDCARDS: usize = 32;
 
 /// One configured pattern, in every form that a path is compared with.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Rule {
         let reached = if target.whole { &above[..] } else { &above[..1] };
         let fits = |pattern: &str, stems: &[&str]| {
             // So many wildcards are there to be slow, and stand for anything.
-            if pattern.matches(WILDCARDS).count() > MOST_WILDCARDS {
+            if pattern.matches(WILDCARDS).count() > MAX_WILDCARDS {
                 return true;
             }
             let pattern = Pattern::new(pattern);

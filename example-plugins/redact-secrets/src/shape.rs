@@ -58,10 +58,10 @@ pub(crate) enum Set {
 /// The first words of an `Authorization` header's value.
 const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "apikey", "bot", "digest"];
 /// The most bytes of a URL's user and password.
-const LONGEST_USER: usize = 64;
-const LONGEST_PASSWORD: usize = 128;
+const MAX_USER: usize = 64;
+const MAX_PASSWORD: usize = 128;
 /// How far the words `PRIVATE KEY` may stand from the beginning of a key's first line.
-const LONGEST_LABEL: usize = 48;
+const MAX_LABEL: usize = 48;
 
 impl Shape {
     /// The secret that begins with the start at `from..to`.
@@ -130,15 +130,15 @@ fn url_password(text: &str, at: usize) -> Option<Range<usize>> {
         let stop = |byte: &u8| byte.is_ascii_whitespace() || b"/:@\"'`<>".contains(byte);
         rest.iter().take(longest + 1).position(stop).map(|length| from + length)
     };
-    let user = end(at, LONGEST_USER)?;
+    let user = end(at, MAX_USER)?;
     let start = (text.as_bytes()[user] == b':').then_some(user + 1)?;
-    let password = end(start, LONGEST_PASSWORD)?;
+    let password = end(start, MAX_PASSWORD)?;
     (text.as_bytes()[password] == b'@' && password - start >= 3).then_some(start..password)
 }
 
 /// A key whose end is missing goes on to the end of the text.
 fn key_end(text: &str, at: usize) -> Option<usize> {
-    let label = &text[at..text.floor_char_boundary(text.len().min(at + LONGEST_LABEL))];
+    let label = &text[at..text.floor_char_boundary(text.len().min(at + MAX_LABEL))];
     if !label.split("-----").next()?.contains("PRIVATE KEY") {
         return None;
     }

@@ -79,7 +79,7 @@ fn ascii(json: &str) -> String {
 /// What `src/rules/embedded.rs` unpacks: the longest part of a line that was there before is named by its length and its distance.
 fn packed(text: &[u8]) -> Vec<u8> {
     const FEWEST: usize = 4;
-    const MOST: usize = FEWEST + 0x7F;
+    const MAX_COMMON: usize = FEWEST + 0x7F;
     /// How far back, in bytes, what is repeated begins at most.
     const FARTHEST: usize = 16 * 1024;
     /// The most places, the latest first, at which a longer part is looked for.
@@ -91,7 +91,7 @@ fn packed(text: &[u8]) -> Vec<u8> {
         let rest = &text[at..];
         let found = rest.get(..FEWEST).and_then(|key| places.get(key)).into_iter().flatten().rev().take(PLACES);
         let length = |place: &usize| {
-            text[*place..].iter().zip(rest).take(MOST).take_while(|(a, b)| a == b && **b != b'\n').count()
+            text[*place..].iter().zip(rest).take(MAX_COMMON).take_while(|(a, b)| a == b && **b != b'\n').count()
         };
         let near = found.filter(|place| at - **place <= FARTHEST);
         let step = match near.map(|place| (length(place), at - place)).max_by_key(|(length, _)| *length) {

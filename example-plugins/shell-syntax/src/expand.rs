@@ -15,9 +15,9 @@ const UNCLOSED: usize = 3;
 /// The most work that is spent on the braces of a word.
 const BRACE_WORK: usize = 8 * 1024;
 /// The longest word that is taken apart, in bytes.
-const LONGEST: usize = 8 * 1024;
+const MAX_WORD_BYTES: usize = 8 * 1024;
 /// The longest value that is filled in, in bytes; beyond, it is unknown.
-pub(super) const LONGEST_VALUE: usize = 4096;
+pub(super) const MAX_VALUE: usize = 4096;
 
 /// [`HOME`], which is one byte long.
 const HOME_BYTE: u8 = HOME as u8;
@@ -168,8 +168,8 @@ impl Reader<'_> {
             let piece = WordPiece::SingleQuotedText(text.to_owned());
             return Ok(vec![WordPieceWithSource { piece, start_index: 0, end_index: raw.len() }]);
         }
-        if raw.len() > LONGEST {
-            return Err(Unreadable(format!("a word of it is longer than {LONGEST} bytes")));
+        if raw.len() > MAX_WORD_BYTES {
+            return Err(Unreadable(format!("a word of it is longer than {MAX_WORD_BYTES} bytes")));
         }
         self.spend(PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
@@ -223,7 +223,7 @@ impl Reader<'_> {
 
     /// Fills in a value that is known, and not too long.
     fn fill_value(&mut self, making: &mut Making, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
-        match value.filter(|value| value.text.len() <= LONGEST_VALUE) {
+        match value.filter(|value| value.text.len() <= MAX_VALUE) {
             Some(value) => {
                 // Patterns look at each byte of it, many times.
                 self.spend(value.text.len() * 4)?;

@@ -181,9 +181,9 @@ fn option_of_fd(word: &str) -> (&str, Option<&str>) {
 
 /// Whether an option of `fd` does.
 fn takes_value(option: &str) -> bool {
-    const LONG: &str = " and base-directory batch-size changed-before changed-within color exact-depth exclude extension format \
+    const LONG_OPTIONS: &str = " and base-directory batch-size changed-before changed-within color exact-depth exclude extension format \
         ignore-file max-depth max-results min-depth owner path-separator search-path size threads type ";
-    LONG.split(' ').any(|long| long == option) || (option.len() == 1 && "dEteScjoC".contains(option))
+    LONG_OPTIONS.split(' ').any(|long| long == option) || (option.len() == 1 && "dEteScjoC".contains(option))
 }
 
 /// Whether a pattern says which files are meant, and does not fit most of them: a choice of few letters does.

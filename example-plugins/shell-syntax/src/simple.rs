@@ -1,6 +1,6 @@
 //! A simple command: its words, what is set for it, where its input and output lead.
 
-use super::expand::LONGEST_VALUE;
+use super::expand::MAX_VALUE;
 use super::read::{Reader, Unreadable};
 use super::unwrap::reads_commands;
 use super::word::{Word, joined};
@@ -229,7 +229,7 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
                 break;
             }
             // A long format for each of many values would grow with both.
-            if text.len() > LONGEST_VALUE {
+            if text.len() > MAX_VALUE {
                 return None;
             }
         }

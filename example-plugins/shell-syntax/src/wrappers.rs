@@ -195,11 +195,11 @@ impl Wrapper {
     /// sooner.
     pub(super) fn readings<'a>(&self, args: &'a [Word]) -> Vec<&'a [Word]> {
         /// Most words that are looked at as values.
-        const MOST: usize = 8;
+        const MAX_VALUES: usize = 8;
         let usual = self.words(args);
         let mut found: Vec<&[Word]> = Vec::new();
         let mut from = 0;
-        for _ in 0..MOST {
+        for _ in 0..MAX_VALUES {
             let Some(rest) = args.get(from..) else { break };
             let behind = self.skip(rest, 0);
             for operands in 0..=self.operands {

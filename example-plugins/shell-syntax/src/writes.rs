@@ -7,7 +7,7 @@ use super::word::Word;
 use super::{Command, RedirectKind, lower, program_name};
 
 /// The longest path that Linux opens, in bytes. What is longer is no path: a script within the command, for instance.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH: usize = 4096;
 
 /// A path that a command writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ struct Writing {
 
 impl Writing {
     fn write(&mut self, path: &Word, whole: bool) {
-        if path.text.len() <= LONGEST_PATH {
+        if path.text.len() <= MAX_PATH {
             self.found.push(Write { path: path.clone(), whole });
         }
     }

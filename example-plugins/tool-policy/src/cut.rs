@@ -24,7 +24,7 @@ pub(crate) fn cut(text: &str, most: usize, event: &str) -> Option<(String, usize
     Some((format!("{}\n{BEFORE}{total}{AFTER}{mark}]", &body[..kept]), dropped))
 }
 
-/// Eight digits by which the plugins that hear one event know each other's notes. No other event has them, so that a result
+/// Eight digits by which the plugins that subscribe to one event know each other's notes. No other event has them, so that a result
 /// which is read again later brings no number with it.
 fn mark(event: &str) -> String {
     let digest = Sha256::new().chain_update("tool-policy.cut ").chain_update(event).finalize();

@@ -127,7 +127,7 @@ fn without_mark(text: &str) -> String {
 fn where_several_cut_the_bytes_are_added_up() {
     configure(&json!([{"id": "long", "max-output": 6}])).unwrap();
     let ToolResultVerdict::Replace(first) = result("abcdefgh") else { panic!("not cut") };
-    // The next entry of the chain hears the same event.
+    // The next entry of the chain is asked about the same event.
     configure(&json!([{"id": "short", "max-output": 4}])).unwrap();
     let ToolResultVerdict::Replace(cut) = result(&first.text) else { panic!("not cut") };
     assert_eq!(without_mark(&cut.text), "abcd\n[4 bytes dropped #]");

@@ -151,14 +151,14 @@ impl<'a> Written<'a> {
             (None, Some(call)) => {
                 return Err(Error::new(
                     call.span(),
-                    "`call_tool` is for tools that nobody has heard of: write `tools` too",
+                    "`call_tool` is for tools that the plugin does not declare: write `tools` too",
                 ));
             }
             (Some(_), Some(_)) => written.tools = true,
             (None, None) => {}
         }
         if written.events.is_empty() && !written.tools {
-            let message = "this plugin hears of no event: write at least one method, such as `before_tool_call`";
+            let message = "this plugin subscribes to no event: write at least one method, such as `before_tool_call`";
             return Err(Error::new(item.self_ty.span(), message));
         }
         Ok(written)
@@ -382,7 +382,7 @@ mod tests {
             (quote! { fn stream_end(&self, text: &str) {} }, "take no `self`"),
             (quote! { #[cfg(test)] fn stream_end(session: &Session, text: &str) {} }, "cannot be conditional"),
             (quote! { fn tools() -> Vec<Tool> { vec![] } }, "write `call_tool` too"),
-            (quote! { fn configure(config: Config) -> Result<(), String> { Ok(()) } }, "hears of no event"),
+            (quote! { fn configure(config: Config) -> Result<(), String> { Ok(()) } }, "subscribes to no event"),
         ] {
             let error = error(quote! { impl Plugin for X { #method } });
             assert!(error.contains(reason), "{error}");

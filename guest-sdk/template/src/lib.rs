@@ -16,7 +16,7 @@ pub struct Config {
 
 static CONFIG: Configured<Config> = Configured::new();
 
-/// The plugin: each method below is an event that it hears of.
+/// The plugin: each method below is an event that it subscribes to.
 #[derive(Debug)]
 pub struct MyPlugin;
 

@@ -1,4 +1,4 @@
-//! An event of your own: a program asks the plugins that hear `custom-event` before it does something that no other event
+//! An event of your own: a program asks the plugins that subscribe to `custom-event` before it does something that no other event
 //! is about. The plugin is the one that the project's tests use: it does what its configuration says.
 //!
 //! `cargo xtask plugins`, then `cargo run -p hookhost-agent --example custom_event [FOLDER OF THE PLUGINS]`
@@ -22,8 +22,8 @@ fn plugin(file: &Path) -> Result<Entry, Box<dyn std::error::Error>> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = std::env::args().nth(1).map_or_else(|| PathBuf::from("target/plugins"), PathBuf::from);
-    let entry = plugin(&folder.join("all_events.wasm"))?;
+    let directory = std::env::args().nth(1).map_or_else(|| PathBuf::from("target/plugins"), PathBuf::from);
+    let entry = plugin(&directory.join("all_events.wasm"))?;
     let host = Host::builder(Config::from_entries(vec![entry], Settings::default())?).build().await?;
     let session = host.open_session(SessionSpec::new("my-program", &std::env::current_dir()?))?;
     for day in ["thursday", "friday"] {

@@ -1,5 +1,5 @@
 //! A provider of your own: where the model's answers come from is one trait. This one has no model at all; it lists the
-//! folder, and says what it has read.
+//! directory, and says what it has read.
 //!
 //! `cargo run -p hookhost-agent --example custom_provider`
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest wait before a further try. A plugin that waits is stopped by its deadline, and then learns of no reason.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// Models by the names that grants give them. It is what [`HostBuilder::model`](hookhost::HostBuilder::model) takes.
 ///
@@ -34,7 +34,7 @@ impl PluginModels {
     /// None yet.
     #[must_use]
     pub fn new(retry: RetryPolicy) -> Self {
-        let longest_wait = retry.longest_wait.min(LONGEST_WAIT);
+        let longest_wait = retry.longest_wait.min(MAX_WAIT);
         Self { models: BTreeMap::new(), retry: RetryPolicy { longest_wait, ..retry } }
     }
 

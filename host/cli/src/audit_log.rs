@@ -10,7 +10,7 @@ use hookhost::{Host, StoreError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The database's name, in the folder of what is remembered.
+/// The database's name, in the directory of what is remembered.
 const FILE_NAME: &str = "hookhost.db";
 
 /// How long a command that ends waits for observers.
@@ -21,15 +21,15 @@ pub(crate) fn path() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join(FILE_NAME))
 }
 
-/// The user's own log, in a folder that only they can read.
+/// The user's own log, in a directory that only they can read.
 pub(crate) fn prepared() -> Result<PathBuf, CliError> {
     let path = path()?;
-    if let Some(folder) = path.parent()
-        && let Err(error) = files::make_own_folder(folder)
+    if let Some(directory) = path.parent()
+        && let Err(error) = files::make_own_directory(directory)
     {
-        let shown = output::quoted(&folder.to_string_lossy());
+        let shown = output::quoted(&directory.to_string_lossy());
         return Err(CliError::not_loaded(anyhow!(
-            "the folder {shown} for the audit log cannot be made: {error}; make it, or name another one in the \
+            "the directory {shown} for the audit log cannot be made: {error}; make it, or name another one in the \
              environment variable HOOKHOST_STATE_DIR"
         )));
     }
@@ -40,7 +40,7 @@ pub(crate) fn prepared() -> Result<PathBuf, CliError> {
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
     // What others can have written is read only where it is named.
     if named.is_none()
-        && let Err(FileError::Refused(refused)) = files::look_in_kept_folder(&path()?, Guard::OnlyMineToWrite)
+        && let Err(FileError::Refused(refused)) = files::look_in_kept_directory(&path()?, Guard::OnlyMineToWrite)
     {
         return Err(CliError::not_loaded(refused));
     }
@@ -81,7 +81,7 @@ pub(crate) fn unusable(error: &StoreError) -> CliError {
     let next = match error {
         StoreError::Full(_) => "; make room on it, and try again",
         StoreError::Io { .. } => {
-            "; check the permissions and the free space of its folder, or name another one in the environment variable \
+            "; check the permissions and the free space of its directory, or name another one in the environment variable \
              HOOKHOST_STATE_DIR"
         }
         _ => "",
@@ -89,7 +89,7 @@ pub(crate) fn unusable(error: &StoreError) -> CliError {
     CliError::not_loaded(anyhow!("{error}{next}"))
 }
 
-/// The end of a command that has recorded something: what observers have not heard of in time is given up and counted, in
+/// The end of a command that has recorded something: events that observers do not get in time are dropped and counted, in
 /// the log and here. Where records are lost, a command that would have ended well has failed.
 pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let drained = drain(host).await;
@@ -113,7 +113,7 @@ pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, Cli
             let events = if given_up == 1 { "event" } else { "events" };
             let seconds = FOR_OBSERVERS.as_secs();
             warn(&format!(
-                "plugins that observe did not hear of {given_up} {events} within {seconds} s; the log counts them"
+                "plugins that observe did not get {given_up} {events} within {seconds} s; the log counts them"
             ));
         }
         Err(error) => {

@@ -7,7 +7,9 @@ use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
 use etcetera::BaseStrategy as _;
-use hookhost::config::{Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, Places, UnapprovedChange};
+use hookhost::config::{
+    Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories,
+};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
 use hookhost_agent::provider::Keys;
@@ -17,17 +19,17 @@ use std::path::{Path, PathBuf};
 /// The sections of `hookhost.toml` that are not the engine's.
 pub(crate) const SECTIONS: &[&str] = &["agent", "mcp"];
 
-/// The folders of the user's own files.
-pub(crate) fn places() -> Result<Places, CliError> {
-    Places::of_user().map_err(not_loaded)
+/// The directories of the user's own files.
+pub(crate) fn places() -> Result<UserDirectories, CliError> {
+    UserDirectories::of_user().map_err(not_loaded)
 }
 
-/// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's folder for caches. Without one of
+/// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches. Without one of
 /// them, every start compiles.
 pub(crate) fn cache() -> Option<PathBuf> {
     let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
     let platform = || Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hookhost"));
-    named.or_else(platform).map(|folder| folder.join("compiled"))
+    named.or_else(platform).map(|directory| directory.join("compiled"))
 }
 
 /// The working directory.
@@ -35,23 +37,23 @@ pub(crate) fn cwd() -> Result<PathBuf, CliError> {
     std::env::current_dir().map_err(|error| anyhow::anyhow!("the working directory cannot be found: {error}").into())
 }
 
-/// The configuration that counts in `folder`. What is inert there is announced, and what is not as it was approved.
-pub(crate) fn read(chosen: Option<&Path>, folder: &Path) -> Result<Config, CliError> {
-    let found = find(chosen, folder)?;
+/// The configuration that counts in `directory`. What is inert there is announced, and what is not as it was approved.
+pub(crate) fn read(chosen: Option<&Path>, directory: &Path) -> Result<Config, CliError> {
+    let found = find(chosen, directory)?;
     found.changes.iter().for_each(|change| note(&changed(change)));
     found.inert.iter().for_each(|file| note(&inert(file)));
     Ok(found.config)
 }
 
-/// The configuration that counts in `folder`, and what is inert there.
-pub(crate) fn find(chosen: Option<&Path>, folder: &Path) -> Result<Discovered, CliError> {
+/// The configuration that counts in `directory`, and what is inert there.
+pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered, CliError> {
     let places = places()?;
     let found = match chosen {
         Some(file) => {
             let config = Config::open(file, &places, SECTIONS);
             config.map(|config| Discovered { config, inert: Vec::new(), changes: Vec::new() })
         }
-        None => Config::discover(folder, &places, SECTIONS),
+        None => Config::discover(directory, &places, SECTIONS),
     };
     let found = found.map_err(not_loaded)?;
     // Whatever the command is: a file counts only if all of it is right.
@@ -76,15 +78,15 @@ pub(crate) fn keys() -> Result<Keys, CliError> {
     Keys::read(&keys_file()?).map_err(CliError::not_loaded)
 }
 
-/// The section `[mcp]`. A program that a project's file names runs in that file's folder: what was approved there is not what
-/// lies under the same path in the folder that the user happens to be in.
+/// The section `[mcp]`. A program that a project's file names runs in that file's directory: what was approved there is not what
+/// lies under the same path in the directory that the user happens to be in.
 pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
     let mut section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
     section.check().map_err(CliError::not_loaded)?;
     for (name, server) in &mut section.servers {
         let origin = config.origin(&["mcp", name.as_str(), "command"]).filter(|origin| origin.layer == Layer::Project);
-        if let Some(folder) = origin.as_ref().and_then(|origin| origin.file.parent()) {
-            server.cwd = Some(server.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd)));
+        if let Some(directory) = origin.as_ref().and_then(|origin| origin.file.parent()) {
+            server.cwd = Some(server.cwd.as_ref().map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd)));
         }
     }
     Ok(section)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How long a second Ctrl-C takes at most: the last records are written, and what observers did not hear of is counted.
+/// How long a second Ctrl-C takes at most: the last records are written, and what observers did not get is counted.
 const LAST_RECORDS: Duration = Duration::from_millis(250);
 
 /// As long as it is there, a second Ctrl-C has the host's last records written. It must not keep the host beyond the

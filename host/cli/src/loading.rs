@@ -16,9 +16,9 @@ use hookhost_agent::provider::Keys;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The configuration that counts in `folder`, with what `--plugin` adds enabled.
-pub(crate) fn config(args: &ConfigArgs, folder: &Path) -> Result<Config, CliError> {
-    with_plugins(args, configuration::read(args.config.as_deref(), folder)?)
+/// The configuration that counts in `directory`, with what `--plugin` adds enabled.
+pub(crate) fn config(args: &ConfigArgs, directory: &Path) -> Result<Config, CliError> {
+    with_plugins(args, configuration::read(args.config.as_deref(), directory)?)
 }
 
 /// The same, read once more while the plugins of `loaded` count, and what to tell of files that are not as they were
@@ -26,10 +26,10 @@ pub(crate) fn config(args: &ConfigArgs, folder: &Path) -> Result<Config, CliErro
 /// taken away the rules that it is to keep.
 pub(crate) fn config_again(
     args: &ConfigArgs,
-    folder: &Path,
+    directory: &Path,
     loaded: &Config,
 ) -> Result<(Config, Option<String>), CliError> {
-    let found = configuration::find(args.config.as_deref(), folder)?;
+    let found = configuration::find(args.config.as_deref(), directory)?;
     let config = with_plugins(args, found.config)?;
     let Some(lost) = loaded.files().iter().find(|file| !config.files().contains(file)) else {
         let changes: Vec<_> = found.changes.iter().map(configuration::changed).collect();
@@ -115,7 +115,7 @@ pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, CliError> {
 fn builder(config: Config) -> HostBuilder {
     let builder = Host::builder(config);
     match configuration::cache() {
-        Some(folder) => builder.cache(folder),
+        Some(directory) => builder.cache(directory),
         None => builder,
     }
 }
@@ -142,7 +142,7 @@ fn not_loaded(error: &LoadError, config: &Config) -> CliError {
         }
         (
             LoadError::NotGranted { .. }
-            | LoadError::NoFolder { .. }
+            | LoadError::NoDirectory { .. }
             | LoadError::Refused { .. }
             | LoadError::Tools { .. },
             Some(origin),
@@ -165,7 +165,7 @@ fn name_of(error: &LoadError) -> Option<&str> {
         | LoadError::OtherDigest { name, .. }
         | LoadError::Unfit { name, .. }
         | LoadError::NotGranted { name, .. }
-        | LoadError::NoFolder { name, .. }
+        | LoadError::NoDirectory { name, .. }
         | LoadError::Refused { name, .. }
         | LoadError::Tools { name, .. }
         | LoadError::Failed { name, .. } => Some(name),

@@ -91,7 +91,7 @@ pub enum OutcomeKind {
     Withheld,
     /// Plugins were asked for tasks.
     Collected,
-    /// It happened; observers hear of it.
+    /// It happened; observers are told.
     Observed,
     /// Whoever sent the event gave it up before it was settled: nothing of it runs.
     Cancelled,

@@ -15,14 +15,14 @@ use tokio::runtime::Runtime;
 
 fn one_event(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut group = criterion.benchmark_group("one event, one pristine plugin");
 
     let event = call(&runtime.block_on(session(None)));
 
     for (name, log) in [
         ("hookhost, log off", None),
-        ("hookhost, log on (a commit before each outcome)", Some(folder.path().join("hookhost.db"))),
+        ("hookhost, log on (a commit before each outcome)", Some(directory.path().join("hookhost.db"))),
     ] {
         let session = runtime.block_on(session(log.as_deref()));
         group.bench_function(name, |bencher| {
@@ -43,9 +43,9 @@ fn one_event(criterion: &mut Criterion) {
 
 fn nobody_asked(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let mut group = criterion.benchmark_group("an event that nobody hears");
-    for (name, log) in [("log off", None), ("log on (batched)", Some(folder.path().join("hookhost.db")))] {
+    let directory = tempfile::tempdir().unwrap();
+    let mut group = criterion.benchmark_group("an event without subscribers");
+    for (name, log) in [("log off", None), ("log on (batched)", Some(directory.path().join("hookhost.db")))] {
         let session = runtime.block_on(session(log.as_deref()));
         group.bench_function(name, |bencher| bencher.iter(|| runtime.block_on(session.stream_end("text".into()))));
     }

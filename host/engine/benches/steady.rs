@@ -23,8 +23,8 @@ fn main() {
     let events: u64 = events.parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let folder = tempfile::tempdir().unwrap();
-        let log = (kind == "recorded").then(|| folder.path().join("hookhost.db"));
+        let directory = tempfile::tempdir().unwrap();
+        let log = (kind == "recorded").then(|| directory.path().join("hookhost.db"));
         let session = if kind == "shell" { shell_session().await } else { session(log.as_deref()).await };
         let event = call(&session);
         let bare = Bare::new();

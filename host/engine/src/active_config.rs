@@ -7,7 +7,7 @@ use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::plugin::{Cache, Compiler, LoadError, Plugin};
-use crate::sandbox::{Room, Sandbox, SandboxError, SharedSandbox};
+use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,10 +36,10 @@ impl ActiveConfig {
     pub(crate) async fn load(config: &Config, cache: Option<&Cache>, before: Option<&Self>) -> Result<Self, NotActive> {
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let room = Room::of(&entries, config.settings().concurrent_calls);
-        let sandbox = match before.filter(|before| before.sandbox.room() == room) {
+        let pool_size = PoolSize::of(&entries, config.settings().concurrent_calls);
+        let sandbox = match before.filter(|before| before.sandbox.pool_size() == pool_size) {
             Some(before) => Arc::clone(&before.sandbox),
-            None => Arc::new(Sandbox::new(room)?),
+            None => Arc::new(Sandbox::new(pool_size)?),
         };
         let compiler = Compiler { sandbox: &sandbox, cache, within: config.settings().compile_time };
         let mut plugins = Vec::with_capacity(entries.len());
@@ -62,12 +62,12 @@ impl ActiveConfig {
         &self.plugins
     }
 
-    /// The plugins that hear an event, in the order in which they are asked: by priority, then by name.
+    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
     pub(crate) fn chain(&self, event: EventKind) -> &[Plugin] {
         self.chains.get(&event).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn subscribed(&self, event: EventKind) -> bool {
+    pub(crate) fn has_subscriber(&self, event: EventKind) -> bool {
         !self.chain(event).is_empty()
     }
 

@@ -4,7 +4,7 @@ pub use crate::active_config::Changes;
 
 use crate::active_config::{ActiveConfig, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
-use crate::audit::{Loggable as _, RulesChanged};
+use crate::audit::{RulesChanged, ToRecord as _};
 use crate::config::Config;
 use crate::contract::EventKind;
 use crate::contract::action::ActionMap;
@@ -96,7 +96,7 @@ impl Host {
         self.shared.services.config().plugins().to_vec()
     }
 
-    /// The plugins that hear an event, in the order in which they are asked: by priority, then by name.
+    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
     #[must_use]
     pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
         self.shared.services.config().chain(event).to_vec()
@@ -108,10 +108,10 @@ impl Host {
         self.shared.services.config().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
     }
 
-    /// Whether any plugin hears an event.
+    /// Whether any plugin subscribes to an event.
     #[must_use]
-    pub fn subscribed(&self, event: EventKind) -> bool {
-        self.shared.services.config().subscribed(event)
+    pub fn has_subscriber(&self, event: EventKind) -> bool {
+        self.shared.services.config().has_subscriber(event)
     }
 
     /// Takes up another configuration, while sessions run: its plugins are loaded and checked aside, then take the place of
@@ -119,7 +119,7 @@ impl Host {
     /// it began with; none is lost, asked about twice, or settled by some of both. What the new configuration leaves as it
     /// was is not compiled again. The log says what was taken up.
     ///
-    /// A plugin that is new hears of a session from its next event on: it gets no `session-start`. Failures in a row count
+    /// A new plugin takes part in a session from its next event on: it gets no `session-start`. Failures in a row count
     /// anew for a plugin that has changed; model calls do not.
     ///
     /// # Errors

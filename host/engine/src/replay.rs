@@ -5,7 +5,7 @@
 //! rule would have made of them. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept
 //! for the replay alone.
 
-use crate::audit::{CallRecord, Entry, Line, Record, SessionOpened};
+use crate::audit::{CallRecord, EventRecord, Line, Record, SessionOpened};
 use crate::contract::{OutcomeKind, Shape};
 use crate::host::Host;
 use crate::session::{DispatchOptions, Recall, RecalledConsent, Session, SessionSpec};
@@ -23,9 +23,9 @@ pub struct Compared {
     /// The number of its record.
     pub seq: u64,
     /// What was recorded.
-    pub recorded: Record,
+    pub recorded: EventRecord,
     /// What came of it now; absent where it could not be asked about.
-    pub again: Option<Record>,
+    pub again: Option<EventRecord>,
     /// In what the two differ, in chain order; also where it could not be expected to be the same.
     pub differences: Vec<Difference>,
     /// Why it could not be expected to be the same, a sentence each; none: it could.
@@ -52,14 +52,14 @@ pub enum Difference {
     Verdict {
         /// The plugin.
         plugin: String,
-        /// The pass.
+        /// The round.
         round: u32,
     },
     /// A plugin was asked in this round, then or now, and not both.
     Asked {
         /// The plugin.
         plugin: String,
-        /// The pass.
+        /// The round.
         round: u32,
     },
 }
@@ -116,14 +116,14 @@ async fn replay_lines(
             Err(error) => return Err(error),
         };
         match line.entry() {
-            Ok(Entry::Session(opened)) => {
+            Ok(Record::Session(opened)) => {
                 let (id, lacks_schemas) = (opened.session.clone(), !opened.without_schema.is_empty());
                 sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas });
             }
-            Ok(Entry::SessionEnded(ended)) => {
+            Ok(Record::SessionEnded(ended)) => {
                 sessions.remove(&ended.session);
             }
-            Ok(Entry::Event(recorded)) => {
+            Ok(Record::Event(recorded)) => {
                 let compared = compare(host, &mut sessions, line.seq(), *recorded).await;
                 summary.count(&compared);
                 each(&compared);
@@ -180,7 +180,7 @@ fn spec(opened: &SessionOpened) -> SessionSpec {
     }
 }
 
-async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, recorded: Record) -> Compared {
+async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, recorded: EventRecord) -> Compared {
     let mut compared = Compared {
         seq,
         not_replayable: recorded.not_replayable.clone(),
@@ -192,10 +192,10 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
     if sessions.get(&recorded.session).is_some_and(|known| known.lacks_schemas) {
         compared.not_replayable.push("the log does not hold the schemas of all tools of its session".into());
     }
-    if !recorded.withheld.is_empty() {
+    if !recorded.redacted.is_empty() {
         compared.not_replayable.push("the configuration kept a part of it out of the log".into());
     }
-    if recorded.withheld.contains_key("original") {
+    if recorded.redacted.contains_key("original") {
         return compared;
     }
     let again = match sessions.get_mut(&recorded.session).map(|known| known.session.session(host)) {
@@ -223,7 +223,7 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
 }
 
 /// Settles a recorded event again.
-async fn again(session: &Session, recorded: &Record) -> Result<Record, String> {
+async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord, String> {
     session.set_turn(recorded.turn);
     let asked_again = recorded.asked_again.as_ref().map(|again| RecalledConsent {
         round: again.round,
@@ -247,20 +247,20 @@ async fn again(session: &Session, recorded: &Record) -> Result<Record, String> {
     settled.map(|settled| settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
 }
 
-fn differences(recorded: &Record, again: &Record) -> Vec<Difference> {
+fn differences(recorded: &EventRecord, again: &EventRecord) -> Vec<Difference> {
     let mut differences = Vec::new();
-    let decided = |record: &Record| (record.outcome, record.by.clone(), record.cause, record.reason.clone());
+    let decided = |record: &EventRecord| (record.outcome, record.by.clone(), record.cause, record.reason.clone());
     if decided(recorded) != decided(again) {
         differences.push(Difference::Outcome { recorded: recorded.outcome, again: again.outcome });
     }
-    let stands = |record: &Record| {
+    let stands = |record: &EventRecord| {
         let value = record.last.as_ref().unwrap_or(&record.original);
         (!record.outcome.is_no()).then(|| (value.get().to_owned(), json(record.response.as_deref())))
     };
     if recorded.outcome.is_no() == again.outcome.is_no() && stands(recorded) != stands(again) {
         differences.push(Difference::Value);
     }
-    let asked = |record: &Record| (record.questions.clone(), record.kept.clone(), record.approved_by.clone());
+    let asked = |record: &EventRecord| (record.questions.clone(), record.kept.clone(), record.approved_by.clone());
     if recorded.outcome == again.outcome && asked(recorded) != asked(again) {
         differences.push(Difference::Questions);
     }

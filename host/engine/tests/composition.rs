@@ -6,7 +6,8 @@
 mod page;
 
 use hookhost::compose::{
-    Answer, Asker, Consent, Decision, Gate, Layer, Member, Objection, OnFailure, Passage, Step, Transform, merge,
+    Consent, Decision, Gate, Layer, Member, Objection, OnFailure, Passage, QuestionOrigin, Step, Transform, Verdict,
+    merge,
 };
 use hookhost::contract::{Escalation, Refusal, Task};
 use page::{Page, Row, Rule, Wrong, read};
@@ -67,9 +68,9 @@ impl<'a> Chain<'a> {
     /// What a person is asked of what stands, by name: these questions are the same under other rules.
     fn questions(&self, decision: &Decision<String, String>) -> Vec<Question> {
         let Decision::Stands { questions, .. } = decision else { return Vec::new() };
-        let by = |asker: &Asker| match asker {
-            Asker::Configuration => "configuration".to_owned(),
-            Asker::Member(member) => self.names[*member].to_owned(),
+        let by = |asker: &QuestionOrigin| match asker {
+            QuestionOrigin::Configuration => "configuration".to_owned(),
+            QuestionOrigin::Member(member) => self.names[*member].to_owned(),
         };
         questions.iter().map(|(asker, escalation)| (by(asker), escalation.question.clone())).collect()
     }
@@ -214,17 +215,17 @@ fn decide(
         )?;
         let member = asked.unwrap().member;
         let answer = match answer.split_once(' ').unwrap_or((answer, "")) {
-            ("allow", "") => Answer::Allow,
-            ("approve", "") => Answer::Approve,
-            ("fails", "") => Answer::Failed(chain.on_failure[member]),
-            ("not", "concerned") => Answer::Unconcerned,
-            ("modify", new) if !new.is_empty() => Answer::Change(new.to_owned()),
-            ("escalate", question) => Answer::Escalate(escalation(question)),
-            ("reject", reason) => Answer::Reject(refusal(reason)),
-            ("respond", response) => Answer::Respond(response.to_owned()),
+            ("allow", "") => Verdict::Allow,
+            ("approve", "") => Verdict::Approve,
+            ("fails", "") => Verdict::Failed(chain.on_failure[member]),
+            ("not", "concerned") => Verdict::NotMatched,
+            ("modify", new) if !new.is_empty() => Verdict::Change(new.to_owned()),
+            ("escalate", question) => Verdict::Escalate(escalation(question)),
+            ("reject", reason) => Verdict::Reject(refusal(reason)),
+            ("respond", response) => Verdict::Respond(response.to_owned()),
             _ => return Err(row.not_an_answer(answer)),
         };
-        if matches!(&answer, Answer::Change(new) if new != value) && chain.members[member].enforcing {
+        if matches!(&answer, Verdict::Change(new) if new != value) && chain.members[member].enforcing {
             authors.push(member);
         }
         gate.answer(answer);

@@ -162,8 +162,8 @@ fn a_session_that_cannot_be_written_any_more_is_said_and_gone_on_with_where_it_i
     session.looks_like("error: the session ");
     session.says("/session");
     session.looks_like("the next prompt goes on with ");
-    let folder = std::fs::read_dir(user.path("state/sessions")).unwrap().next().unwrap().unwrap().path();
-    std::fs::rename(user.path("kept"), folder.join("messages")).unwrap();
+    let directory = std::fs::read_dir(user.path("state/sessions")).unwrap().next().unwrap().unwrap().path();
+    std::fs::rename(user.path("kept"), directory.join("messages")).unwrap();
     session.says("on");
     session.sees("never");
     session.says("/quit");

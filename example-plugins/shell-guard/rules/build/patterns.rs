@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) const MEMBERS: [&str; 10] =
     ["pattern", "operand", "target", "word", "no-word", "environment", "reads", "writes", "text", "no-text"];
 /// The most texts that stand for a part of an expression, and the most characters of a class.
-const MOST: usize = 64;
+const MAX_TEXTS: usize = 64;
 const CHOICE: usize = 4;
 
 /// Puts what is known in the place of each pattern of a rule.
@@ -151,7 +151,7 @@ impl Known {
     fn then(&self, next: &Self) -> Self {
         let is_empty = self.all.as_ref().is_some_and(|all| all.iter().all(String::is_empty));
         let all = match (&self.all, &next.all) {
-            (Some(first), Some(second)) if first.len() * second.len() <= MOST => Some(
+            (Some(first), Some(second)) if first.len() * second.len() <= MAX_TEXTS => Some(
                 first.iter().flat_map(|one| second.iter().map(move |two| format!("{one}{two}"))).collect::<Vec<_>>(),
             ),
             _ => None,
@@ -187,7 +187,7 @@ impl Known {
 fn either(one: &[String], other: &[String]) -> Option<Vec<String>> {
     let mut both = one.to_vec();
     both.extend(other.iter().filter(|text| !one.contains(text)).cloned());
-    Some(both).filter(|both| both.len() <= MOST)
+    Some(both).filter(|both| both.len() <= MAX_TEXTS)
 }
 
 /// What may be asked for: an empty text stands everywhere.

@@ -157,7 +157,7 @@ pub struct Judged {
 /// The most work that [`Judged`] may speak of.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
-pub const MOST_WORK: usize = shell_syntax::WORK;
+pub const MAX_WORK: usize = shell_syntax::WORK;
 
 /// Judges `command` as the fuzzer hands it over.
 #[cfg(not(target_arch = "wasm32"))]

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// The plugin: it hears each tool call.
+/// The plugin: it subscribes to each tool call.
 const COMPONENT: &str = "no_force_push.wasm";
 
 /// A host without plugins, or with the one; with a log, or without.

@@ -24,8 +24,8 @@ pub(crate) fn rows(table: &mut Table, turns: usize) {
     table.compared(&row(&what, "none", "off"), &compare(turns, off, bare), reference, None);
     let one = || looped(&runtime, turns, true, None);
     table.compared(&row(&what, "no-force-push", "off"), &compare(turns, one, off), "without plugins", None);
-    let folder = tempfile::tempdir().unwrap();
-    let kept = || looped(&runtime, turns, true, Some(folder.path()));
+    let directory = tempfile::tempdir().unwrap();
+    let kept = || looped(&runtime, turns, true, Some(directory.path()));
     let reference = "without log and session files";
     table.compared(&row(&what, "no-force-push, session files", "on"), &compare(turns, kept, one), reference, None);
 }
@@ -47,12 +47,16 @@ fn compare(turns: usize, subject: impl Fn() -> Duration, reference: impl Fn() ->
 }
 
 /// A whole run of the agent; its host is made before.
-fn looped(runtime: &Runtime, turns: usize, plugin: bool, folder: Option<&Path>) -> Duration {
+fn looped(runtime: &Runtime, turns: usize, plugin: bool, directory: Option<&Path>) -> Duration {
     runtime.block_on(async {
-        let log = folder.map(|folder| folder.join("hookhost.db"));
+        let log = directory.map(|directory| directory.join("hookhost.db"));
         let host = host(plugin, log.as_deref()).await;
-        let agent =
-            agent(host, CallingProvider::new(turns), Nothing::default(), folder.map(|folder| folder.join("sessions")));
+        let agent = agent(
+            host,
+            CallingProvider::new(turns),
+            Nothing::default(),
+            directory.map(|directory| directory.join("sessions")),
+        );
         let reporter = |_: &AgentEvent| {};
         let began = Instant::now();
         let outcome = agent.run("Go.", &reporter, &Default::default()).await.unwrap();

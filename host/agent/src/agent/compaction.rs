@@ -12,8 +12,8 @@ use hookhost::contract::{Compaction, EventKind, GateOutcome, TransformOutcome};
 use serde_json::{Value, json};
 
 /// Of the context window, the part beyond which is compacted, and what is kept as it is, in percent.
-const FULL: u64 = 80;
-const KEPT: u64 = 25;
+const FULL_PERCENT: u64 = 80;
+const KEPT_PERCENT: u64 = 25;
 
 const INSTRUCTIONS: &str = "\
 Summarise the conversation between a user, an agent and its tools that you are given, so that the agent can go on with \
@@ -35,10 +35,10 @@ impl Run<'_> {
         let Some(window) = self.agent.config.context_window else { return Ok(()) };
         let window = window.get();
         let size = self.request().estimated_tokens().max(self.context_tokens);
-        if size < window / 100 * FULL + window % 100 * FULL / 100 {
+        if size < window / 100 * FULL_PERCENT + window % 100 * FULL_PERCENT / 100 {
             return Ok(());
         }
-        let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT).unwrap_or(usize::MAX);
+        let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT_PERCENT).unwrap_or(usize::MAX);
         let Some(cut) = self.conversation.cut(kept) else { return Ok(()) };
         let (older, summarised) = self.conversation.older(cut);
         // So little of it that a summary would win nothing: what fills the window is the last exchange.

@@ -53,7 +53,7 @@ impl Conversation {
         }
     }
 
-    /// The session's folder, where there is one.
+    /// The session's directory, where there is one.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.path.clone()
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A session that stays open from one prompt to the next.
 ///
-/// Plugins hear `session-start` and `provider-resolve` with the first prompt, `session-end` when it is [ended](Self::end),
+/// `session-start` and `provider-resolve` come with the first prompt, `session-end` when it is [ended](Self::end),
 /// and keep what they know of it in between. The limits of a run (turns, tokens, time, sub-agents, tasks) count for each
 /// prompt anew. To go on with another model or provider, end it and open it again with an agent that has them.
 ///
@@ -62,7 +62,7 @@ impl Dialogue {
         &self.id
     }
 
-    /// The session's folder on disk.
+    /// The session's directory on disk.
     #[must_use]
     pub fn transcript(&self) -> Option<&Path> {
         self.transcript.as_deref()
@@ -122,7 +122,7 @@ impl Dialogue {
         Ok(outcome)
     }
 
-    /// Ends the session: plugins hear of it, and its file says how the last prompt ended.
+    /// Ends the session: `session-end` comes, and its file says how the last prompt ended.
     pub async fn end(mut self, reporter: &dyn Reporter) {
         let Some(opened) = self.opened.take().filter(Opened::has_started) else { return };
         let limits = Arc::new(Limits::new(&self.agent.config));

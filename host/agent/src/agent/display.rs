@@ -15,7 +15,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(2);
 impl Run<'_> {
     /// Whether text waits until it is final.
     pub(super) fn holds_text(&self) -> bool {
-        !self.agent.config.stream_unfinalised && self.agent.host.subscribed(EventKind::FinalizeContent)
+        !self.agent.config.stream_unfinalised && self.agent.host.has_subscriber(EventKind::FinalizeContent)
     }
 
     /// Shows a text, line by line; what was shown.

@@ -2,7 +2,7 @@
 //! every 4 KiB.
 
 /// Longest piece, in bytes of UTF-8, unless a single line ends sooner.
-const LONGEST: usize = 4096;
+const MAX_PIECE_BYTES: usize = 4096;
 
 /// Collects text until a line, or 4 KiB of one, is complete.
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ impl LineBuffer {
     fn end_of_piece(&self) -> Option<usize> {
         let line = self.pending.find('\n').map(|newline| newline + 1);
         match line {
-            Some(end) if end <= LONGEST => Some(end),
-            _ if self.pending.len() >= LONGEST => Some(self.pending.floor_char_boundary(LONGEST)),
+            Some(end) if end <= MAX_PIECE_BYTES => Some(end),
+            _ if self.pending.len() >= MAX_PIECE_BYTES => Some(self.pending.floor_char_boundary(MAX_PIECE_BYTES)),
             _ => None,
         }
     }
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_between_characters() {
-        let long = "ä".repeat(LONGEST);
+        let long = "ä".repeat(MAX_PIECE_BYTES);
         let cut = cut(&["x", &long, "\nend"]);
         assert_eq!(cut.concat(), format!("x{long}\nend"));
-        assert!(cut.iter().all(|piece| piece.len() <= LONGEST));
+        assert!(cut.iter().all(|piece| piece.len() <= MAX_PIECE_BYTES));
         assert_eq!(cut.len(), 4);
     }
 }

@@ -112,7 +112,7 @@ pub struct AgentConfig {
     pub session: Option<String>,
     /// Whether a person is there to be asked. Default: no.
     pub interactive: bool,
-    /// Where sessions are kept, one folder each. Default: nowhere.
+    /// Where sessions are kept, one directory each. Default: nowhere.
     pub sessions_dir: Option<PathBuf>,
     /// When a failed request is sent again.
     pub retry: RetryPolicy,
@@ -197,8 +197,8 @@ pub enum AgentError {
     /// The session cannot be kept, or gone on with.
     #[error(transparent)]
     Store(#[from] SessionStoreError),
-    /// There is no folder of sessions to go on with one.
-    #[error("there is no folder of sessions: name one in `sessions_dir`")]
+    /// There is no directory of sessions to go on with one.
+    #[error("there is no directory of sessions: name one in `sessions_dir`")]
     NoStore,
     /// A session that is to go on by itself has nothing to go on with.
     #[error("the session {id} waits for a prompt: give one")]
@@ -369,6 +369,6 @@ pub struct RunOutcome {
     pub subagent_turns: u32,
     /// What both used.
     pub usage: TokenUsage,
-    /// The session's folder on disk.
+    /// The session's directory on disk.
     pub transcript: Option<PathBuf>,
 }

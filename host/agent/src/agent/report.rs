@@ -52,7 +52,7 @@ pub enum AgentEvent {
         provider: String,
         /// Name of the model.
         model: String,
-        /// The session's folder on disk.
+        /// The session's directory on disk.
         transcript: Option<PathBuf>,
         /// Messages that it has already: 0 for a new one.
         messages: usize,

@@ -99,7 +99,7 @@ pub(super) struct Opened {
 /// How far a session's beginning has come. Each part is told once, however many runs it has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begun {
-    /// Plugins have heard of its start.
+    /// `session-start` has come.
     pub(super) started: bool,
     /// Its model is settled.
     pub(super) settled: bool,
@@ -212,7 +212,7 @@ impl Opened {
         })
     }
 
-    /// Whether plugins have heard of its start, and so must hear of its end.
+    /// Whether `session-start` has come, so that `session-end` must come, too.
     pub(super) fn has_started(&self) -> bool {
         self.begun.started
     }

@@ -1,4 +1,4 @@
-//! The answer as it streams in: text is shown as it comes, or line by line where a plugin hears it, and each tool call is
+//! The answer as it streams in: text is shown as it comes, or line by line where a plugin subscribes to `stream-delta`, and each tool call is
 //! handed on the moment it is complete.
 
 use super::AgentEvent;
@@ -21,7 +21,7 @@ struct Incoming {
     /// As much of it as has been shown, as it was shown.
     shown: String,
     lines: LineBuffer,
-    /// Whether text is shown by line. Until a plugin hears `stream-delta`, it is shown as it comes.
+    /// Whether text is shown by line. Until a plugin subscribes to `stream-delta`, it is shown as it comes.
     by_line: bool,
     /// The calls that were handed on.
     calls: AnswerCalls,
@@ -31,7 +31,7 @@ struct Incoming {
     offered: Arc<[String]>,
     /// Whether text waits until it is final or the answer has passed.
     holds_text: bool,
-    /// Whether calls wait until the answer is complete, since somebody hears them together, or the answer whole.
+    /// Whether calls wait until the answer is complete, since a plugin subscribes to `before-tools` or `response-receive`.
     holds_calls: bool,
 }
 
@@ -46,7 +46,7 @@ enum End {
 impl Run<'_> {
     /// Reads the answer.
     pub(super) async fn receive(&mut self, outgoing: Outgoing, stream: DeltaStream) -> State {
-        let whole = self.agent.host.subscribed(EventKind::ResponseReceive);
+        let whole = self.agent.host.has_subscriber(EventKind::ResponseReceive);
         let mut incoming = Incoming {
             text: String::new(),
             thinking: Vec::new(),
@@ -58,7 +58,7 @@ impl Run<'_> {
             used: None,
             offered: outgoing.request.tools.iter().map(|tool| tool.name.clone()).collect(),
             holds_text: whole || self.holds_text(),
-            holds_calls: whole || self.agent.host.subscribed(EventKind::BeforeTools),
+            holds_calls: whole || self.agent.host.has_subscriber(EventKind::BeforeTools),
         };
         let mut end = self.read(&mut incoming, stream, &outgoing).await;
         if matches!(end, End::Complete(_))
@@ -188,13 +188,13 @@ impl Run<'_> {
         State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used, cut: None })
     }
 
-    /// Shows more of an answer, unless its text waits: at once where nobody hears `stream-delta`, else the lines that are
+    /// Shows more of an answer, unless its text waits: at once where no plugin subscribes to `stream-delta`, else the lines that are
     /// complete by now.
     async fn show_more(&self, incoming: &mut Incoming, more: String) {
         if incoming.holds_text {
             return;
         }
-        if !incoming.by_line && self.agent.host.subscribed(EventKind::StreamDelta) {
+        if !incoming.by_line && self.agent.host.has_subscriber(EventKind::StreamDelta) {
             // A plugin was loaded in the middle of the answer, and perhaps of a line, which has been shown so far.
             self.show_rest(incoming).await;
             incoming.by_line = true;

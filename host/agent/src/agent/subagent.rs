@@ -29,7 +29,7 @@ struct Arguments {
     prompt: String,
 }
 
-const DESCRIPTION: &str = "Gives a task to another agent, which has the same tools and the same folder, and knows nothing of this conversation: \
+const DESCRIPTION: &str = "Gives a task to another agent, which has the same tools and the same directory, and knows nothing of this conversation: \
  say all that it needs. Its final answer is the result. Several calls of one answer run at the same time: give them \
  work that does not meet.";
 

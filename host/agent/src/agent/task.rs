@@ -168,7 +168,7 @@ impl Run<'_> {
         let _ = self.session.plan_complete(plan).await;
     }
 
-    /// Ends a task. Every call has a result then, plugins have heard how it went, and what they add is queued.
+    /// Ends a task. By then every call has a result, plugins know how the task went, and the tasks that they add are queued.
     pub(super) async fn ended(&mut self, ended: Ended) -> Step {
         self.limits.halt(&ended);
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");

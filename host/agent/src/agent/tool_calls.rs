@@ -24,11 +24,11 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) struct AnswerCalls {
     pub(super) uses: Vec<ToolUse>,
     statuses: Vec<CallStatus>,
-    /// Those that had ended by themselves when the loop heard of it.
+    /// The calls that ended by themselves, not because the run stopped them.
     carried_out: BTreeSet<usize>,
     /// Those that plugins have been asked about.
     asked: BTreeSet<usize>,
-    /// Where they wait until plugins have heard of the answer and of its usage: the tools that the model was offered.
+    /// Set while the calls wait for `after-inference` and `token-usage`: the tools that the model was offered.
     held: Option<Arc<[String]>>,
     scheduler: Option<RunningScheduler>,
 }
@@ -96,7 +96,7 @@ impl Run<'_> {
             tools: self.tools.clone(),
             context: ToolContext { cancel: cancel.clone(), ..self.context.clone() },
             offered,
-            together: self.agent.host.subscribed(EventKind::BeforeTools),
+            together: self.agent.host.has_subscriber(EventKind::BeforeTools),
             limits: Arc::clone(&self.limits),
         };
         let (feed, calls) = unbounded_channel();

@@ -28,7 +28,7 @@ pub(super) struct ToolScheduler {
     pub(super) context: ToolContext,
     /// The tools that the model was offered.
     pub(super) offered: Arc<[String]>,
-    /// Whether nothing starts before all calls are asked about, since somebody hears `before-tools`.
+    /// Whether nothing starts before all calls are asked about, since a plugin subscribes to `before-tools`.
     pub(super) together: bool,
     pub(super) limits: Arc<Limits>,
 }

@@ -1,5 +1,5 @@
 //! The raw side of a request: the body that is sent passes `request-send`, the answer that came passes `response-receive`,
-//! each only where somebody hears it.
+//! each only where a plugin subscribes to it.
 
 use super::AgentEvent;
 use super::request::Outgoing;
@@ -30,7 +30,7 @@ impl Run<'_> {
     /// # Errors
     /// How the task ends, where the request is not to be sent.
     pub(super) async fn gate_body(&self, outgoing: &mut Outgoing) -> Result<(), Ended> {
-        if !self.agent.host.subscribed(EventKind::RequestSend) {
+        if !self.agent.host.has_subscriber(EventKind::RequestSend) {
             return Ok(());
         }
         let ModelRef { provider, model } = outgoing.model();
@@ -66,7 +66,7 @@ impl Run<'_> {
         outgoing: &Outgoing,
         whole: WholeResponse,
     ) -> Result<WholeResponse, Ended> {
-        if !self.agent.host.subscribed(EventKind::ResponseReceive) {
+        if !self.agent.host.has_subscriber(EventKind::ResponseReceive) {
             return Ok(whole);
         }
         let ModelRef { provider, model } = outgoing.model();

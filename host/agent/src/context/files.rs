@@ -1,4 +1,4 @@
-//! Text files that others wrote: bounded, regular, and within a folder where they must be.
+//! Text files that others wrote: bounded, regular, and within a directory where they must be.
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
@@ -12,7 +12,7 @@ pub(super) struct Text {
     pub(super) size: u64,
 }
 
-/// A folder that nothing which is read through it leads out of.
+/// A directory that nothing which is read through it leads out of.
 #[derive(Debug)]
 pub(super) struct Within {
     root: PathBuf,
@@ -62,7 +62,7 @@ impl Within {
         Ok(Text { text, size: whole })
     }
 
-    /// The names in a folder, in order; none where there is no such folder.
+    /// The names in a directory, in order; none where there is no such directory.
     pub(super) fn names(&self, path: &Path, most: usize) -> Vec<String> {
         let Ok(entries) = self.dir.read_dir(path) else { return Vec::new() };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -82,7 +82,7 @@ pub(super) fn own_text(path: &Path, limit: u64) -> Option<Result<Text, String>> 
     Within::open(path.parent()?)?.text(Path::new(path.file_name()?), limit)
 }
 
-/// The names in a folder of the user's own, in order.
+/// The names in a directory of the user's own, in order.
 pub(super) fn own_names(path: &Path, most: usize) -> Vec<String> {
     path.canonicalize()
         .ok()

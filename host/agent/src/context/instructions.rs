@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The name of a file with instructions: <https://agents.md>.
 const FILE: &str = "AGENTS.md";
-/// The folder in which a project keeps what the shell harness of its agents runs.
+/// The directory in which a project keeps what the shell harness of its agents runs.
 const HARNESS: &str = ".harness";
 /// What of it is code.
 const CODE: [&str; 6] = ["commands", "hooks", "hooks.d", "plugins", "providers", "tools"];
@@ -39,12 +39,12 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
         found.extend(files.filter_map(|path| own_text(&path, FILE_LIMIT).map(|text| (path, text))));
     }
     if let Some(within) = Within::open(&project.root) {
-        for folder in &project.folders {
-            let harness = folder.join(HARNESS);
+        for directory in &project.directories {
+            let harness = directory.join(HARNESS);
             let fragments = harness.join("prompts");
             let names = within.names(&fragments, FRAGMENTS).into_iter().filter(|name| name.ends_with(".md"));
             let files =
-                [folder.join(FILE), harness.join(FILE)].into_iter().chain(names.map(|name| fragments.join(name)));
+                [directory.join(FILE), harness.join(FILE)].into_iter().chain(names.map(|name| fragments.join(name)));
             for file in files {
                 let path = project.root.join(&file);
                 if !found.iter().any(|(known, _)| *known == path)
@@ -59,9 +59,9 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
     bounded(found, notices)
 }
 
-/// What of a project's `.harness/` folder is there and not taken over, since it is code. One notice for each folder.
-fn not_taken_over(within: &Within, shown: &Path, folder: &Path) -> Option<String> {
-    let names = within.names(folder, ENTRIES);
+/// What of a project's `.harness/` directory is there and not taken over, since it is code. One notice for each directory.
+fn not_taken_over(within: &Within, shown: &Path, directory: &Path) -> Option<String> {
+    let names = within.names(directory, ENTRIES);
     let code: Vec<_> = CODE.iter().copied().filter(|name| names.iter().any(|found| found == name)).collect();
     (!code.is_empty()).then(|| {
         format!(

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 pub struct Sources {
     /// The project that the agent works on.
     pub workspace: PathBuf,
-    /// The user's folder with `AGENTS.md`, `prompts/` and `skills/`.
+    /// The user's directory with `AGENTS.md`, `prompts/` and `skills/`.
     pub config: Option<PathBuf>,
     /// The user's home, with `.agents/skills/` and `.claude/skills/`.
     pub home: Option<PathBuf>,
@@ -87,17 +87,18 @@ struct Project {
     /// The repository's root; the workspace where there is none.
     root: PathBuf,
     /// From the root to the workspace, relative to the root.
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
 }
 
 impl Project {
     fn of(workspace: &Path) -> Self {
         let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
-        let root = workspace.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&workspace).to_owned();
-        let within = workspace.ancestors().map_while(|folder| folder.strip_prefix(&root).ok());
-        let mut folders: Vec<PathBuf> = within.map(Path::to_owned).collect();
-        folders.reverse();
-        Self { root, folders }
+        let root =
+            workspace.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(&workspace).to_owned();
+        let within = workspace.ancestors().map_while(|directory| directory.strip_prefix(&root).ok());
+        let mut directories: Vec<PathBuf> = within.map(Path::to_owned).collect();
+        directories.reverse();
+        Self { root, directories }
     }
 }
 

@@ -61,8 +61,8 @@ impl Tool for SkillTool {
             return Err(ToolError::Arguments { tool: Self::NAME.into(), problems });
         };
         let mut text = skill.text.clone();
-        if let Some(folder) = skill.path.parent().filter(|_| !skill.files.is_empty()) {
-            let _ = write!(text, "\n\n[beside it in {}: {}]", folder.display(), skill.files.join(", "));
+        if let Some(directory) = skill.path.parent().filter(|_| !skill.files.is_empty()) {
+            let _ = write!(text, "\n\n[beside it in {}: {}]", directory.display(), skill.files.join(", "));
         }
         Ok(ToolOutput::success(text))
     }

@@ -1,4 +1,4 @@
-//! Skills: folders with a `SKILL.md`, whose front matter says what they are for: <https://agentskills.io/specification>.
+//! Skills: directories with a `SKILL.md`, whose front matter says what they are for: <https://agentskills.io/specification>.
 
 use super::files::{Text, Within, own_names, own_text};
 use super::{Project, Sources};
@@ -15,8 +15,8 @@ const DESCRIPTION: usize = 1024;
 const NAME: usize = 64;
 /// Most skills.
 const SKILLS: usize = 100;
-/// Most folders that are looked at in one place.
-const FOLDERS: usize = 500;
+/// Most directories that are looked at in one place.
+const MAX_DIRECTORIES: usize = 500;
 /// Most further files of a skill that are told.
 const FILES: usize = 50;
 
@@ -41,16 +41,18 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
     let mut gathered = Gathered { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
     let config = sources.config.iter().map(|config| config.join("skills"));
     let home = sources.home.iter().flat_map(|home| PLACES.map(|place| home.join(place)));
-    for folder in config.chain(home) {
-        for name in own_names(&folder, FOLDERS) {
-            let skill = folder.join(name);
+    for directory in config.chain(home) {
+        for name in own_names(&directory, MAX_DIRECTORIES) {
+            let skill = directory.join(name);
             gathered.add(&skill, own_text(&skill.join(FILE), FILE_LIMIT), || own_names(&skill, FILES + 1));
         }
     }
     if let Some(within) = Within::open(&project.root) {
-        for folder in project.folders.iter().rev().flat_map(|folder| PLACES.map(|place| folder.join(place))) {
-            for name in within.names(&folder, FOLDERS) {
-                let skill = folder.join(name);
+        for directory in
+            project.directories.iter().rev().flat_map(|directory| PLACES.map(|place| directory.join(place)))
+        {
+            for name in within.names(&directory, MAX_DIRECTORIES) {
+                let skill = directory.join(name);
                 let text = within.text(&skill.join(FILE), FILE_LIMIT);
                 gathered.add(&project.root.join(&skill), text, || within.names(&skill, FILES + 1));
             }
@@ -76,9 +78,9 @@ struct Gathered<'a> {
 }
 
 impl Gathered<'_> {
-    fn add(&mut self, folder: &Path, read: Option<Result<Text, String>>, beside: impl Fn() -> Vec<String>) {
+    fn add(&mut self, directory: &Path, read: Option<Result<Text, String>>, beside: impl Fn() -> Vec<String>) {
         let Some(read) = read else { return };
-        let path = folder.join(FILE);
+        let path = directory.join(FILE);
         if !self.files.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             return;
         }

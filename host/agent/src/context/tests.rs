@@ -4,21 +4,21 @@ use super::instructions::{FILE_LIMIT, LIMIT};
 use super::*;
 use std::os::unix::fs::symlink;
 
-/// A home with the user's folder, and a repository with a workspace in it.
+/// A home with the user's directory, and a repository with a workspace in it.
 struct Lab {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Lab {
     fn new() -> Self {
-        let lab = Self { folder: tempfile::tempdir().unwrap() };
+        let lab = Self { directory: tempfile::tempdir().unwrap() };
         lab.write("repository/.git/HEAD", "");
         lab.write("repository/inner/work/file", "");
         lab
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join(name)
+        self.directory.path().canonicalize().unwrap().join(name)
     }
 
     fn write(&self, name: &str, content: &str) {
@@ -173,7 +173,7 @@ fn a_file_that_is_no_skill_is_told_once_and_the_others_go_on() {
     let lab = Lab::new();
     let long = "x".repeat(1025);
     let large = skill("large", "Large.") + &"x".repeat(64 * 1024);
-    for (folder, text) in [
+    for (directory, text) in [
         ("a", "No front matter.".to_owned()),
         ("b", "---\nname: b\n".to_owned()),
         ("c", "---\nname: c\n---\n".to_owned()),
@@ -183,13 +183,13 @@ fn a_file_that_is_no_skill_is_told_once_and_the_others_go_on() {
         ("g", skill("g", "[unclosed")),
         ("z", skill("z", "A skill.")),
     ] {
-        lab.write(&format!("repository/.agents/skills/{folder}/SKILL.md"), &text);
+        lab.write(&format!("repository/.agents/skills/{directory}/SKILL.md"), &text);
     }
     let context = lab.gather();
     assert_eq!(context.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["z"]);
     assert_eq!(context.notices.len(), 7, "{:?}", context.notices);
-    for (notice, folder) in context.notices.iter().zip(["a", "b", "c", "d", "e", "f", "g"]) {
-        assert!(notice.contains(&format!("skills/{folder}/SKILL.md is no skill: ")), "{notice}");
+    for (notice, directory) in context.notices.iter().zip(["a", "b", "c", "d", "e", "f", "g"]) {
+        assert!(notice.contains(&format!("skills/{directory}/SKILL.md is no skill: ")), "{notice}");
     }
     assert!(
         context.notices[0].ends_with("it has no front matter with `name` and `description` between two lines `---`")
@@ -197,7 +197,7 @@ fn a_file_that_is_no_skill_is_told_once_and_the_others_go_on() {
 }
 
 #[test]
-fn prompts_and_skills_of_a_harness_folder_are_read_and_its_code_is_told_of_once() {
+fn prompts_and_skills_of_a_harness_directory_are_read_and_its_code_is_told_of_once() {
     let lab = Lab::new();
     lab.write("repository/.harness/AGENTS.md", "of the harness");
     lab.write("repository/.harness/prompts/10-a.md", "a prompt");
@@ -216,7 +216,7 @@ fn prompts_and_skills_of_a_harness_folder_are_read_and_its_code_is_told_of_once(
 }
 
 #[test]
-fn a_harness_folder_that_leads_out_of_the_project_is_not_read() {
+fn a_harness_directory_that_leads_out_of_the_project_is_not_read() {
     let lab = Lab::new();
     lab.write("outside/prompts/a.md", "secret");
     symlink(lab.path("outside"), lab.path("repository/.harness")).unwrap();

@@ -5,13 +5,13 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use std::fmt::Write as _;
 
 /// Text of one result that the model reads, in bytes: half from the beginning, half from the end.
-const MOST_TEXT: usize = 64 * 1024;
+const MAX_TEXT: usize = 64 * 1024;
 /// Characters of a media type that are passed on.
 const MAX_MEDIA_TYPE: usize = 100;
 /// Characters of a name or an address that are.
 const MAX_LINE: usize = 1000;
 /// Largest result that is kept whole, in bytes of JSON.
-const MOST_RAW: usize = 4 * 1024 * 1024;
+const MAX_RAW: usize = 4 * 1024 * 1024;
 
 pub(super) fn output(result: &CallToolResult) -> ToolOutput {
     let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
@@ -47,8 +47,8 @@ pub(super) fn output(result: &CallToolResult) -> ToolOutput {
     }
     let is_error = result.is_error.unwrap_or(false);
     let raw = is_more.then(|| serde_json::to_value(result).ok()).flatten();
-    let raw = raw.filter(|raw| raw.to_string().len() <= MOST_RAW);
-    ToolOutput { text: capped(text, MOST_TEXT), is_error, raw }
+    let raw = raw.filter(|raw| raw.to_string().len() <= MAX_RAW);
+    ToolOutput { text: capped(text, MAX_TEXT), is_error, raw }
 }
 
 /// A media type as far as it is one: its alphabet (RFC 6838), with parameters, and not long.

@@ -4,7 +4,7 @@
 //! not answer, is left out with a sentence that says why; nothing that one does ends the run. Its tools are offered as
 //! `mcp__SERVER__TOOL` and pass the events of any tool, with the action `mcp`. What a server sends is bounded: 16 MiB and
 //! 100 000 values a message, counted as it is read; 64 MiB of all servers' messages that are on their way; 64 MiB of the event
-//! stream that answers one request; 1 000 blocks of a result; [`MOST_TOOLS`] tools; [`MAX_UNANSWERED`] requests of its own that
+//! stream that answers one request; 1 000 blocks of a result; [`MAX_TOOLS`] tools; [`MAX_UNANSWERED`] requests of its own that
 //! have no answer yet; a time limit for each answer.
 
 mod answer;
@@ -28,7 +28,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Most tools of one server that are offered.
-pub const MOST_TOOLS: usize = 128;
+pub const MAX_TOOLS: usize = 128;
 
 /// What the servers of a section bring.
 #[derive(Debug, Default)]

@@ -41,7 +41,7 @@ pub struct ServerSection {
     /// Environment variables that it has beside those of hookhost. It does not inherit the providers' keys.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where it runs. Default: the workspace; who reads a project's file sets that file's folder.
+    /// Where it runs. Default: the workspace; who reads a project's file sets that file's directory.
     pub cwd: Option<PathBuf>,
     /// The address of a service that speaks streamable HTTP.
     pub url: Option<String>,

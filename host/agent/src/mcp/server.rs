@@ -5,7 +5,7 @@ use super::http::{NOT_READ, Service};
 use super::section::{Reached, ServerSection};
 use super::tool::Listed;
 use super::unanswered::Unanswered;
-use super::{MOST_TOOLS, McpError, answer};
+use super::{MAX_TOOLS, McpError, answer};
 use crate::provider::{Timeouts, carries_a_key, http_client, is_in_the_clear};
 use crate::tool::{ProcessGroup, ToolOutput};
 use hookhost::schema::Schema;
@@ -31,15 +31,15 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// Longest name that the providers' protocols allow a tool.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 /// Longest description that is passed on, in bytes.
-const LONGEST_DESCRIPTION: usize = 4 * 1024;
+const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 /// Most tools of one server that are left out with a sentence for each.
 const MAX_NOTICES: usize = 5;
 /// Most blocks of content of one result.
 pub const MAX_BLOCKS: usize = 1_000;
 /// Most pages of a list of tools that are read.
-const MOST_PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 /// What is kept of a program's standard error, in bytes: its last words.
 const LAST_WORDS: usize = 1024;
 
@@ -181,7 +181,7 @@ impl Server {
     async fn offer(&self, section: &ServerSection) -> Result<Offer, McpError> {
         let mut listed: Vec<Tool> = Vec::new();
         let mut cursor = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let asked = PaginatedRequestParams::default().with_cursor(cursor.take());
             let page = match self.client.peer().list_tools(Some(asked)).await {
                 Ok(page) => page,
@@ -191,7 +191,7 @@ impl Server {
                 |tool: &Tool| section.tools.as_ref().is_none_or(|names| names.iter().any(|name| *name == tool.name));
             listed.extend(page.tools.into_iter().filter(wanted));
             cursor = page.next_cursor;
-            if cursor.is_none() || listed.len() > MOST_TOOLS {
+            if cursor.is_none() || listed.len() > MAX_TOOLS {
                 break;
             }
         }
@@ -314,9 +314,9 @@ fn offered(server: &str, listed: Vec<Tool>) -> Offer {
     let mut names = HashSet::new();
     let mut untold = 0_usize;
     for tool in listed {
-        if offer.tools.len() == MOST_TOOLS {
+        if offer.tools.len() == MAX_TOOLS {
             offer.notices.push(format!(
-                "the MCP server {server} lists more than {MOST_TOOLS} tools: the others are left out; name those that \
+                "the MCP server {server} lists more than {MAX_TOOLS} tools: the others are left out; name those that \
                  you need with `tools` of [mcp.{server}]"
             ));
             break;
@@ -326,8 +326,8 @@ fn offered(server: &str, listed: Vec<Tool>) -> Offer {
         let full_name = format!("mcp__{server}__{own}");
         let mut schema = Map::clone(&tool.input_schema);
         schema.entry("type").or_insert_with(|| "object".into());
-        let why = if own.is_empty() || full_name.len() > LONGEST_NAME {
-            Some(format!("its name has more than {LONGEST_NAME} characters, or none"))
+        let why = if own.is_empty() || full_name.len() > MAX_NAME_LEN {
+            Some(format!("its name has more than {MAX_NAME_LEN} characters, or none"))
         } else if !names.insert(full_name.clone()) {
             Some("another one has its name".to_owned())
         } else {
@@ -362,7 +362,7 @@ fn is_of_a_name(character: char) -> bool {
 }
 
 fn cut(mut description: String) -> String {
-    let end = (0..=LONGEST_DESCRIPTION.min(description.len())).rev().find(|end| description.is_char_boundary(*end));
+    let end = (0..=MAX_DESCRIPTION_BYTES.min(description.len())).rev().find(|end| description.is_char_boundary(*end));
     description.truncate(end.unwrap_or(0));
     description
 }
@@ -388,7 +388,7 @@ mod tests {
         let offer = offered("fs", listed);
         let names: Vec<_> = offer.tools.iter().map(|tool| (tool.full_name.as_str(), tool.name.as_str())).collect();
         assert_eq!(names, [("mcp__fs__read_file", "read/file")]);
-        assert_eq!(offer.tools[0].description.len(), LONGEST_DESCRIPTION);
+        assert_eq!(offer.tools[0].description.len(), MAX_DESCRIPTION_BYTES);
         assert_eq!(offer.notices.len(), 3, "{:?}", offer.notices);
         assert!(offer.notices[0].contains("another one has its name"));
     }
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn ten_thousand_tools_are_cut_off_with_one_sentence() {
         let offer = offered("big", (0..10_000).map(|n| tool(&format!("t{n}"), json!({}))).collect());
-        assert_eq!((offer.tools.len(), offer.notices.len()), (MOST_TOOLS, 1));
+        assert_eq!((offer.tools.len(), offer.notices.len()), (MAX_TOOLS, 1));
         assert!(offer.notices[0].starts_with("the MCP server big lists more than 128 tools"), "{:?}", offer.notices);
     }
 

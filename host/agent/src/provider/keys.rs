@@ -122,8 +122,8 @@ impl Keys {
     fn write(&self, path: &Path) -> Result<(), KeysError> {
         let failed = |source| KeysError::File { path: path.to_owned(), doing: "written", source };
         let text = toml::to_string(&self.kept).map_err(|_| KeysError::Unreadable { path: path.to_owned() })?;
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).map_err(failed)?;
         }
         files::replace(path, text.as_bytes(), NewFile::Private).map_err(failed)
     }
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn a_key_is_kept_for_its_origin_alone_and_shown_nowhere() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/keys.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/keys.toml");
         let mut keys = Keys::read(&path).unwrap();
         keys.set("p", &origin("https://api.example.com/v1"), " sk-1 \n").unwrap();
         write(&path, &keys);
@@ -207,13 +207,13 @@ mod tests {
         assert_eq!(read.get("q", &origin("https://api.example.com")), None);
         assert!(!format!("{read:?}").contains("sk-1"));
         write(&path, &keys);
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 2, "keys.toml and the lock's folder");
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 2, "keys.toml and the lock's directory");
     }
 
     #[test]
     fn a_key_that_was_kept_with_a_name_alone_is_for_https_at_its_port() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("keys.toml");
         write(&path, &Keys::default());
         std::fs::write(&path, "[p]\nhost = \"localhost\"\nkey = \"sk-1\"\n").unwrap();
         let read = Keys::read(&path).unwrap();
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn a_file_that_others_can_read_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("keys.toml");
         write(&path, &Keys::default());
         for mode in [0o640, 0o604, 0o620] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -246,8 +246,8 @@ mod tests {
         for text in ["", " ", "a b", "sk-\u{7}", "schlüssel"] {
             assert!(matches!(keys.set("p", &origin("https://h"), text), Err(KeysError::NoKey)), "{text}");
         }
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("keys.toml");
         write(&path, &Keys::default());
         std::fs::write(&path, "secret-without-a-name").unwrap();
         let error = Keys::read(&path).unwrap_err().to_string();
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn changes_at_the_same_time_lose_no_key() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, state) = (folder.path().join("keys.toml"), folder.path().join("state"));
+        let directory = tempfile::tempdir().unwrap();
+        let (path, state) = (directory.path().join("keys.toml"), directory.path().join("state"));
         std::thread::scope(|scope| {
             for n in 0..8 {
                 let (path, state) = (&path, &state);

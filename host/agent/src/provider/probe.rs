@@ -6,9 +6,9 @@ use serde::Deserialize;
 use std::time::Duration;
 
 /// How long a server on this machine is waited for. One that is there answers at once.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Longest list of models that is read, in bytes.
-const LONGEST: usize = 256 * 1024;
+const MAX_LIST_BYTES: usize = 256 * 1024;
 
 /// The models that a server of OpenAI's protocol lists; `None` where it does not answer.
 pub(crate) async fn models(base_url: &str) -> Option<Vec<String>> {
@@ -22,18 +22,18 @@ pub(crate) async fn models(base_url: &str) -> Option<Vec<String>> {
     }
     let mut url = Url::parse(base_url).ok()?;
     url.set_path(&format!("{}/models", url.path().trim_end_matches('/')));
-    let client = http_client(&url, Timeouts { connect: PATIENCE, idle: PATIENCE }).ok()?;
+    let client = http_client(&url, Timeouts { connect: PROBE_TIMEOUT, idle: PROBE_TIMEOUT }).ok()?;
     let asking = async {
         let mut answer = client.get(url).send().await.ok().filter(|answer| answer.status().is_success())?;
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.ok()? {
             body.extend_from_slice(&chunk);
-            if body.len() > LONGEST {
+            if body.len() > MAX_LIST_BYTES {
                 return None;
             }
         }
         let list: List = serde_json::from_slice(&body).ok()?;
         Some(list.data.into_iter().map(|model| model.id).collect())
     };
-    tokio::time::timeout(PATIENCE, asking).await.ok().flatten()
+    tokio::time::timeout(PROBE_TIMEOUT, asking).await.ok().flatten()
 }

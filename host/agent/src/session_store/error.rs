@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionStoreError {
-    /// The session's id cannot be a folder's name.
-    #[error("the session id `{}` cannot name a folder: use letters, digits, `-`, `_` and `.`, at most 128", .id.escape_debug())]
+    /// The session's id cannot be a directory's name.
+    #[error("the session id `{}` cannot name a directory: use letters, digits, `-`, `_` and `.`, at most 128", .id.escape_debug())]
     Id {
         /// The id.
         id: String,
     },
     /// There is none.
-    #[error("there is no session `{}` in {}", .id.escape_debug(), .folder.display())]
+    #[error("there is no session `{}` in {}", .id.escape_debug(), .directory.display())]
     NotFound {
         /// The id, or the beginning of one.
         id: String,
         /// Where it was looked for.
-        folder: PathBuf,
+        directory: PathBuf,
     },
     /// The beginning of more than one id.
     #[error("more than one session begins with `{prefix}`: {}; give more of its id", .ids.join(", "))]
@@ -56,7 +56,7 @@ pub enum SessionStoreError {
     /// The system says no.
     #[error("the session {} cannot be {doing}: {source}", .path.display())]
     Io {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// "created", "written", "read", "removed".
         doing: &'static str,
@@ -72,7 +72,7 @@ impl SessionStoreError {
         move |source| Self::Io { path, doing, source }
     }
 
-    pub(super) fn folder(path: &Path) -> impl FnOnce(FileError) -> Self {
+    pub(super) fn directory(path: &Path) -> impl FnOnce(FileError) -> Self {
         move |error| match error {
             FileError::Refused(refused) => Self::Refused(refused),
             error => Self::io(path, "read")(error.into()),

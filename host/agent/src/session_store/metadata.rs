@@ -58,7 +58,7 @@ impl Metadata {
         self.0.set("tokens_cached", &ending.usage.cached_input_tokens);
     }
 
-    /// The session in the folder of this name.
+    /// The session in the directory of this name.
     pub(super) fn header(&self, id: &str) -> Header {
         Header {
             id: id.to_owned(),
@@ -105,7 +105,7 @@ pub(super) fn is_id(id: &str) -> bool {
     !id.is_empty() && id.len() <= 128 && id.chars().all(named) && !id.starts_with('.')
 }
 
-/// The name of a session's folder; none for another one.
+/// The name of a session's directory; none for another one.
 pub(super) fn id_of(name: &OsStr) -> Option<&str> {
     name.to_str().filter(|name| is_id(name))
 }

@@ -1,4 +1,4 @@
-//! Sessions on disk, a folder each, as they happen: one Markdown file a message, each whole and synced before the run goes
+//! Sessions on disk, a directory each, as they happen: one Markdown file a message, each whole and synced before the run goes
 //! on. People read them, and so does the program whose layout it is (docs/decisions/0015-sessions.md).
 //!
 //! ```text
@@ -35,7 +35,7 @@ use hookhost::files;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How the names of folders begin whose session is being removed.
+/// How the names of directories begin whose session is being removed.
 const REMOVED: &str = ".removed-";
 
 /// Most ids that are told where several sessions are meant.
@@ -44,7 +44,7 @@ const AMBIGUOUS: usize = 5;
 /// What a session is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The session's id, also the folder's name.
+    /// The session's id, also the directory's name.
     pub id: String,
     /// The provider's name as configured.
     pub provider: String,
@@ -98,25 +98,25 @@ pub struct Resumed {
     pub notices: Vec<String>,
 }
 
-/// The folder in which sessions are kept.
+/// The directory in which sessions are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionStore {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl SessionStore {
-    /// Sessions in `folder`, which is made when the first one is.
+    /// Sessions in `directory`, which is made when the first one is.
     #[must_use]
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
     }
 
     /// Begins a session. Only the user can read it: it holds whatever the tools saw.
     ///
     /// # Errors
-    /// If the id cannot name a folder, there is one already, or it cannot be written.
+    /// If the id cannot name a directory, there is one already, or it cannot be written.
     pub fn create(&self, header: &Header) -> Result<SessionWriter, SessionStoreError> {
-        SessionWriter::create(&self.folder, header)
+        SessionWriter::create(&self.directory, header)
     }
 
     /// Goes on with a session.
@@ -150,10 +150,10 @@ impl SessionStore {
         StoredSession::read(&self.existing(id)?)
     }
 
-    /// All sessions, the last used first. What is no session's folder is passed over.
+    /// All sessions, the last used first. What is no session's directory is passed over.
     ///
     /// # Errors
-    /// If the folder cannot be read. One that is not there has none.
+    /// If the directory cannot be read. One that is not there has none.
     pub fn list(&self) -> Result<Vec<Summary>, SessionStoreError> {
         let mut sessions: Vec<Summary> =
             self.ids()?.iter().filter_map(|id| Summary::read(&self.existing(id).ok()?)).collect();
@@ -174,7 +174,7 @@ impl SessionStore {
             return Ok(ids.swap_remove(place));
         }
         match ids.len() {
-            0 => Err(SessionStoreError::NotFound { id: prefix.to_owned(), folder: self.folder.clone() }),
+            0 => Err(SessionStoreError::NotFound { id: prefix.to_owned(), directory: self.directory.clone() }),
             1 => Ok(ids.remove(0)),
             _ => {
                 ids.truncate(AMBIGUOUS);
@@ -191,7 +191,7 @@ impl SessionStore {
         let path = self.existing(id)?;
         let _lock = writer::lock(&path, id)?;
         // Under another name it is no session any more, however far the removal gets.
-        let removed = self.folder.join(format!("{REMOVED}{id}"));
+        let removed = self.directory.join(format!("{REMOVED}{id}"));
         std::fs::rename(&path, &removed)
             .and_then(|()| std::fs::remove_dir_all(&removed))
             .map_err(SessionStoreError::io(path, "removed"))?;
@@ -201,7 +201,7 @@ impl SessionStore {
 
     /// Removes what a process left that was killed while it removed a session.
     fn finish_removals(&self) {
-        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(REMOVED) {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
@@ -209,26 +209,26 @@ impl SessionStore {
     }
 
     fn existing(&self, id: &str) -> Result<PathBuf, SessionStoreError> {
-        let path = self.folder.join(id);
+        let path = self.directory.join(id);
         if metadata::is_id(id) && path.join(metadata::FILE).is_file() {
-            for folder in [&self.folder, &path, &messages_folder(&path)] {
-                match files::check_kept_folder(folder) {
-                    Err(error) if !error.is_missing() => return Err(SessionStoreError::folder(folder)(error)),
+            for directory in [&self.directory, &path, &messages_directory(&path)] {
+                match files::check_kept_directory(directory) {
+                    Err(error) if !error.is_missing() => return Err(SessionStoreError::directory(directory)(error)),
                     _ => {}
                 }
             }
             return Ok(path);
         }
-        Err(SessionStoreError::NotFound { id: id.to_owned(), folder: self.folder.clone() })
+        Err(SessionStoreError::NotFound { id: id.to_owned(), directory: self.directory.clone() })
     }
 
     fn ids(&self) -> Result<Vec<String>, SessionStoreError> {
-        let entries = match std::fs::read_dir(&self.folder) {
+        let entries = match std::fs::read_dir(&self.directory) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(SessionStoreError::io(&self.folder, "listed"))?,
+            entries => entries.map_err(SessionStoreError::io(&self.directory, "listed"))?,
         };
         // Others could have put sessions in it, which would be gone on with as the user's.
-        files::check_kept_folder(&self.folder).map_err(SessionStoreError::folder(&self.folder))?;
+        files::check_kept_directory(&self.directory).map_err(SessionStoreError::directory(&self.directory))?;
         let id =
             |entry: std::io::Result<std::fs::DirEntry>| Some(metadata::id_of(&entry.ok()?.file_name())?.to_owned());
         // One that is refused is told when it is named.
@@ -251,7 +251,7 @@ fn millis(time: SystemTime) -> u64 {
     u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
-fn messages_folder(session: &Path) -> PathBuf {
+fn messages_directory(session: &Path) -> PathBuf {
     session.join("messages")
 }
 

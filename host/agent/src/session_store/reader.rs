@@ -1,7 +1,7 @@
 //! Reads what a session left on disk, whoever wrote it and whatever has become of its files since.
 
 use super::metadata::{self, Metadata, Used};
-use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_folder, millis};
+use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_directory, millis};
 use crate::message::{Message, TokenUsage};
 use hookhost::files::{self, FileError, Guard, Links};
 use std::collections::BTreeMap;
@@ -69,14 +69,14 @@ pub struct Summary {
 }
 
 impl StoredSession {
-    /// Reads the session in a folder of its own.
+    /// Reads the session in a directory of its own.
     ///
     /// # Errors
     /// If the system does not let it be read. What is wrong with single messages is told beside the others.
-    pub fn read(folder: &Path) -> Result<Self, SessionStoreError> {
-        let metadata = metadata(folder)?;
+    pub fn read(directory: &Path) -> Result<Self, SessionStoreError> {
+        let metadata = metadata(directory)?;
         let (mut messages, mut damaged) = (Vec::new(), Vec::new());
-        let files = message_files(folder)?;
+        let files = message_files(directory)?;
         for (number, path) in &files {
             let read = match files::read(path, Guard::OnlyMineToWrite, Links::Followed, MAX_MESSAGE) {
                 Ok(bytes) => StoredMessage::read(*number, &bytes),
@@ -102,7 +102,7 @@ impl StoredSession {
         }
         turns = turns.max(u32::try_from(generations.len()).unwrap_or(u32::MAX));
         Ok(Self {
-            header: metadata.header(&id(folder)),
+            header: metadata.header(&id(directory)),
             created: metadata.created(),
             missing: missing.collect(),
             conversation: messages.iter().map(|stored| stored.message.clone()).collect(),
@@ -117,14 +117,14 @@ impl StoredSession {
 }
 
 impl Summary {
-    /// Of the session in a folder of its own; none where that cannot be read.
-    pub(super) fn read(folder: &Path) -> Option<Self> {
-        let metadata = metadata(folder).ok()?;
-        let files = message_files(folder).ok()?;
-        let written = std::fs::metadata(messages_folder(folder)).and_then(|messages| messages.modified());
+    /// Of the session in a directory of its own; none where that cannot be read.
+    pub(super) fn read(directory: &Path) -> Option<Self> {
+        let metadata = metadata(directory).ok()?;
+        let files = message_files(directory).ok()?;
+        let written = std::fs::metadata(messages_directory(directory)).and_then(|messages| messages.modified());
         let prompt = files.iter().find_map(|(number, path)| first_words(*number, path));
         Some(Self {
-            header: metadata.header(&id(folder)),
+            header: metadata.header(&id(directory)),
             created: metadata.created(),
             updated: written.map(millis).ok().or(metadata.created()).unwrap_or(0),
             messages: files.len(),
@@ -134,23 +134,23 @@ impl Summary {
     }
 }
 
-fn id(folder: &Path) -> String {
-    folder.file_name().and_then(metadata::id_of).unwrap_or_default().to_owned()
+fn id(directory: &Path) -> String {
+    directory.file_name().and_then(metadata::id_of).unwrap_or_default().to_owned()
 }
 
-pub(super) fn metadata(folder: &Path) -> Result<Metadata, SessionStoreError> {
-    let file = folder.join(metadata::FILE);
+pub(super) fn metadata(directory: &Path) -> Result<Metadata, SessionStoreError> {
+    let file = directory.join(metadata::FILE);
     let bytes = files::read(&file, Guard::OnlyMineToWrite, Links::Followed, MAX_METADATA);
     let bytes = bytes.map_err(|error| SessionStoreError::io(&file, "read")(error.into()))?;
     Ok(Metadata::parse(&String::from_utf8_lossy(&bytes)))
 }
 
 /// The files of the messages by number. Two of one number, which a program without a lock can leave, both count.
-pub(super) fn message_files(folder: &Path) -> Result<Vec<(u64, PathBuf)>, SessionStoreError> {
-    let folder = messages_folder(folder);
+pub(super) fn message_files(directory: &Path) -> Result<Vec<(u64, PathBuf)>, SessionStoreError> {
+    let directory = messages_directory(directory);
     let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(&folder).map_err(SessionStoreError::io(&folder, "read"))? {
-        let entry = entry.map_err(SessionStoreError::io(&folder, "read"))?;
+    for entry in std::fs::read_dir(&directory).map_err(SessionStoreError::io(&directory, "read"))? {
+        let entry = entry.map_err(SessionStoreError::io(&directory, "read"))?;
         let name = entry.file_name();
         if let Some(number) = name.to_str().and_then(message_file::number) {
             files.insert((number, name), entry.path());

@@ -24,9 +24,9 @@ pub(super) fn text(reminders: &[(u32, Reminder)]) -> String {
     serde_json::to_string_pretty(&kept.collect::<Vec<_>>()).unwrap_or_default() + "\n"
 }
 
-/// Those of a session's folder; none where it has no such file. What has become of it otherwise is one sentence.
-pub(super) fn read(folder: &Path) -> Result<Vec<(u32, Reminder)>, String> {
-    let path = folder.join(FILE);
+/// Those of a session's directory; none where it has no such file. What has become of it otherwise is one sentence.
+pub(super) fn read(directory: &Path) -> Result<Vec<(u32, Reminder)>, String> {
+    let path = directory.join(FILE);
     let bytes = match files::read(&path, Guard::OnlyMineToWrite, Links::Followed, MAX) {
         Err(error) if error.is_missing() => return Ok(Vec::new()),
         read => read.map_err(|error| error.to_string()),

@@ -33,23 +33,23 @@ fn ending() -> Ending {
 
 /// A store with one session, which has ended.
 fn written() -> (tempfile::TempDir, SessionStore) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = SessionStore::new(folder.path().join("sessions"));
+    let directory = tempfile::tempdir().unwrap();
+    let store = SessionStore::new(directory.path().join("sessions"));
     let mut writer = store.create(&header("s-1")).unwrap();
     for message in messages() {
         writer.append(&message, generation(&message)).unwrap();
     }
     writer.end(&ending()).unwrap();
-    (folder, store)
+    (directory, store)
 }
 
 fn file(store: &SessionStore, name: &str) -> PathBuf {
-    store.folder.join("s-1").join(name)
+    store.directory.join("s-1").join(name)
 }
 
 #[test]
 fn what_was_written_is_read_and_gone_on_with() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     let read = store.read("s-1").unwrap();
     assert_eq!((&read.conversation, &read.header, &read.ending), (&messages(), &header("s-1"), &Some(ending())));
     assert_eq!((read.usage, read.turns, read.subagent_turns), (ending().usage, 2, 3));
@@ -68,18 +68,18 @@ fn what_was_written_is_read_and_gone_on_with() {
 
 #[test]
 fn of_a_session_that_was_killed_every_message_is_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = SessionStore::new(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let store = SessionStore::new(directory.path());
     let mut writer = store.create(&header("s-1")).unwrap();
     for (index, message) in messages().into_iter().enumerate() {
         // What a kill between two steps leaves: nothing of the message, or a file that has no name yet.
-        std::fs::write(store.folder.join("s-1/.unfinished-x"), "---\nro").unwrap();
+        std::fs::write(store.directory.join("s-1/.unfinished-x"), "---\nro").unwrap();
         let read = store.read("s-1").unwrap();
         assert_eq!((read.conversation.len(), read.ending), (index, None));
         writer.append(&message, generation(&message)).unwrap();
     }
     drop(writer);
-    std::fs::create_dir(store.folder.join(".unfinished-y")).unwrap();
+    std::fs::create_dir(store.directory.join(".unfinished-y")).unwrap();
     let Resumed { session, .. } = store.resume("s-1").unwrap();
     assert_eq!((session.turns, session.usage.input_tokens), (2, 6), "counted from the messages");
     assert!(!file(&store, ".unfinished-x").exists());
@@ -88,7 +88,7 @@ fn of_a_session_that_was_killed_every_message_is_there() {
 
 #[test]
 fn only_one_process_at_a_time_writes_and_the_lock_ends_with_it() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     let writer = store.resume("s-1").unwrap().writer;
     let in_use = "the session s-1 is in use by another process: wait until that has ended, or end it";
     assert_eq!(store.resume("s-1").unwrap_err().to_string(), in_use);
@@ -100,7 +100,7 @@ fn only_one_process_at_a_time_writes_and_the_lock_ends_with_it() {
 
 #[test]
 fn a_message_that_a_program_without_a_lock_has_written_is_not_written_over() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     let mut writer = store.resume("s-1").unwrap().writer;
     std::fs::write(file(&store, "messages/0005-user.md"), "---\nrole: user\n---\ntheirs\n").unwrap();
     let error = writer.append(&Message::user("ours"), None).unwrap_err();
@@ -110,7 +110,7 @@ fn a_message_that_a_program_without_a_lock_has_written_is_not_written_over() {
 
 #[test]
 fn a_damaged_message_is_told_by_its_file_and_the_others_are_read() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     let path = file(&store, "messages/0002-assistant.md");
     std::fs::write(&path, "nothing that was here before").unwrap();
     let read = store.read("s-1").unwrap();
@@ -122,13 +122,13 @@ fn a_damaged_message_is_told_by_its_file_and_the_others_are_read() {
 
 #[test]
 fn a_missing_message_is_told_and_the_rest_is_a_valid_conversation() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     std::fs::remove_file(file(&store, "messages/0002-assistant.md")).unwrap();
     let Resumed { session, notices, .. } = store.resume("s-1").unwrap();
     assert_eq!(session.conversation, [messages()[0].clone(), messages()[3].clone()]);
     assert!(notices[0].starts_with("the session s-1 has no message 0002") && notices.len() == 2, "{notices:?}");
 
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     std::fs::remove_file(file(&store, "messages/0003-tool_result.md")).unwrap();
     let Resumed { session, .. } = store.resume("s-1").unwrap();
     assert_eq!(session.conversation[2].text(), INTERRUPTED);
@@ -136,18 +136,18 @@ fn a_missing_message_is_told_and_the_rest_is_a_valid_conversation() {
 
 #[test]
 fn a_message_edited_by_hand_counts_as_it_stands() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     std::fs::write(file(&store, "messages/0001-user.md"), "---\nrole: user\n---\nsomething else").unwrap();
     assert_eq!(store.resume("s-1").unwrap().session.conversation[0].text(), "something else");
 }
 
 #[test]
 fn a_beginning_names_a_session_if_it_is_that_of_no_other() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     for id in ["s-2", "s-22", "other"] {
         drop(store.create(&header(id)).unwrap());
     }
-    std::fs::create_dir(store.folder.join("s-no-session")).unwrap();
+    std::fs::create_dir(store.directory.join("s-no-session")).unwrap();
     assert_eq!(store.find("o").unwrap(), "other");
     assert_eq!(store.find("s-2").unwrap(), "s-2");
     let error = store.find("s-").unwrap_err().to_string();
@@ -160,7 +160,7 @@ fn a_beginning_names_a_session_if_it_is_that_of_no_other() {
 
 #[test]
 fn sessions_are_listed_with_the_last_used_first() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     let mut writer = store.create(&header("s-2")).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(20));
     writer.append(&Message::user("ä".repeat(5000)), None).unwrap();
@@ -174,20 +174,20 @@ fn sessions_are_listed_with_the_last_used_first() {
 
 #[test]
 fn a_removed_session_is_gone() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     // A process was killed while it removed another.
-    std::fs::create_dir_all(store.folder.join(".removed-s-0/messages")).unwrap();
+    std::fs::create_dir_all(store.directory.join(".removed-s-0/messages")).unwrap();
     store.remove("s-1").unwrap();
-    assert_eq!(std::fs::read_dir(&store.folder).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(&store.directory).unwrap().count(), 0);
     assert!(matches!(store.remove("s-1"), Err(SessionStoreError::NotFound { .. })));
 }
 
 #[test]
 fn only_the_user_can_read_it() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for folder in [store.folder.clone(), file(&store, ""), file(&store, "messages")] {
-        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+    for directory in [store.directory.clone(), file(&store, ""), file(&store, "messages")] {
+        assert_eq!(mode(&directory), 0o700, "{}", directory.display());
     }
     for name in ["session.conf", ".lock", "messages/0001-user.md"] {
         assert_eq!(mode(&file(&store, name)), 0o600, "{name}");
@@ -196,7 +196,7 @@ fn only_the_user_can_read_it() {
 
 #[test]
 fn an_existing_session_is_not_written_over_and_an_id_is_no_path() {
-    let (_folder, store) = written();
+    let (_directory, store) = written();
     assert!(matches!(store.create(&header("s-1")), Err(SessionStoreError::Io { doing: "created", .. })));
     for id in ["../x", "", ".x", "a/b", "a\nb"] {
         assert!(matches!(store.create(&header(id)), Err(SessionStoreError::Id { .. })), "{id}");
@@ -205,8 +205,8 @@ fn an_existing_session_is_not_written_over_and_an_id_is_no_path() {
 
 #[test]
 fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
-    let folder = tempfile::tempdir().unwrap();
-    let session = folder.path().join("20260324-143022-12345");
+    let directory = tempfile::tempdir().unwrap();
+    let session = directory.path().join("20260324-143022-12345");
     std::fs::create_dir_all(session.join("messages")).unwrap();
     let put = |name: &str, text: &str| std::fs::write(session.join(name), text).unwrap();
     put(
@@ -224,7 +224,7 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
     let result = "---\nrole: tool_result\nseq: 0003\ntimestamp: 2026-03-24T14:30:25+01:00\ncall_id: toolu_456\n\
                   tool: bash\nerror: false\n---\na\n---\nb\n";
     put("messages/0003-tool_result.md", result);
-    let store = SessionStore::new(folder.path());
+    let store = SessionStore::new(directory.path());
     let Resumed { mut writer, session: read, notices, .. } = store.resume(&store.find("20260324").unwrap()).unwrap();
     assert_eq!(notices, Vec::<String>::new());
     let call = ToolUse { id: "toolu_456".into(), name: "bash".into(), arguments: json!({ "command": "ls" }) };
@@ -251,7 +251,7 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
     );
     assert_eq!((read.usage.input_tokens, read.messages[1].time), (12, Some(1_774_359_024_000)));
     writer.append(&Message::user("Go on."), None).unwrap();
-    assert!(store.folder.join("20260324-143022-12345/messages/0004-user.md").exists());
+    assert!(store.directory.join("20260324-143022-12345/messages/0004-user.md").exists());
 }
 
 fn pipe(path: &Path) {
@@ -262,7 +262,7 @@ fn pipe(path: &Path) {
 #[test]
 fn a_pipe_in_place_of_a_file_is_not_waited_for() {
     for name in ["messages/0001-user.md", ".lock", "session.conf", "reminders.json"] {
-        let (_folder, store) = written();
+        let (_directory, store) = written();
         let _ = std::fs::remove_file(file(&store, name));
         pipe(&file(&store, name));
         let said = match (store.read("s-1"), store.resume("s-1")) {
@@ -279,7 +279,7 @@ fn a_pipe_in_place_of_a_file_is_not_waited_for() {
 #[test]
 fn a_session_to_which_others_can_add_is_not_gone_on_with() {
     for name in ["..", ".", "messages", "messages/0001-user.md", "session.conf"] {
-        let (_folder, store) = written();
+        let (_directory, store) = written();
         let path = file(&store, name);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o1777)).unwrap();
         let said = store.resume("s-1").map(drop).unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use super::message_file::{self, StoredMessage};
 use super::metadata::{self, Metadata};
-use super::{Ending, Generation, Header, SessionStoreError, messages_folder, now, reader, reminders};
+use super::{Ending, Generation, Header, SessionStoreError, messages_directory, now, reader, reminders};
 use crate::message::Message;
 use hookhost::capability::Reminder;
 use hookhost::files;
@@ -17,7 +17,7 @@ const UNFINISHED: &str = ".unfinished-";
 /// Writes a session. As long as it is there, no other process can.
 #[derive(Debug)]
 pub struct SessionWriter {
-    folder: PathBuf,
+    directory: PathBuf,
     metadata: Metadata,
     next: u64,
     _lock: SessionLock,
@@ -39,24 +39,24 @@ impl SessionWriter {
         if !metadata::is_id(&header.id) {
             return Err(SessionStoreError::Id { id: header.id.clone() });
         }
-        let folder = store.join(&header.id);
+        let directory = store.join(&header.id);
         let metadata = Metadata::new(header, now());
-        let lock = make(store, &folder, &metadata).map_err(SessionStoreError::io(&folder, "created"))?;
-        Ok(Self { folder, metadata, next: 1, _lock: lock })
+        let lock = make(store, &directory, &metadata).map_err(SessionStoreError::io(&directory, "created"))?;
+        Ok(Self { directory, metadata, next: 1, _lock: lock })
     }
 
-    pub(super) fn resume(folder: &Path, id: &str) -> Result<Self, SessionStoreError> {
-        let lock = lock(folder, id)?;
-        let last = reader::message_files(folder)?.last().map_or(0, |(number, _)| *number);
-        let metadata = reader::metadata(folder)?;
-        remove_unfinished(folder);
-        Ok(Self { folder: folder.to_owned(), metadata, next: last.saturating_add(1), _lock: lock })
+    pub(super) fn resume(directory: &Path, id: &str) -> Result<Self, SessionStoreError> {
+        let lock = lock(directory, id)?;
+        let last = reader::message_files(directory)?.last().map_or(0, |(number, _)| *number);
+        let metadata = reader::metadata(directory)?;
+        remove_unfinished(directory);
+        Ok(Self { directory: directory.to_owned(), metadata, next: last.saturating_add(1), _lock: lock })
     }
 
-    /// The session's folder.
+    /// The session's directory.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.folder
+        &self.directory
     }
 
     /// Says with which model, and where, the session goes on.
@@ -75,13 +75,13 @@ impl SessionWriter {
     pub fn append(&mut self, message: &Message, generation: Option<Generation>) -> Result<(), SessionStoreError> {
         let name = message_file::name(self.next, message);
         let stored = StoredMessage { number: self.next, time: Some(now()), message: message.clone(), generation };
-        let path = messages_folder(&self.folder).join(name);
-        let written = unfinished(&self.folder, stored.write().as_bytes())
+        let path = messages_directory(&self.directory).join(name);
+        let written = unfinished(&self.directory, stored.write().as_bytes())
             .and_then(|file| file.persist_noclobber(&path).map_err(|error| error.error))
-            .and_then(|_| sync(&messages_folder(&self.folder)));
+            .and_then(|_| sync(&messages_directory(&self.directory)));
         written.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => SessionStoreError::Overtaken { path },
-            _ => SessionStoreError::io(&self.folder, "written")(error),
+            _ => SessionStoreError::io(&self.directory, "written")(error),
         })?;
         self.next = self.next.saturating_add(1);
         Ok(())
@@ -102,57 +102,57 @@ impl SessionWriter {
     /// If it cannot be written.
     pub fn remind(&mut self, reminders: &[(u32, Reminder)]) -> Result<(), SessionStoreError> {
         let text = reminders::text(reminders);
-        unfinished(&self.folder, text.as_bytes())
-            .and_then(|file| file.persist(self.folder.join(reminders::FILE)).map_err(|error| error.error))
-            .and_then(|_| sync(&self.folder))
-            .map_err(SessionStoreError::io(&self.folder, "written"))
+        unfinished(&self.directory, text.as_bytes())
+            .and_then(|file| file.persist(self.directory.join(reminders::FILE)).map_err(|error| error.error))
+            .and_then(|_| sync(&self.directory))
+            .map_err(SessionStoreError::io(&self.directory, "written"))
     }
 
     fn write_metadata(&self) -> Result<(), SessionStoreError> {
-        unfinished(&self.folder, self.metadata.text().as_bytes())
-            .and_then(|file| file.persist(self.folder.join(metadata::FILE)).map_err(|error| error.error))
-            .and_then(|_| sync(&self.folder))
-            .map_err(SessionStoreError::io(&self.folder, "written"))
+        unfinished(&self.directory, self.metadata.text().as_bytes())
+            .and_then(|file| file.persist(self.directory.join(metadata::FILE)).map_err(|error| error.error))
+            .and_then(|_| sync(&self.directory))
+            .map_err(SessionStoreError::io(&self.directory, "written"))
     }
 }
 
-/// Makes the folder of a session, which appears whole; the session's lock.
-fn make(store: &Path, folder: &Path, metadata: &Metadata) -> io::Result<SessionLock> {
+/// Makes the directory of a session, which appears whole; the session's lock.
+fn make(store: &Path, directory: &Path, metadata: &Metadata) -> io::Result<SessionLock> {
     DirBuilder::new().recursive(true).mode(0o700).create(store)?;
-    files::check_kept_folder(store)?;
-    if folder.exists() {
+    files::check_kept_directory(store)?;
+    if directory.exists() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     let private = std::fs::Permissions::from_mode(0o700);
     let new = tempfile::Builder::new().prefix(UNFINISHED).permissions(private).tempdir_in(store)?;
-    DirBuilder::new().mode(0o700).create(messages_folder(new.path()))?;
+    DirBuilder::new().mode(0o700).create(messages_directory(new.path()))?;
     unfinished(new.path(), metadata.text().as_bytes())?.persist(new.path().join(metadata::FILE))?;
     let lock = open_lock(new.path())?;
     lock.try_lock()?;
     let lock = SessionLock(lock);
-    std::fs::rename(new.path(), folder)?;
+    std::fs::rename(new.path(), directory)?;
     // It has another name now: there is nothing to clean up.
     let _ = new.keep();
     sync(store)?;
     Ok(lock)
 }
 
-/// A file in `folder` that only the user can read, written and synced, that does not have its name yet.
-fn unfinished(folder: &Path, content: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+/// A file in `directory` that only the user can read, written and synced, that does not have its name yet.
+fn unfinished(directory: &Path, content: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
     file.write_all(content)?;
     file.as_file().sync_data()?;
     Ok(file)
 }
 
-/// Makes the names in a folder last.
-fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+/// Makes the names in a directory last.
+fn sync(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
 }
 
 /// What a process left that was killed while it wrote.
-fn remove_unfinished(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+fn remove_unfinished(directory: &Path) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
             let _ = std::fs::remove_file(entry.path());
         }
@@ -160,15 +160,15 @@ fn remove_unfinished(folder: &Path) {
 }
 
 /// Locks a session against other processes. The lock ends with what is returned, and so with the process.
-pub(super) fn lock(folder: &Path, id: &str) -> Result<SessionLock, SessionStoreError> {
-    let file = open_lock(folder).map_err(SessionStoreError::io(folder, "locked"))?;
+pub(super) fn lock(directory: &Path, id: &str) -> Result<SessionLock, SessionStoreError> {
+    let file = open_lock(directory).map_err(SessionStoreError::io(directory, "locked"))?;
     match file.try_lock() {
         Ok(()) => Ok(SessionLock(file)),
         Err(TryLockError::WouldBlock) => Err(SessionStoreError::InUse { id: id.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(SessionStoreError::io(folder, "locked")(error)),
+        Err(TryLockError::Error(error)) => Err(SessionStoreError::io(directory, "locked")(error)),
     }
 }
 
-fn open_lock(folder: &Path) -> io::Result<File> {
-    Ok(files::open_lock(&folder.join(".lock"))?)
+fn open_lock(directory: &Path) -> io::Result<File> {
+    Ok(files::open_lock(&directory.join(".lock"))?)
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const ENDED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long it takes to look again whether they have ended.
-const STEP: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
@@ -73,7 +73,7 @@ pub(super) fn kill_adopted() -> Result<(), StillRunning> {
         if Instant::now() >= until {
             return Err(StillRunning { processes: left });
         }
-        std::thread::sleep(STEP);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

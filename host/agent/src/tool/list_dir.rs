@@ -1,4 +1,4 @@
-//! `list_dir`: what is in a folder of the workspace.
+//! `list_dir`: what is in a directory of the workspace.
 
 use super::workspace::file_error;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Most entries of an answer.
 const ENTRIES: usize = 1000;
 
-/// Lists a folder.
+/// Lists a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct ListDir;
 
@@ -26,7 +26,7 @@ impl Tool for ListDir {
     }
 
     fn description(&self) -> &'static str {
-        "Lists a folder of the workspace, one entry a line, sorted: `name/` is a folder, `name -> target` a symbolic \
+        "Lists a directory of the workspace, one entry a line, sorted: `name/` is a directory, `name -> target` a symbolic \
          link, and a file comes with its size in bytes."
     }
 
@@ -70,7 +70,7 @@ impl Tool for ListDir {
 
 fn listing(mut lines: Vec<String>) -> String {
     if lines.is_empty() {
-        return "[the folder is empty]".into();
+        return "[the directory is empty]".into();
     }
     lines.sort();
     let more = lines.len().saturating_sub(ENTRIES);

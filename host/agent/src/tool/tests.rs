@@ -1,4 +1,4 @@
-//! The tools on a real folder: what they do, and what they do not let out or leave behind.
+//! The tools on a real directory: what they do, and what they do not let out or leave behind.
 
 use super::*;
 use serde_json::json;
@@ -57,7 +57,7 @@ async fn no_spelling_of_a_path_leads_file_tools_out_of_the_workspace() {
     let outer = fixture.outer.path();
     symlink(outer.join("secret"), fixture.path("absolute_link")).unwrap();
     symlink("../secret", fixture.path("relative_link")).unwrap();
-    symlink("..", fixture.path("folder_link")).unwrap();
+    symlink("..", fixture.path("directory_link")).unwrap();
     fs::create_dir(fixture.path("sub")).unwrap();
     let absolute = outer.join("secret").display().to_string();
     let sibling = format!("{}-beside/secret", fixture.context.workspace.root().display());
@@ -67,7 +67,7 @@ async fn no_spelling_of_a_path_leads_file_tools_out_of_the_workspace() {
         "sub/../../secret",
         "absolute_link",
         "relative_link",
-        "folder_link/secret",
+        "directory_link/secret",
         "/etc/passwd",
         &absolute,
         &sibling,
@@ -95,14 +95,14 @@ async fn paths_that_stay_inside_work_however_they_are_spelt() {
 }
 
 #[tokio::test]
-async fn write_file_creates_the_folders_that_lead_to_it() {
+async fn write_file_creates_the_directories_that_lead_to_it() {
     let fixture = Fixture::new();
     fixture.call("write_file", json!({ "path": "a/b/c.txt", "content": "one" })).await.unwrap();
     assert_eq!(fixture.text("a/b/c.txt"), "one");
     fixture.call("write_file", json!({ "path": "a/b/c.txt", "content": "" })).await.unwrap();
     assert_eq!(fixture.text("a/b/c.txt"), "");
     let error = fixture.error("write_file", json!({ "path": "a/b", "content": "" })).await;
-    assert_eq!(error, "`a/b` cannot be written: it is a folder");
+    assert_eq!(error, "`a/b` cannot be written: it is a directory");
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn edit_file_changes_one_place_or_nothing() {
     assert!(error.starts_with("`f` was not changed: old_text stands in it 2 times"), "{error}");
     assert_eq!(fixture.text("f"), "1 two two");
     let error = fixture.error("edit_file", json!({ "path": "g", "old_text": "two", "new_text": "2" })).await;
-    assert_eq!(error, "`g` cannot be edited: there is no such file or folder");
+    assert_eq!(error, "`g` cannot be edited: there is no such file or directory");
 }
 
 #[tokio::test]
@@ -128,8 +128,8 @@ async fn what_is_no_text_file_is_refused_without_waiting() {
         ("nul", "it is a binary file"),
         ("latin1", "it is not UTF-8 text"),
         ("pipe", "it is no regular file"),
-        (".", "it is a folder"),
-        ("none", "there is no such file or folder"),
+        (".", "it is a directory"),
+        ("none", "there is no such file or directory"),
     ] {
         let error = fixture.error("read_file", json!({ "path": path })).await;
         assert_eq!(error, format!("`{path}` cannot be read: {reason}"));
@@ -137,14 +137,14 @@ async fn what_is_no_text_file_is_refused_without_waiting() {
 }
 
 #[tokio::test]
-async fn list_dir_tells_folders_links_and_sizes() {
+async fn list_dir_tells_directories_links_and_sizes() {
     let fixture = Fixture::new();
     fs::create_dir(fixture.path("b")).unwrap();
     fs::write(fixture.path("a"), "12345").unwrap();
     symlink("/etc/passwd", fixture.path("c")).unwrap();
     let output = fixture.call("list_dir", json!({ "path": "." })).await.unwrap();
     assert_eq!(output.text, "a (5 bytes)\nb/\nc -> /etc/passwd");
-    assert_eq!(fixture.call("list_dir", json!({ "path": "b" })).await.unwrap().text, "[the folder is empty]");
+    assert_eq!(fixture.call("list_dir", json!({ "path": "b" })).await.unwrap().text, "[the directory is empty]");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The folder that file tools work in, as a capability: a handle from which every path is resolved, so that neither
+//! The directory that file tools work in, as a capability: a handle from which every path is resolved, so that neither
 //! `..` nor a symbolic link, not even one made in the meantime, leads out of it.
 
 use super::ToolError;
@@ -16,11 +16,11 @@ pub struct Workspace {
     dir: Arc<Dir>,
 }
 
-/// Why a folder cannot be a workspace.
+/// Why a directory cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
 #[error("the workspace {} cannot be opened: {source}", .path.display())]
 pub struct WorkspaceError {
-    /// The folder.
+    /// The directory.
     pub path: PathBuf,
     /// What the system says.
     #[source]
@@ -28,10 +28,10 @@ pub struct WorkspaceError {
 }
 
 impl Workspace {
-    /// Opens a folder.
+    /// Opens a directory.
     ///
     /// # Errors
-    /// If it is not there, is no folder, or must not be read.
+    /// If it is not there, is no directory, or must not be read.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
         let error = |source| WorkspaceError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(error)?;
@@ -40,7 +40,7 @@ impl Workspace {
         Ok(Self { given, root, dir: Arc::new(dir) })
     }
 
-    /// The folder's canonical path.
+    /// The directory's canonical path.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -86,9 +86,9 @@ pub(super) fn file_error(path: &str, doing: &'static str, error: &io::Error) -> 
         return ToolError::Outside { path: path.to_owned() };
     }
     let reason = match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file or folder".into(),
-        io::ErrorKind::IsADirectory => "it is a folder".into(),
-        io::ErrorKind::NotADirectory => "a part of the path is no folder".into(),
+        io::ErrorKind::NotFound => "there is no such file or directory".into(),
+        io::ErrorKind::IsADirectory => "it is a directory".into(),
+        io::ErrorKind::NotADirectory => "a part of the path is no directory".into(),
         _ => error.to_string(),
     };
     ToolError::File { path: path.to_owned(), doing, reason }

@@ -1,4 +1,4 @@
-//! `write_file`: a file of the workspace, new or replaced, with the folders that lead to it.
+//! `write_file`: a file of the workspace, new or replaced, with the directories that lead to it.
 
 use super::workspace::{Workspace, file_error};
 use super::{Tool, ToolContext, ToolError, ToolOutput};
@@ -27,7 +27,7 @@ impl Tool for WriteFile {
     }
 
     fn description(&self) -> &'static str {
-        "Writes a file of the workspace: creates it, with the folders that lead to it, or replaces all of it. To change \
+        "Writes a file of the workspace: creates it, with the directories that lead to it, or replaces all of it. To change \
          a part of a file use edit_file."
     }
 

@@ -43,23 +43,23 @@ fn texts(messages: &[Message]) -> Vec<&str> {
 
 #[tokio::test]
 async fn each_prompt_has_those_before_it_and_the_session_starts_and_ends_once() {
-    let answers = [says("One."), says("A folder."), says("Two.")];
+    let answers = [says("One."), says("A directory."), says("Two.")];
     let harness = Harness::on(&HOST, "two_prompts", answers).await;
     let mut dialogue = harness.dialogue(None);
     assert_eq!((dialogue.session(), dialogue.turns()), ("two_prompts", 0));
     let first = harness.prompt(&mut dialogue, "first").await;
-    assert_eq!((first.status, first.text.as_str(), first.turns), (Status::Success, "A folder.", 2));
+    assert_eq!((first.status, first.text.as_str(), first.turns), (Status::Success, "A directory.", 2));
     let path = dialogue.transcript().unwrap().to_owned();
     assert_eq!(StoredSession::read(&path).unwrap().ending, None, "it goes on");
     let second = harness.prompt(&mut dialogue, "second").await;
     assert_eq!((second.text.as_str(), second.turns, second.usage.input_tokens), ("Two.", 3, 3 * USED.input_tokens));
     assert_eq!((dialogue.turns(), dialogue.usage()), (3, second.usage));
     let last = harness.fake.requests().pop().unwrap();
-    assert_eq!(texts(&last.messages), ["first", "One.", "look around", "A folder.", "second"]);
+    assert_eq!(texts(&last.messages), ["first", "One.", "look around", "A directory.", "second"]);
     assert_eq!(harness.count(|event| matches!(event, AgentEvent::SessionEnded { .. })), 0);
 
     dialogue.end(&harness.recorded).await;
-    assert_eq!(texts(&stored(&second)), ["first", "One.", "look around", "A folder.", "second", "Two."]);
+    assert_eq!(texts(&stored(&second)), ["first", "One.", "look around", "A directory.", "second", "Two."]);
     assert_eq!(harness.count(|event| matches!(event, AgentEvent::SessionStarted { .. })), 1);
     assert_eq!(harness.count(|event| matches!(event, AgentEvent::SessionEnded { status: Status::Success, .. })), 1);
 }

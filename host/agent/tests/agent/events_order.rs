@@ -2,14 +2,14 @@
 
 use crate::support::{Harness, Prepared, Scenario, calls, plugins_of, says, says_and_calls, stored};
 use hookhost::Host;
-use hookhost::audit::Entry;
+use hookhost::audit::Record;
 use hookhost::config::{Config, Settings};
 use hookhost::store::Log;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// What nobody hears unless a plugin exports it. With these, no call is asked about before its answer is complete.
+/// Events that come only where a plugin exports them. With these, no call is asked about before its answer is complete.
 const HELD: [&str; 3] = ["request-send", "response-receive", "before-tools"];
 
 /// The events below each heading of the page's section on order; those of a sub-agent in brackets.
@@ -20,13 +20,13 @@ fn written(heading: &str) -> Vec<String> {
     block.split_whitespace().filter(|word| *word != "→").map(str::to_owned).collect()
 }
 
-/// The events of a run, as its log has them, with a plugin that hears of `events`.
+/// The events of a run, as its log has them, with a plugin that subscribes to `events`.
 async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     let behaviour: serde_json::Map<String, Value> =
         events.iter().map(|event| ((*event).to_owned(), json!({}))).collect();
     let plugins = plugins_of([Scenario::new("run".into(), "order", Value::Object(behaviour))]);
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("log.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log.db");
     let config = Config::from_entries(plugins, Settings::default()).unwrap();
     let host = Host::builder(config).store(log.clone()).build().await.unwrap();
     let mut harness = Harness::with_host(host.clone(), answers);
@@ -36,7 +36,7 @@ async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     host.drain(Duration::from_secs(20)).await.unwrap();
     let mut fired = Vec::new();
     for line in Log::open(&log).unwrap().lines().unwrap() {
-        let Entry::Event(record) = line.unwrap().entry().unwrap() else { continue };
+        let Record::Event(record) = line.unwrap().entry().unwrap() else { continue };
         let name = record.event.name();
         fired.push(if record.session == "run" { name.to_owned() } else { format!("({name})") });
     }

@@ -4,7 +4,7 @@
 use crate::support::{Harness, Prepared, Scenario, USED, calls, plugins_of, results, says, says_and_calls, stored};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit::Entry;
+use hookhost::audit::Record;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{ActionKind, AskRule, Settings};
 use hookhost::contract::{Custom, EventKind, GateOutcome, Shape, Stop};
@@ -160,7 +160,7 @@ impl Row {
         Scenario::new(self.session(), "guard", json!({ self.event: behaviour }))
     }
 
-    /// Whether another event of its host must not be heard, since hearing it changes when things happen.
+    /// Whether no plugin of its host may subscribe to another event, since that changes when things happen.
     fn holds_back(&self) -> bool {
         ["request-send", "response-receive", "before-tools", "finalize-content"].contains(&self.event)
     }
@@ -423,7 +423,7 @@ impl Approver for Says {
 const LOG: &str = "log.db";
 
 /// A host of the plugins of these rows.
-async fn host(rows: &[Row], heard: &Arc<Heard>, folder: &Path, person: Option<&Approval>) -> Host {
+async fn host(rows: &[Row], heard: &Arc<Heard>, directory: &Path, person: Option<&Approval>) -> Host {
     let mut plugins = plugins_of(rows.iter().map(Row::scenario));
     for plugin in &mut plugins {
         plugin.grants.approve = true;
@@ -432,7 +432,7 @@ async fn host(rows: &[Row], heard: &Arc<Heard>, folder: &Path, person: Option<&A
     let rule = AskRule { actions: Some([ActionKind::Shell].into()), ..AskRule::default() };
     let asks = rows.iter().any(|row| row.answer == "approve");
     let config = if asks { config.with_asks(vec![rule]).unwrap() } else { config };
-    let builder = Host::builder(config).model(Arc::clone(heard) as _).store(folder.join(LOG));
+    let builder = Host::builder(config).model(Arc::clone(heard) as _).store(directory.join(LOG));
     let builder = match person {
         Some(answer) => builder.approver(Arc::new(Says(answer.clone()))),
         None => builder,
@@ -445,7 +445,7 @@ fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
     let log = Log::open(log).unwrap();
     let mut answers = BTreeSet::new();
     for line in log.lines().unwrap() {
-        let Entry::Event(record) = line.unwrap().entry().unwrap() else { continue };
+        let Record::Event(record) = line.unwrap().entry().unwrap() else { continue };
         for verdict in record.calls.iter().filter_map(|call| call.verdict.as_ref()) {
             let name = match serde_json::from_str(verdict.get()).unwrap() {
                 Value::String(name) => name,
@@ -463,7 +463,7 @@ fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
 /// is who is there to be asked.
 async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
     let heard = Arc::new(Heard::default());
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut groups: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for row in rows {
         let group = match row.answer {
@@ -476,8 +476,8 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
     }
     let mut wrong = Vec::new();
     for (name, rows) in groups {
-        let folder = folder.path().join(name);
-        let host = host(&rows, &heard, &folder, person.as_ref()).await;
+        let directory = directory.path().join(name);
+        let host = host(&rows, &heard, &directory, person.as_ref()).await;
         let mut asked = Vec::new();
         for row in rows {
             let mut harness = Harness::with_host(host.clone(), (row.model)());
@@ -499,7 +499,7 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
         // An outcome is known when its record is written, but for what happens as a session ends.
         let deadline = Instant::now() + Duration::from_secs(20);
         let unasked = loop {
-            let answers = answers(&folder.join(LOG));
+            let answers = answers(&directory.join(LOG));
             let unasked: Vec<_> = asked.iter().filter(|asked| !answers.contains(*asked)).collect();
             if unasked.is_empty() || Instant::now() > deadline {
                 break unasked;
@@ -737,8 +737,8 @@ const CUSTOM: [&str; 4] = ["allow", "modify", "escalate", "reject"];
 #[tokio::test]
 async fn a_program_is_told_what_plugins_make_of_its_own_event() {
     let rows = CUSTOM.map(|answer| row("custom-event", answer, value(json!({ "b": 2 })), done, |_| true));
-    let folder = tempfile::tempdir().unwrap();
-    let host = host(&rows, &Arc::default(), folder.path(), None).await;
+    let directory = tempfile::tempdir().unwrap();
+    let host = host(&rows, &Arc::default(), directory.path(), None).await;
     for row in rows {
         let spec = SessionSpec { id: Some(row.session()), ..SessionSpec::new("hookhost", Path::new("/")) };
         let session = host.open_session(spec).unwrap();

@@ -11,16 +11,16 @@ fn source(name: &str) -> String {
     std::fs::read_to_string(file).unwrap()
 }
 
-/// What an example prints, run in a folder with two files.
+/// What an example prints, run in a directory with two files.
 fn run(name: &str, arguments: &[&str]) -> String {
     let test = std::env::current_exe().unwrap();
     let example = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
     assert!(example.exists(), "{} is not there: run `cargo build --workspace --examples`", example.display());
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for file in ["one", "two"] {
-        std::fs::write(folder.path().join(file), file).unwrap();
+        std::fs::write(directory.path().join(file), file).unwrap();
     }
-    let output = Command::new(example).args(arguments).current_dir(folder.path()).output().unwrap();
+    let output = Command::new(example).args(arguments).current_dir(directory.path()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -32,8 +32,8 @@ fn plugins() -> PathBuf {
 
 #[test]
 fn each_example_is_short() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let names: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 3, "each is run below: {names:?}");
     for name in names {
         let name = name.into_string().unwrap();

@@ -243,10 +243,10 @@ async fn instructions_and_skills_reach_the_model_and_a_skill_is_read_by_a_call_t
     let answers = [calls([skill("test"), skill("deploy"), skill("nothing")]), says("Done.")];
     let mut harness = Harness::on(&HOST, "skilled", answers).await;
     for name in ["test", "deploy"] {
-        let folder = harness.path(".agents/skills").join(name);
-        std::fs::create_dir_all(&folder).unwrap();
+        let directory = harness.path(".agents/skills").join(name);
+        std::fs::create_dir_all(&directory).unwrap();
         let text = format!("---\nname: {name}\ndescription: How to {name}.\n---\nRun `make {name}`.\n");
-        std::fs::write(folder.join("SKILL.md"), text).unwrap();
+        std::fs::write(directory.join("SKILL.md"), text).unwrap();
     }
     std::fs::write(harness.path("AGENTS.md"), "Be brief.").unwrap();
     let workspace = harness.config.workspace.clone();

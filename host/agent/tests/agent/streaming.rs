@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What plugins do in each test; all tests of this file share their host, where nobody hears calls together.
+/// What plugins do in each test; all tests of this file share their host, where no plugin subscribes to `before-tools`.
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
@@ -35,11 +35,11 @@ static HOST: SharedHost = SharedHost::new(|| {
     ]
 });
 
-/// The same where somebody hears calls together.
+/// The same where a plugin subscribes to `before-tools`.
 static TOGETHER: SharedHost =
     SharedHost::new(|| vec![on("together", "guard", json!({ "before-tools": { "verdict": "allow" } }))]);
 
-/// The same where somebody hears answers whole.
+/// The same where a plugin subscribes to `response-receive`.
 static WHOLE: SharedHost =
     SharedHost::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
 
@@ -130,14 +130,14 @@ fn pausing(harness: &mut Harness, steps: impl IntoIterator<Item = Step>) -> Arc<
     provider
 }
 
-const LONG: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn a_call_runs_while_the_answer_still_streams_in() {
     let mut harness = Harness::on(&HOST, "free.1", []).await;
     let made = harness.path("made");
-    let provider = pausing(&mut harness, [call("a", "touch made"), Step::Until(made, LONG), stop()]);
+    let provider = pausing(&mut harness, [call("a", "touch made"), Step::Until(made, TIMEOUT), stop()]);
     let outcome = harness.run().await;
     assert_eq!((outcome.status, provider.seen.lock().unwrap().as_slice()), (Status::Success, &[true][..]));
     assert_eq!(results(&stored(&outcome)), [("[exit code 0]", false)]);
@@ -178,7 +178,7 @@ async fn calls_are_asked_about_in_call_order_and_results_go_back_in_call_order()
 async fn a_stream_that_fails_behind_a_call_runs_it_once_and_goes_on_with_its_result() {
     let mut harness = Harness::on(&HOST, "free.2", []).await;
     let made = harness.path("made");
-    let steps = [call("a", "echo once >> made; sleep 0.2"), Step::Until(made.clone(), LONG), broken()];
+    let steps = [call("a", "echo once >> made; sleep 0.2"), Step::Until(made.clone(), TIMEOUT), broken()];
     let provider = pausing(&mut harness, steps);
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Done."));
@@ -193,7 +193,7 @@ async fn a_stream_that_always_fails_behind_a_call_is_given_up() {
     let mut harness = Harness::on(&HOST, "free.3", []).await;
     harness.config.retry = hookhost_agent::provider::RetryPolicy { retries: 0, ..harness.config.retry };
     let made = harness.path("made");
-    pausing(&mut harness, [call("a", "touch made"), Step::Until(made, LONG), broken()]);
+    pausing(&mut harness, [call("a", "touch made"), Step::Until(made, TIMEOUT), broken()]);
     let outcome = harness.run().await;
     assert_eq!(outcome.status, Status::Error);
     assert_eq!(results(&stored(&outcome)).len(), 1);
@@ -204,7 +204,7 @@ async fn a_run_that_is_cancelled_in_the_middle_of_an_answer_gives_its_calls_thei
     let mut harness = Harness::on(&HOST, "free.4", []).await;
     let made = harness.path("made");
     let never = harness.path("never");
-    pausing(&mut harness, [call("a", "touch made; sleep 600"), Step::Until(never, LONG)]);
+    pausing(&mut harness, [call("a", "touch made; sleep 600"), Step::Until(never, TIMEOUT)]);
     let (outcome, ()) = tokio::join!(harness.run(), async {
         while !made.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -221,9 +221,9 @@ async fn a_refusal_with_stop_ends_the_answer_in_the_middle() {
     let (first, never) = (harness.path("first"), harness.path("never"));
     let steps = [
         call("a", "touch first; sleep 600"),
-        Step::Until(first, LONG),
+        Step::Until(first, TIMEOUT),
         call("b", "touch second"),
-        Step::Until(never, LONG),
+        Step::Until(never, TIMEOUT),
         stop(),
     ];
     let provider = pausing(&mut harness, steps);
@@ -241,7 +241,7 @@ async fn what_had_come_of_an_answer_that_is_interrupted_is_shown() {
     let mut harness = Harness::on(&HOST, "free.5", []).await;
     let never = harness.path("never");
     let text = Step::Says(Ok(Delta::Text("Half of a line".into())));
-    let provider = pausing(&mut harness, [text, Step::Until(never, LONG)]);
+    let provider = pausing(&mut harness, [text, Step::Until(never, TIMEOUT)]);
     let (outcome, ()) = tokio::join!(harness.run(), async {
         while harness.shown().is_empty() && provider.seen.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -267,7 +267,7 @@ async fn a_refusal_with_stop_of_a_shown_line_ends_what_runs_also_where_another_p
     let mut harness = Harness::on(&FINAL, "shown.stop", []).await;
     let first = harness.path("first");
     let text = Step::Says(Ok(Delta::Text("I look.".into())));
-    let steps = [text, call("a", "touch first; sleep 20; touch late"), Step::Until(first, LONG), stop()];
+    let steps = [text, call("a", "touch first; sleep 20; touch late"), Step::Until(first, TIMEOUT), stop()];
     let provider = pausing(&mut harness, steps);
     let outcome = harness.run().await;
     assert_eq!((outcome.status, provider.asked.load(Ordering::Relaxed)), (Status::Rejected, 1));

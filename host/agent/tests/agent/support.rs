@@ -1,4 +1,4 @@
-//! An agent in a folder of its own: a provider that plays answers and keeps requests, and `all-events` plugins that do
+//! An agent in a directory of its own: a provider that plays answers and keeps requests, and `all-events` plugins that do
 //! what their configuration says.
 
 use async_trait::async_trait;
@@ -31,16 +31,16 @@ fn component(name: &str) -> PathBuf {
 /// A copy of `all-events` under the plugin's name, since no two entries can be of one file. Written beside and renamed:
 /// other tests may be using it.
 fn copy_named(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent_loop");
-    std::fs::create_dir_all(&folder).unwrap();
-    let fresh = tempfile::NamedTempFile::new_in(&folder).unwrap();
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent_loop");
+    std::fs::create_dir_all(&directory).unwrap();
+    let fresh = tempfile::NamedTempFile::new_in(&directory).unwrap();
     std::fs::copy(component("all_events.wasm"), fresh.path()).unwrap();
-    let path = folder.join(format!("{name}.wasm"));
+    let path = directory.join(format!("{name}.wasm"));
     fresh.persist(&path).unwrap();
     path
 }
 
-/// An `all-events` plugin that hears the events it has a behaviour for, and no others.
+/// An `all-events` plugin that subscribes to the events it has a behaviour for, and no others.
 pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     let path = copy_named(name);
     let mut entry = Entry::new(name, path.clone(), Digest::of_file(&path).unwrap());
@@ -186,7 +186,7 @@ impl Provider for Fake {
 /// An agent that has not run yet.
 pub(crate) struct Harness {
     /// Holds the workspace and the sessions until the test has ended.
-    _folder: TempDir,
+    _directory: TempDir,
     pub(crate) fake: Arc<Fake>,
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) others: Vec<(Arc<dyn Provider>, Vec<String>)>,
@@ -212,15 +212,15 @@ impl Harness {
     }
 
     pub(crate) fn with_host(host: Host, answers: impl IntoIterator<Item = Prepared>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("work")).unwrap();
-        let mut config = AgentConfig::new(folder.path().join("work"), "model-1");
-        config.sessions_dir = Some(folder.path().join("sessions"));
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("work")).unwrap();
+        let mut config = AgentConfig::new(directory.path().join("work"), "model-1");
+        config.sessions_dir = Some(directory.path().join("sessions"));
         let wait = Duration::from_millis(1);
         config.retry = RetryPolicy { retries: 2, first_wait: wait, longest_wait: wait };
         let fake = Fake::new("fake", answers);
         Self {
-            _folder: folder,
+            _directory: directory,
             provider: Arc::clone(&fake) as _,
             fake,
             others: Vec::new(),

@@ -33,7 +33,7 @@ static HOST: SharedHost = SharedHost::new(|| {
     ]
 });
 
-/// The same where somebody hears `finalize-content`: with [`HOST`], nobody does.
+/// The same where a plugin subscribes to `finalize-content`: with [`HOST`], none does.
 static FINAL: SharedHost = SharedHost::new(|| {
     vec![
         on("revised", "guard", no_passwords()),
@@ -193,7 +193,7 @@ async fn text_that_no_plugin_hears_is_shown_as_it_comes() {
 
 #[tokio::test]
 async fn text_before_a_call_is_shown_before_the_call_begins() {
-    // Also where a plugin hears text by line.
+    // Also where a plugin subscribes to `stream-delta`.
     let name = "before_a_call";
     let answers = || [says_and_calls("I look.", [("list_dir", json!({ "path": "." }))]), says("Done.")];
     for harness in [Harness::on(&HOST, name, answers()).await, Harness::bare(answers()).await] {

@@ -151,7 +151,7 @@ async fn a_refusal_with_stop_ends_the_run_and_no_other_call_runs() {
     assert_eq!(outcome.status, Status::Rejected);
     assert_eq!(outcome.reason.as_deref(), Some("Rejected by guard: enough"));
     assert_eq!(outcome.rejection.as_ref().unwrap().by, ["guard"]);
-    // On this host a plugin hears calls together: settled before anything ran.
+    // On this host a plugin subscribes to `before-tools`: all calls are settled before anything ran.
     assert!(!harness.path("first").exists() && !harness.path("third").exists());
     let messages = stored(&outcome);
     let texts: Vec<_> = results(&messages).into_iter().map(|(text, _)| text).collect();

@@ -32,7 +32,7 @@ pub(crate) enum AuditCommand {
 /// Which log.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// The log: a database, or an export as JSON Lines [default: your own, hookhost.db in the state folder]
+    /// The log: a database, or an export as JSON Lines [default: your own, hookhost.db in the state directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
 }
@@ -139,7 +139,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// The log: a database, or an export as JSON Lines [default: your own, hookhost.db in the state folder]
+    /// The log: a database, or an export as JSON Lines [default: your own, hookhost.db in the state directory]
     pub(crate) log: Option<PathBuf>,
 
     #[command(flatten)]

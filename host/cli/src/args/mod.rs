@@ -28,7 +28,7 @@ impl Cli {
     /// What was typed. `hookhost` alone asks for help where there is no terminal to talk at.
     pub(crate) fn typed() -> Self {
         let mut command = Self::command().arg_required_else_help(!crate::command::is_on_a_terminal());
-        // Looked for only where they are shown: each folder of the PATH is read for it.
+        // Looked for only where they are shown: each directory of the PATH is read for it.
         let first = std::env::args_os().nth(1);
         if first.is_none_or(|word| ["help", "--help", "-h"].iter().any(|help| word == *help)) {
             let programs = crate::command::programs();
@@ -48,7 +48,7 @@ pub(crate) struct ReplArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// Goes on with the session that was used last in this folder
+    /// Goes on with the session that was used last in this directory
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) latest: bool,
 
@@ -114,7 +114,7 @@ Examples:
   hookhost run --session 0199 \"And now the tests\"
   hookhost run --continue \"And the docs\"";
 
-/// Run an agent on a folder; plugins hear every step of it
+/// Run an agent on a directory; plugins subscribe to every step of it
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -125,7 +125,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// Goes on with the session that was used last in this folder
+    /// Goes on with the session that was used last in this directory
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) latest: bool,
 
@@ -163,7 +163,7 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
-    /// The folder that the agent works on, and in which the project's configuration is looked for [default: the working
+    /// The directory that the agent works on, and in which the project's configuration is looked for [default: the working
     /// directory; of a session that goes on, its own]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
@@ -179,7 +179,7 @@ Examples:
   hookhost allow plugins/path_guard.wasm --project --priority 10 --set 'protected=[\"infra/**\"]'
   hookhost allow bounded_shell.wasm --entry 'actions = [\"shell\"]' --set limit-seconds=60 --yes";
 
-/// Put a plugin on the allowlist, or pin its new digest; shows first what it hears and needs
+/// Put a plugin on the allowlist, or pin its new digest; shows first what it subscribes to and needs
 #[derive(Debug, Args)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowArgs {
@@ -240,7 +240,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = TRUST_EXAMPLES)]
 pub(crate) struct TrustArgs {
-    /// The file, or its folder [default: the nearest one, from the working directory up, that is not approved]
+    /// The file, or its directory [default: the nearest one, from the working directory up, that is not approved]
     pub(crate) path: Option<PathBuf>,
 
     /// List what is approved
@@ -262,7 +262,7 @@ Examples:
   hookhost inspect --allowed plugins/path_guard.wasm
   hookhost inspect --json plugins/path_guard.wasm | jq .events";
 
-/// Show what a plugin hears, needs and is made of; runs nothing of it
+/// Show what a plugin subscribes to, needs and is made of; runs nothing of it
 #[derive(Debug, Args)]
 #[command(after_help = INSPECT_EXAMPLES)]
 pub(crate) struct InspectArgs {
@@ -289,7 +289,7 @@ Examples:
   hookhost hooks before-tool-call
   hookhost hooks --json | jq -r '.events[] | .event + \": \" + ([.chain[].plugin] | join(\" → \"))'";
 
-/// Show which plugins hear each event, in the order in which they are asked
+/// Show which plugins subscribe to each event, in the order in which they are asked
 #[derive(Debug, Args)]
 #[command(after_help = HOOKS_EXAMPLES)]
 pub(crate) struct HooksArgs {

@@ -14,20 +14,20 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 pub(crate) fn run(args: &CacheArgs) -> Result<Exit, CliError> {
-    let Some(folder) = configuration::cache() else {
+    let Some(directory) = configuration::cache() else {
         return Err(CliError::usage(
-            "there is no folder for compiled code: name one in the environment variable HOOKHOST_CACHE_DIR",
+            "there is no directory for compiled code: name one in the environment variable HOOKHOST_CACHE_DIR",
         ));
     };
-    let found = if args.clear { clear_cache(&folder) } else { cache_files(&folder) };
+    let found = if args.clear { clear_cache(&directory) } else { cache_files(&directory) };
     let found = found.map_err(|error| {
         let does = if args.clear { "cleared" } else { "used" };
-        anyhow!("the compiled code in {} cannot be {does}: {error}", quoted(&folder.to_string_lossy()))
+        anyhow!("the compiled code in {} cannot be {does}: {error}", quoted(&directory.to_string_lossy()))
     })?;
     if args.json {
-        output::print_json(&as_json(&folder, &found, args.clear))?;
+        output::print_json(&as_json(&directory, &found, args.clear))?;
     } else {
-        output::print(&as_text(&folder, &found, args.clear))?;
+        output::print(&as_text(&directory, &found, args.clear))?;
     }
     Ok(Exit::Done)
 }
@@ -37,10 +37,10 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{} MB", tenths / 10, tenths % 10)
 }
 
-fn as_json(folder: &Path, found: &CacheFiles, cleared: bool) -> serde_json::Value {
+fn as_json(directory: &Path, found: &CacheFiles, cleared: bool) -> serde_json::Value {
     let unusable: Vec<_> = found.unusable.iter().map(|(file, why)| json!({ "file": file, "why": why })).collect();
     json!({
-        "folder": folder,
+        "directory": directory,
         "files": found.files,
         "bytes": found.bytes,
         "cleared": cleared,
@@ -48,9 +48,9 @@ fn as_json(folder: &Path, found: &CacheFiles, cleared: bool) -> serde_json::Valu
     })
 }
 
-fn as_text(folder: &Path, found: &CacheFiles, cleared: bool) -> String {
+fn as_text(directory: &Path, found: &CacheFiles, cleared: bool) -> String {
     let CacheFiles { files, bytes, unusable } = found;
-    let shown = one_line(&folder.to_string_lossy());
+    let shown = one_line(&directory.to_string_lossy());
     let of = if *files == 1 { "component" } else { "components" };
     let did = if cleared { "removed" } else { "kept" };
     let mut text = format!("{did}: compiled code of {files} {of}, {} {DIM}in {shown}{DIM:#}\n", megabytes(*bytes));

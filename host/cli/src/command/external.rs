@@ -70,8 +70,9 @@ pub(super) fn names() -> BTreeSet<String> {
 fn on_the_path() -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // An empty entry would be the working directory, which a cloned repository may be.
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
-    let files = folders.into_iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+    let directories: Vec<PathBuf> = std::env::split_paths(&path).filter(|directory| directory.is_absolute()).collect();
+    let files =
+        directories.into_iter().flat_map(|directory| std::fs::read_dir(directory).into_iter().flatten().flatten());
     files
         .filter(|file| file.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
         .map(|file| file.path())

@@ -54,16 +54,17 @@ fn shape(event: EventKind) -> &'static str {
 /// The chains of a host that has loaded this configuration; of one event only its chain.
 pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> String {
     let mut text = String::new();
-    let (heard, unheard): (Vec<EventKind>, Vec<EventKind>) = events(only).partition(|event| host.subscribed(*event));
-    for event in heard {
+    let (subscribed, unsubscribed): (Vec<EventKind>, Vec<EventKind>) =
+        events(only).partition(|event| host.has_subscriber(*event));
+    for event in subscribed {
         let _ = writeln!(text, "{NAME}{event}{NAME:#} {DIM}({}){DIM:#}", shape(event));
         for (place, plugin) in host.chain(event).iter().enumerate() {
             let _ = writeln!(text, "  {}. {}", place + 1, link(plugin, event));
         }
     }
-    if !unheard.is_empty() {
-        let names: Vec<_> = unheard.iter().map(|event| event.name()).collect();
-        let _ = writeln!(text, "{DIM}nobody hears: {}{DIM:#}", names.join(", "));
+    if !unsubscribed.is_empty() {
+        let names: Vec<_> = unsubscribed.iter().map(|event| event.name()).collect();
+        let _ = writeln!(text, "{DIM}no subscriber: {}{DIM:#}", names.join(", "));
     }
     if only.is_some() {
         return text;
@@ -106,8 +107,8 @@ fn is_about_calls(event: EventKind) -> bool {
 fn about(plugin: &Plugin) -> String {
     let entry = plugin.entry();
     let origin = entry.origin.as_ref().map(ToString::to_string).unwrap_or_default();
-    let hears = if plugin.events().next().is_none() && plugin.tools().is_empty() {
-        "  hears nothing: its entry leaves all of its events out\n"
+    let subscriptions = if plugin.events().next().is_none() && plugin.tools().is_empty() {
+        "  subscribes to nothing: its entry leaves out all of its events\n"
     } else {
         ""
     };
@@ -119,7 +120,7 @@ fn about(plugin: &Plugin) -> String {
         ""
     };
     format!(
-        "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{hears}{tools}  limits  {}\n  grants  {}\n{requests}",
+        "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{subscriptions}{tools}  limits  {}\n  grants  {}\n{requests}",
         plugin.name(),
         output::one_line(&entry.path.to_string_lossy()),
         entry::limits(&entry.limits),

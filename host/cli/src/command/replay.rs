@@ -11,7 +11,7 @@ use crate::output::{
     time,
     truncate::{SHOWN, cut},
 };
-use hookhost::audit::{CallRecord, Record};
+use hookhost::audit::{CallRecord, EventRecord};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
 use hookhost::store::LogError;
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ fn describe(compared: &Compared) -> String {
     text
 }
 
-fn describe_difference(text: &mut String, difference: &Difference, recorded: &Record, again: &Record) {
+fn describe_difference(text: &mut String, difference: &Difference, recorded: &EventRecord, again: &EventRecord) {
     match difference {
         Difference::Outcome { .. } => {
             for (when, record) in [("then", recorded), ("now", again)] {
@@ -121,14 +121,14 @@ fn describe_difference(text: &mut String, difference: &Difference, recorded: &Re
             }
         }
         Difference::Value => {
-            let value = |record: &Record| match &record.response {
+            let value = |record: &EventRecord| match &record.response {
                 Some(response) => serde_json::from_str(response.get()).unwrap_or(Value::Null),
                 None => {
                     let last = record.last.as_ref().unwrap_or(&record.original);
                     serde_json::from_str(last.get()).unwrap_or(Value::Null)
                 }
             };
-            let by = |record: &Record| one_line(&record.changed_by.join(", "));
+            let by = |record: &EventRecord| one_line(&record.changed_by.join(", "));
             let by = if by(again).is_empty() { by(recorded) } else { by(again) };
             let _ = writeln!(text, "    {CHANGED}the value that stands{CHANGED:#}, as {by} changed it");
             text.push_str(&difference::lines(&value(recorded), &value(again), SHOWN));
@@ -145,7 +145,7 @@ fn describe_difference(text: &mut String, difference: &Difference, recorded: &Re
             }
         }
         Difference::Verdict { plugin, round } => {
-            let said = |record: &Record| call(record, plugin, *round).map(record::said).unwrap_or_default();
+            let said = |record: &EventRecord| call(record, plugin, *round).map(record::said).unwrap_or_default();
             let _ = writeln!(
                 text,
                 "    {NAME}{}{NAME:#} {DIM}(round {round}){DIM:#} {} {CHANGED}→{CHANGED:#} {}",
@@ -173,7 +173,7 @@ fn describe_difference(text: &mut String, difference: &Difference, recorded: &Re
     }
 }
 
-fn call<'a>(record: &'a Record, plugin: &str, round: u32) -> Option<&'a CallRecord> {
+fn call<'a>(record: &'a EventRecord, plugin: &str, round: u32) -> Option<&'a CallRecord> {
     record.calls.iter().find(|call| call.plugin == plugin && call.round == round)
 }
 

@@ -22,13 +22,13 @@ use std::path::{Path, PathBuf};
 const WORDS: usize = 60;
 
 /// Where sessions are kept.
-pub(crate) fn folder() -> Result<PathBuf, CliError> {
+pub(crate) fn directory() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join("sessions"))
 }
 
 /// The sessions of the user.
 pub(crate) fn store() -> Result<SessionStore, CliError> {
-    Ok(SessionStore::new(folder()?))
+    Ok(SessionStore::new(directory()?))
 }
 
 /// The session that an id, or the beginning of one, names.
@@ -38,22 +38,22 @@ pub(crate) fn find(id: &str) -> Result<Header, CliError> {
     Ok(found.map_err(stop)?.header)
 }
 
-/// The session to go on with: the one that is named, or the last one of this folder.
+/// The session to go on with: the one that is named, or the last one of this directory.
 pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -> Result<Option<Header>, CliError> {
     match (id, latest) {
         (Some(id), _) => find(id).map(Some),
         (None, true) => {
-            let folder = workspace.map_or_else(configuration::cwd, |folder| Ok(folder.to_owned()))?;
-            latest_of(&folder).map(Some)
+            let directory = workspace.map_or_else(configuration::cwd, |directory| Ok(directory.to_owned()))?;
+            latest_of(&directory).map(Some)
         }
         (None, false) => Ok(None),
     }
 }
 
-/// The session that was used last in this folder, sub-agents' left out.
-fn latest_of(folder: &Path) -> Result<Header, CliError> {
-    let canonical = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let here = canonical(folder);
+/// The session that was used last in this directory, sub-agents' left out.
+fn latest_of(directory: &Path) -> Result<Header, CliError> {
+    let canonical = |directory: &Path| directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let here = canonical(directory);
     let mut sessions = store()?.list().map_err(stop)?.into_iter().map(|session| session.header);
     sessions.find(|session| session.parent.is_none() && canonical(&session.workspace) == here).ok_or_else(|| {
         let shown = output::quoted(&here.to_string_lossy());

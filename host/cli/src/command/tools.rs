@@ -18,17 +18,17 @@ use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, CliError> {
-    let folder = configuration::cwd()?;
-    let config = loading::config(&args.configuration, &folder)?;
+    let directory = configuration::cwd()?;
+    let config = loading::config(&args.configuration, &directory)?;
     let section = configuration::agent(&config)?;
     let host = loading::host(config.clone()).await?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), None)?;
     let (tools, left_out) = tokio::select! {
-        tools = toolbox(&host, &config, &section, &folder) => tools?,
+        tools = toolbox(&host, &config, &section, &directory) => tools?,
         () = cancel.cancelled() => return Err(interrupted()),
     };
-    let offered = settings(&config, &section, &folder, "")?.offered(&tools);
+    let offered = settings(&config, &section, &directory, "")?.offered(&tools);
     if args.json {
         output::print_json(&as_json(&offered, &left_out))?;
     } else {

@@ -8,7 +8,7 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::config::{Approved, Config, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore};
+use hookhost::config::{Approved, Config, FILE_NAME, Layer, ProjectFile, Source, TrustStore, UserDirectories};
 use hookhost_agent::sent::SentVariable;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     approve(&store, &places, &file, args.yes)
 }
 
-/// A folder stands for the file in it.
+/// A directory stands for the file in it.
 fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
@@ -66,11 +66,15 @@ fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Resu
             return Ok(place);
         }
     }
-    Err(CliError::usage("there is no hookhost.toml here: name the file or its folder"))
+    Err(CliError::usage("there is no hookhost.toml here: name the file or its directory"))
 }
 
 /// The nearest file of the project that is not approved as it is.
-fn nearest_to_approve(store: &TrustStore, places: &Places, cwd: &Path) -> Result<Option<ProjectFile>, CliError> {
+fn nearest_to_approve(
+    store: &TrustStore,
+    places: &UserDirectories,
+    cwd: &Path,
+) -> Result<Option<ProjectFile>, CliError> {
     let mut looked_at = ProjectFile::places(cwd);
     // The user's own file needs no approval, also where the working directory lies beside it.
     let own = places.user_file().canonicalize().ok();
@@ -90,13 +94,13 @@ fn nearest_to_approve(store: &TrustStore, places: &Places, cwd: &Path) -> Result
         }
     }
     if !any {
-        let folder = cwd.display();
-        return Err(CliError::usage(format!("neither {folder} nor a folder above it has a hookhost.toml")));
+        let directory = cwd.display();
+        return Err(CliError::usage(format!("neither {directory} nor a directory above it has a hookhost.toml")));
     }
     Ok(None)
 }
 
-fn approve(store: &TrustStore, places: &Places, file: &ProjectFile, yes: bool) -> Result<Exit, CliError> {
+fn approve(store: &TrustStore, places: &UserDirectories, file: &ProjectFile, yes: bool) -> Result<Exit, CliError> {
     let shown = quoted(&file.path.to_string_lossy());
     let before = store.approval(&file.path).map_err(not_loaded)?;
     if before.as_ref().is_some_and(|before| before.digest == file.digest) {

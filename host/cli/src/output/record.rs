@@ -4,7 +4,8 @@ use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::truncate::{SHOWN, cut, short, tool};
 use super::{difference, one_line, time};
 use hookhost::audit::{
-    Answer, CallRecord, Dropped, Entry, Line, LoadedPlugin, Observed, Record, RulesChanged, SessionOpened, ToolRun,
+    ApprovalRecord, CallRecord, Dropped, EventRecord, Line, LoadedPlugin, Observed, Record, RulesChanged,
+    SessionOpened, ToolRun,
 };
 use hookhost::config::Mode;
 use hookhost::contract::OutcomeKind;
@@ -21,19 +22,19 @@ pub(crate) fn describe(line: &Line) -> String {
     };
     let mut text = format!("{NAME}{seq}{NAME:#}  {DIM}{}{DIM:#}  ", time::utc(entry.time()));
     match &entry {
-        Entry::Log(begins) => {
+        Record::Log(begins) => {
             let _ = writeln!(text, "the log begins, format {}", begins.version);
         }
-        Entry::Session(opened) => opening(&mut text, opened),
-        Entry::SessionEnded(ended) => {
+        Record::Session(opened) => opening(&mut text, opened),
+        Record::SessionEnded(ended) => {
             let _ = writeln!(text, "session ended\n    {DIM}session {}{DIM:#}", one_line(&ended.session));
         }
-        Entry::Event(record) => event(&mut text, record),
-        Entry::Answer(answer) => answered(&mut text, answer),
-        Entry::ToolRun(run) => tool_run(&mut text, run),
-        Entry::Observed(observed) => heard(&mut text, observed),
-        Entry::Dropped(dropped) => unheard(&mut text, dropped),
-        Entry::RulesChanged(changed) => taken_up(&mut text, changed),
+        Record::Event(record) => event(&mut text, record),
+        Record::Approval(answer) => answered(&mut text, answer),
+        Record::ToolRun(run) => tool_run(&mut text, run),
+        Record::Observed(record) => observation(&mut text, record),
+        Record::Dropped(record) => dropped(&mut text, record),
+        Record::RulesChanged(changed) => taken_up(&mut text, changed),
         other => {
             let _ = writeln!(text, "{}", other.kind());
         }
@@ -51,7 +52,7 @@ fn opening(text: &mut String, opened: &SessionOpened) {
     let _ = writeln!(text, "{DIM:#}");
 }
 
-fn event(text: &mut String, record: &Record) {
+fn event(text: &mut String, record: &EventRecord) {
     let _ = writeln!(text, "{NAME}{}{NAME:#}  {}", record.event, decision(record));
     let _ = writeln!(text, "    {DIM}session {}, turn {}{DIM:#}", one_line(&record.session), record.turn);
     let value = subject(&record.original);
@@ -94,17 +95,17 @@ fn event(text: &mut String, record: &Record) {
         let _ = writeln!(text, "    approved by {}", one_line(by));
     }
     record.calls.iter().for_each(|call| called(text, call));
-    if !record.unconcerned.is_empty() {
-        let _ = writeln!(text, "    {DIM}not asked: {}{DIM:#}", one_line(&record.unconcerned.join(", ")));
+    if !record.not_matched.is_empty() {
+        let _ = writeln!(text, "    {DIM}not asked: {}{DIM:#}", one_line(&record.not_matched.join(", ")));
     }
     for why in &record.not_replayable {
         let _ = writeln!(text, "    {DIM}not replayable: {}{DIM:#}", cut(&one_line(why), SHOWN));
     }
-    withheld(text, record.withheld.keys());
+    redacted(text, record.redacted.keys());
 }
 
 /// What came of an event, and who decided it.
-pub(crate) fn decision(record: &Record) -> String {
+pub(crate) fn decision(record: &EventRecord) -> String {
     let outcome = outcome(record.outcome);
     let by = one_line(&record.by.join(", "));
     let kind = |word: &str| format!("{outcome} {DIM}({word}){DIM:#}");
@@ -139,8 +140,8 @@ pub(crate) fn subject(value: &RawValue) -> String {
     short(&value)
 }
 
-fn answered(text: &mut String, answer: &Answer) {
-    let Answer { session, event, outcome: came, answer, .. } = answer;
+fn answered(text: &mut String, answer: &ApprovalRecord) {
+    let ApprovalRecord { session, event, outcome: came, answer, .. } = answer;
     let word = serde_json::to_value(answer.kind).unwrap_or_default();
     let mut word = word.as_str().unwrap_or_default().replace('-', " ");
     if answer.for_session {
@@ -159,7 +160,7 @@ fn answered(text: &mut String, answer: &Answer) {
 }
 
 fn tool_run(text: &mut String, run: &ToolRun) {
-    let ToolRun { session, turn, tool, arguments, call, not_replayable, withheld: kept_out, .. } = run;
+    let ToolRun { session, turn, tool, arguments, call, not_replayable, redacted: kept_out, .. } = run;
     let came = match (&call.verdict, &call.failure) {
         (Some(_), _) => "ran",
         (None, Some(_)) => "failed",
@@ -172,20 +173,20 @@ fn tool_run(text: &mut String, run: &ToolRun) {
     for why in not_replayable {
         let _ = writeln!(text, "    {DIM}not replayable: {}{DIM:#}", cut(&one_line(why), SHOWN));
     }
-    withheld(text, kept_out.keys());
+    redacted(text, kept_out.keys());
 }
 
-fn heard(text: &mut String, observed: &Observed) {
-    let Observed { event, session, calls, withheld: kept_out, .. } = observed;
-    let _ = writeln!(text, "{NAME}{event}{NAME:#}  heard by observers");
+fn observation(text: &mut String, observed: &Observed) {
+    let Observed { event, session, calls, redacted: kept_out, .. } = observed;
+    let _ = writeln!(text, "{NAME}{event}{NAME:#}  observed");
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
     calls.iter().for_each(|call| called(text, call));
-    withheld(text, kept_out.keys());
+    redacted(text, kept_out.keys());
 }
 
-fn unheard(text: &mut String, dropped: &Dropped) {
+fn dropped(text: &mut String, dropped: &Dropped) {
     let events: Vec<_> = dropped.events.iter().map(|(event, count)| format!("{count} × {}", one_line(event))).collect();
-    let _ = writeln!(text, "{WARNING}observers did not hear of{WARNING:#} {}", events.join(", "));
+    let _ = writeln!(text, "{WARNING}observers did not get{WARNING:#} {}", events.join(", "));
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(&dropped.session));
 }
 
@@ -225,7 +226,7 @@ pub(crate) fn said(call: &CallRecord) -> String {
         return format!("{ERROR}{word}{ERROR:#}: it {}", cut(&one_line(&failure.detail), SHOWN));
     }
     match call.verdict.as_deref().map(parsed) {
-        None => "heard it".to_owned(),
+        None => "observed it".to_owned(),
         Some(Value::String(word)) => one_line(&word),
         Some(Value::Object(fields)) if fields.len() == 1 => fields
             .iter()
@@ -246,7 +247,7 @@ fn without_nothing(value: &Value) -> Value {
     }
 }
 
-fn withheld<'a>(text: &mut String, parts: impl Iterator<Item = &'a String>) {
+fn redacted<'a>(text: &mut String, parts: impl Iterator<Item = &'a String>) {
     let parts: Vec<_> = parts.map(|part| one_line(part)).collect();
     if !parts.is_empty() {
         let _ = writeln!(text, "    {DIM}the configuration keeps out of the log: {}{DIM:#}", parts.join(", "));
@@ -284,7 +285,7 @@ mod tests {
         let slow =
             call("slow", r#""failure":{"kind":"deadline","detail":"did not answer within 5ms (limits.deadline)"}"#);
         let text = plain(&format!(
-            r#""kind":"event","id":"s.0","session":"s","turn":2,"event":"before-tool-call","time":0,"outcome":"rejected","by":["guard"],"cause":"verdict","reason":"Rejected by guard: no \u001b[2Jmake","changed-by":["bounded"],"original":{{"id":"1","name":"bash","arguments":{{"command":"make"}}}},"final":{{"id":"1","name":"bash","arguments":{{"command":"timeout 60 make"}}}},"calls":[{changes},{slow},{rejects}],"unconcerned":["other"]"#
+            r#""kind":"event","id":"s.0","session":"s","turn":2,"event":"before-tool-call","time":0,"outcome":"rejected","by":["guard"],"cause":"verdict","reason":"Rejected by guard: no \u001b[2Jmake","changed-by":["bounded"],"original":{{"id":"1","name":"bash","arguments":{{"command":"make"}}}},"final":{{"id":"1","name":"bash","arguments":{{"command":"timeout 60 make"}}}},"calls":[{changes},{slow},{rejects}],"not-matched":["other"]"#
         ));
         assert_eq!(
             text,
@@ -329,11 +330,11 @@ mod tests {
             ),
             (
                 r#""kind":"dropped","session":"s","time":0,"events":{"stream-end":2}"#,
-                "observers did not hear of 2 × stream-end",
+                "observers did not get 2 × stream-end",
             ),
             (
                 r#""kind":"observed","id":"s.0","session":"s","event":"stream-end","time":0,"calls":[]"#,
-                "stream-end  heard by",
+                "stream-end  observed",
             ),
             (r#""kind":"later","time":0"#, "`later` is no kind of record"),
         ] {

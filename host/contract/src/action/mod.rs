@@ -24,7 +24,7 @@ pub enum ToolShape {
         /// The command's language.
         dialect: ShellDialect,
     },
-    /// Reads a file or a folder.
+    /// Reads a file or a directory.
     ReadFile(Vec<String>),
     /// Writes the file that an argument names.
     WriteFile(Vec<String>),
@@ -237,7 +237,7 @@ impl Default for ActionMap {
                 "notebook_path",
             ])
         };
-        let folder = || keys(&["path", "dir_path", "directory", "dir", "target_directory"]);
+        let directory = || keys(&["path", "dir_path", "directory", "dir", "target_directory"]);
         let shell = |dialect| ToolShape::Shell {
             command: keys(&["command", "cmd", "script", "run", "command_line"]),
             cwd: keys(&["cwd", "workdir", "working_directory", "directory", "dir_path"]),
@@ -273,7 +273,7 @@ impl Default for ActionMap {
             ),
             (
                 &["list_dir", "ls", "list_directory", "glob", "grep", "search_file_content"],
-                ToolShape::ReadFile(folder()),
+                ToolShape::ReadFile(directory()),
             ),
             (
                 &[

@@ -14,8 +14,8 @@ const COMPONENT: &str = "no-force-push";
 
 pub(crate) fn rows(table: &mut Table) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
     let (off, on) = (runtime.block_on(subject::session(None)), runtime.block_on(subject::session(Some(&log))));
     let event = call(&off);
     let asks = |session: &Session| allowed(&runtime, session, &event);
@@ -36,13 +36,13 @@ pub(crate) fn rows(table: &mut Table) {
         let host = runtime.block_on(host(10, log));
         host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap()
     };
-    let (ten_off, ten_on) = (ten(None), ten(Some(&folder.path().join("ten.db"))));
+    let (ten_off, ten_on) = (ten(None), ten(Some(&directory.path().join("ten.db"))));
     let what = "one event, a chain of 10";
     table.compared(&row(what, "off"), &compare(|| asks(&ten_off), || asks(&off)), "one plugin", Some(10.5));
     table.compared(&row(what, "on"), &compare(|| asks(&ten_on), || asks(&on)), "one plugin", Some(10.5));
 
     let unheard = |session: &Session| drop(runtime.block_on(session.stream_end("text".into())));
-    let what = "an event that nobody hears";
+    let what = "an event without subscribers";
     table.compared(
         &row(what, "off"),
         &compare(|| unheard(&off), || native(&event)),

@@ -5,7 +5,7 @@
 #[expect(dead_code, reason = "the tests need more of it")]
 mod component;
 
-use component::{Shape, folder, neighbour};
+use component::{Shape, directory, neighbour};
 use hookhost::config::Settings;
 use hookhost::{Config, FailureKind, Host, SessionSpec};
 use hookhost_bench_table::measure::{Times, median, spoken, times_of};
@@ -91,7 +91,7 @@ fn neighbours(table: &mut Table) {
 
 /// All that stand in files.
 fn shapes() -> Vec<Shape> {
-    let files = std::fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
+    let files = std::fs::read_dir(directory()).unwrap().map(|file| file.unwrap().path());
     let mut names: Vec<String> = files
         .filter(|path| path.extension().is_some_and(|end| end == "wat"))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
@@ -102,12 +102,12 @@ fn shapes() -> Vec<Shape> {
 
 /// A host of this plugin and a neighbour; none where it does not load, as some must not.
 async fn host(shape: &Shape, limit: Option<Duration>) -> Option<Host> {
-    let folder = tempfile::tempdir().unwrap();
-    let mut entry = shape.entry(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let mut entry = shape.entry(directory.path());
     if let Some(limit) = limit {
         (entry.limits.compute, entry.limits.deadline) = (limit, limit);
     }
-    let entries = vec![entry, neighbour().entry(folder.path())];
+    let entries = vec![entry, neighbour().entry(directory.path())];
     Host::builder(Config::from_entries(entries, Settings::default()).unwrap()).build().await.ok()
 }
 

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
 pub(crate) fn rows(table: &mut Table) {
-    let folder = tempfile::tempdir().unwrap();
-    let cache = folder.path().join("cache");
+    let directory = tempfile::tempdir().unwrap();
+    let cache = directory.path().join("cache");
 
     // The largest plugin here, with a custom section up to 1 MB: what is read and hashed is 1 MB.
     let mut bytes = std::fs::read(component_called("all_events.wasm")).unwrap();
     pad(&mut bytes, 1_000_000);
-    let padded = folder.path().join("padded.wasm");
+    let padded = directory.path().join("padded.wasm");
     std::fs::write(&padded, bytes).unwrap();
     let entry = all_events(&padded, &serde_json::json!({}));
     let one = load(&Config::from_entries(vec![entry], Settings::default()).unwrap(), &cache);

@@ -16,14 +16,14 @@ pub(crate) fn component_called(file: &str) -> PathBuf {
 
 /// Copies of one component, since two entries of one file are an error.
 pub(crate) struct Copies {
-    folder: TempDir,
+    directory: TempDir,
     digest: Digest,
     count: usize,
 }
 
 impl Copies {
     pub(crate) fn of(bytes: &[u8], count: usize) -> Self {
-        let copies = Self { folder: tempfile::tempdir().unwrap(), digest: Digest::of_bytes(bytes), count };
+        let copies = Self { directory: tempfile::tempdir().unwrap(), digest: Digest::of_bytes(bytes), count };
         for number in 0..count {
             std::fs::write(copies.path(number), bytes).unwrap();
         }
@@ -35,7 +35,7 @@ impl Copies {
     }
 
     fn path(&self, number: usize) -> PathBuf {
-        self.folder.path().join(format!("p{number}.wasm"))
+        self.directory.path().join(format!("p{number}.wasm"))
     }
 }
 

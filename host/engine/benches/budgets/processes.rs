@@ -12,8 +12,8 @@ pub(crate) fn rows(table: &mut Table) {
         println!("(the rows about processes need HOOKHOST_COMMAND: run `cargo xtask bench`)");
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("hookhost.toml");
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("hookhost.toml");
     let wasm = component();
     let entry = format!(
         "[[plugin]]\nname = \"no-force-push\"\npath = {:?}\nsha256 = \"{}\"\n",
@@ -21,14 +21,14 @@ pub(crate) fn rows(table: &mut Table) {
         Digest::of_file(&wasm).unwrap()
     );
     std::fs::write(&config, entry).unwrap();
-    let payload = folder.path().join("call.json");
+    let payload = directory.path().join("call.json");
     std::fs::write(&payload, r#"{"call": {"id": "1", "name": "bash", "arguments": {"command": "git status"}}}"#)
         .unwrap();
-    let dispatch = |folder: &Path| {
+    let dispatch = |directory: &Path| {
         let mut command = Command::new(&hookhost);
         command.args(["dispatch", "before-tool-call", "--payload"]).arg(&payload).arg("--config").arg(&config);
         for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
-            command.env(variable, folder);
+            command.env(variable, directory);
         }
         run(command);
     };
@@ -37,11 +37,11 @@ pub(crate) fn rows(table: &mut Table) {
     let why = "A third of it is the dynamic loader: a position-independent executable of this size has 50 000 addresses to \
                relocate before it begins, and stays one, since its place in memory is to be hard to guess.";
     let row = Row { what, component: "no-force-push", log: "on", why };
-    dispatch(folder.path());
-    table.compared(&row, &compare(|| dispatch(folder.path()), bash), "`bash -c :`", Some(2.0));
+    dispatch(directory.path());
+    table.compared(&row, &compare(|| dispatch(directory.path()), bash), "`bash -c :`", Some(2.0));
     table.compared(
         &row,
-        &compare(|| dispatch(folder.path()), || run(shell("python3", "-c", ""))),
+        &compare(|| dispatch(directory.path()), || run(shell("python3", "-c", ""))),
         "`python3 -c ''`",
         None,
     );

@@ -169,9 +169,9 @@ fn cases() -> Vec<Case> {
 
 /// The schemas of the fuzz target's corpus that are taken, each asked about a list of its values.
 fn corpus() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/schemas");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/schemas");
     let mut cases = Vec::new();
-    for file in std::fs::read_dir(folder).unwrap() {
+    for file in std::fs::read_dir(directory).unwrap() {
         let path = file.unwrap().path();
         let bytes = std::fs::read(&path).unwrap();
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };

@@ -13,8 +13,8 @@ const PLUGINS: usize = 5;
 
 pub(crate) fn rows(table: &mut Table, events: usize) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let host = runtime.block_on(host(PLUGINS, Some(&folder.path().join("hookhost.db"))));
+    let directory = tempfile::tempdir().unwrap();
+    let host = runtime.block_on(host(PLUGINS, Some(&directory.path().join("hookhost.db"))));
     let open = || host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
     let sessions: Vec<_> = (0..SESSIONS).map(|_| open()).collect();
     let event = call(&sessions[0]);

@@ -1,6 +1,6 @@
 //! Which records somebody wants to see.
 
-use super::Entry;
+use super::Record;
 use crate::contract::{EventKind, OutcomeKind};
 
 /// Which records somebody wants to see. All that are given must fit; none: every record fits.
@@ -25,7 +25,7 @@ impl Filter {
 
     /// Whether a record fits.
     #[must_use]
-    pub fn fits(&self, entry: &Entry) -> bool {
+    pub fn fits(&self, entry: &Record) -> bool {
         let Self { session, event, plugin, outcome } = self;
         session.as_ref().is_none_or(|prefix| entry.session().is_some_and(|id| id.starts_with(prefix.as_str())))
             && event.is_none_or(|event| entry.event() == Some(event))

@@ -1,6 +1,6 @@
 //! One line of the log: a record, its number, and the hash of the line before.
 
-use super::Entry;
+use super::Record;
 use crate::config::Digest;
 use serde::Deserialize;
 
@@ -77,8 +77,8 @@ impl Line {
     ///
     /// # Errors
     /// If it is none, or one of a later version.
-    pub fn entry(&self) -> Result<Entry, LineError> {
-        Ok(Entry::from_json(&self.text)?)
+    pub fn entry(&self) -> Result<Record, LineError> {
+        Ok(Record::from_json(&self.text)?)
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn other_version(line: &Line) -> Option<u32> {
         return None;
     }
     match line.entry() {
-        Ok(Entry::Log(begins)) if begins.version != VERSION => Some(begins.version),
+        Ok(Record::Log(begins)) if begins.version != VERSION => Some(begins.version),
         _ => None,
     }
 }

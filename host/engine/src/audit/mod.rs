@@ -6,20 +6,19 @@
 
 mod filter;
 mod line;
-mod loggable;
-mod mask;
 mod record;
+mod redaction;
 mod state;
+mod to_record;
 mod verify;
-mod withholding;
 
 pub use filter::Filter;
 pub use line::{Line, LineError, VERSION};
-pub use mask::Withheld;
 pub use record::{
-    Answer, AskedAgain, CallRecord, Dropped, Entry, KeptAnswer, LoadedPlugin, LogBegins, MAX_TOOLS_WRITTEN, Observed,
-    Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
+    ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, KeptAnswer, LoadedPlugin, LogBegins,
+    MAX_TOOLS_WRITTEN, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
+pub use redaction::Redacted;
 pub use verify::{Flaw, Report};
 
 pub use crate::contract::bytes::Bytes;
@@ -27,6 +26,6 @@ pub use crate::sandbox::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, T
 pub use crate::state::Scope;
 
 pub(crate) use line::{BEFORE_THE_FIRST, Stored, next, other_version};
-pub(crate) use loggable::Loggable;
 pub(crate) use record::raw;
+pub(crate) use to_record::ToRecord;
 pub(crate) use verify::verify;

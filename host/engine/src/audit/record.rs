@@ -1,6 +1,6 @@
 //! What is recorded: of an event, who was asked, what each answered and what came of it; and what came later.
 
-use super::mask::Withheld;
+use super::redaction::Redacted;
 use crate::config::{Digest, Mode};
 use crate::contract::bytes::Bytes;
 use crate::contract::{Answered, Cause, EventKind, Failure, ModelRef, OutcomeKind, Question, ToolSpec};
@@ -14,20 +14,20 @@ use std::collections::BTreeMap;
 /// One record of the log: in JSON an object in kebab-case, whose `kind` says which.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Entry {
+pub enum Record {
     /// The first record of a log.
     Log(LogBegins),
     /// A session was opened.
     Session(Box<SessionOpened>),
     /// An event was settled.
-    Event(Box<Record>),
+    Event(Box<EventRecord>),
     /// An escalated event was answered.
-    Answer(Answer),
+    Approval(ApprovalRecord),
     /// A tool of a plugin has run.
     ToolRun(Box<ToolRun>),
-    /// Observers have heard of an event.
+    /// Observers were given an event.
     Observed(Observed),
-    /// Observers did not hear of events.
+    /// Observers did not get events.
     Dropped(Dropped),
     /// Another configuration was taken up.
     RulesChanged(RulesChanged),
@@ -95,7 +95,7 @@ pub struct SessionEnded {
 /// The record of one event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Record {
+pub struct EventRecord {
     /// The event's identifier, unique among all sessions.
     pub id: String,
     /// The session's identifier.
@@ -106,7 +106,7 @@ pub struct Record {
     pub event: EventKind,
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// What came of it. Where it is `escalated`, an [`Answer`] follows, and says whether the effects of the calls hold.
+    /// What came of it. Where it is `escalated`, an [`ApprovalRecord`] follows, and says whether the effects of the calls hold.
     pub outcome: OutcomeKind,
     /// The plugins that decided it: those that rejected, responded or asked, or failed with `on-failure = "reject"`;
     /// `the configuration` where an `[[ask]]` rule asked.
@@ -144,16 +144,16 @@ pub struct Record {
     pub approved_by: Option<String>,
     /// Every call of a plugin, in order.
     pub calls: Vec<CallRecord>,
-    /// Plugins that hear this event and were not asked about any form of this value, since their entry narrows them.
+    /// Plugins that subscribe to this event and were not asked about any form of this value, since their entry narrows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unconcerned: Vec<String>,
+    pub not_matched: Vec<String>,
     /// Why the verdicts cannot be reproduced from this record, a sentence each; none: they can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
     /// What the configuration keeps out of the log, by the path to the record's part: `calls/0/verdict`. A text that was
     /// cut is the JSON that says so, as a text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub withheld: BTreeMap<String, Withheld>,
+    pub redacted: BTreeMap<String, Redacted>,
 }
 
 /// Why the plugins were asked about an event again: a person said yes, and rules or state had changed since the question.
@@ -191,7 +191,7 @@ pub struct CallRecord {
     pub config: Digest,
     /// Whether its answer counts.
     pub mode: Mode,
-    /// The pass in which it was asked, from 1.
+    /// The round in which it was asked, from 1.
     pub round: u32,
     /// What it answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -260,7 +260,7 @@ pub enum WrittenValue {
 /// What the approver answered about an escalated event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Answer {
+pub struct ApprovalRecord {
     /// The event's identifier.
     pub id: String,
     /// The session's identifier.
@@ -300,12 +300,12 @@ pub struct ToolRun {
     /// Why it could not be run again from this record, a sentence each; none: it could.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// What the configuration keeps out of the log, as in [`Record::withheld`].
+    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub withheld: BTreeMap<String, Withheld>,
+    pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// What observers did when they heard of an event. The event's own record was written before.
+/// What observers did with an event. The event's own record was written before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Observed {
@@ -315,16 +315,16 @@ pub struct Observed {
     pub session: String,
     /// Which event.
     pub event: EventKind,
-    /// When they had heard, in milliseconds since the Unix epoch.
+    /// When they had finished, in milliseconds since the Unix epoch.
     pub time: u64,
     /// Each call, in order.
     pub calls: Vec<CallRecord>,
-    /// What the configuration keeps out of the log, as in [`Record::withheld`].
+    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub withheld: BTreeMap<String, Withheld>,
+    pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// Events that observers did not hear of, since they came faster than the observers could follow, or the process ended.
+/// Events that observers did not get, since they came faster than the observers could follow, or the process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Dropped {
@@ -360,7 +360,7 @@ pub struct LoadedPlugin {
     pub mode: Mode,
 }
 
-impl Record {
+impl EventRecord {
     /// Of an event that nobody has been asked about yet.
     pub(crate) fn new(event: EventKind, original: Box<RawValue>) -> Self {
         Self {
@@ -383,14 +383,14 @@ impl Record {
             kept: Vec::new(),
             approved_by: None,
             calls: Vec::new(),
-            unconcerned: Vec::new(),
+            not_matched: Vec::new(),
             not_replayable: Vec::new(),
-            withheld: BTreeMap::new(),
+            redacted: BTreeMap::new(),
         }
     }
 }
 
-impl Entry {
+impl Record {
     /// The word for its kind, as in JSON.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -398,7 +398,7 @@ impl Entry {
             Self::Log(_) => "log",
             Self::Session(_) => "session",
             Self::Event(_) => "event",
-            Self::Answer(_) => "answer",
+            Self::Approval(_) => "answer",
             Self::ToolRun(_) => "tool-run",
             Self::Observed(_) => "observed",
             Self::Dropped(_) => "dropped",
@@ -414,7 +414,7 @@ impl Entry {
             Self::Log(_) | Self::RulesChanged(_) => None,
             Self::Session(opened) => Some(&opened.session),
             Self::Event(record) => Some(&record.session),
-            Self::Answer(answer) => Some(&answer.session),
+            Self::Approval(answer) => Some(&answer.session),
             Self::ToolRun(run) => Some(&run.session),
             Self::Observed(observed) => Some(&observed.session),
             Self::Dropped(dropped) => Some(&dropped.session),
@@ -429,7 +429,7 @@ impl Entry {
             Self::Log(begins) => begins.time,
             Self::Session(opened) => opened.time,
             Self::Event(record) => record.time,
-            Self::Answer(answer) => answer.time,
+            Self::Approval(answer) => answer.time,
             Self::ToolRun(run) => run.time,
             Self::Observed(observed) => observed.time,
             Self::Dropped(dropped) => dropped.time,
@@ -443,7 +443,7 @@ impl Entry {
     pub fn event(&self) -> Option<EventKind> {
         match self {
             Self::Event(record) => Some(record.event),
-            Self::Answer(answer) => Some(answer.event),
+            Self::Approval(answer) => Some(answer.event),
             Self::Observed(observed) => Some(observed.event),
             Self::Log(_)
             | Self::Session(_)
@@ -459,7 +459,7 @@ impl Entry {
     pub fn outcome(&self) -> Option<OutcomeKind> {
         match self {
             Self::Event(record) => Some(record.outcome),
-            Self::Answer(answer) => Some(answer.outcome),
+            Self::Approval(answer) => Some(answer.outcome),
             _ => None,
         }
     }
@@ -491,7 +491,7 @@ impl Entry {
             "log" => Self::Log(serde_json::from_str(json)?),
             "session" => Self::Session(serde_json::from_str(json)?),
             "event" => Self::Event(serde_json::from_str(json)?),
-            "answer" => Self::Answer(serde_json::from_str(json)?),
+            "answer" => Self::Approval(serde_json::from_str(json)?),
             "tool-run" => Self::ToolRun(serde_json::from_str(json)?),
             "observed" => Self::Observed(serde_json::from_str(json)?),
             "dropped" => Self::Dropped(serde_json::from_str(json)?),

@@ -6,14 +6,14 @@
 
 mod order;
 
-use super::{BEFORE_THE_FIRST, Entry, Line, Stored, other_version};
+use super::{BEFORE_THE_FIRST, Line, Record, Stored, other_version};
 use crate::config::Digest;
 use order::Order;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Most flaws that are named one by one.
-const MOST: usize = 1000;
+const MAX_FLAWS: usize = 1000;
 
 /// What verifying a log found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Report {
         if self.flaws.last() == Some(&flaw) || (matches!(flaw, Flaw::Moved(_)) && self.flaws.contains(&flaw)) {
             return;
         }
-        if self.flaws.len() < MOST { self.flaws.push(flaw) } else { self.more_flaws += 1 }
+        if self.flaws.len() < MAX_FLAWS { self.flaws.push(flaw) } else { self.more_flaws += 1 }
     }
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn verify<E>(
         if next.row.is_some_and(|(seq, _)| u64::try_from(seq) != Ok(line.seq())) {
             report.flaw(Flaw::Moved(line.seq()));
         }
-        if report.lines == 1 && !matches!(line.entry(), Ok(Entry::Log(_))) && line.seq() == 1 {
+        if report.lines == 1 && !matches!(line.entry(), Ok(Record::Log(_))) && line.seq() == 1 {
             report.flaw(Flaw::NoBeginning);
         }
         if head == Some(hash) {
@@ -174,10 +174,10 @@ pub(crate) fn verify<E>(
 fn note_session(report: &mut Report, line: &Line) {
     let Ok(entry) = line.entry() else { return };
     match (&entry, entry.session()) {
-        (Entry::SessionEnded(ended), _) => {
+        (Record::SessionEnded(ended), _) => {
             report.open_sessions.remove(&ended.session);
         }
-        (Entry::Session(opened), _) => {
+        (Record::Session(opened), _) => {
             report.open_sessions.insert(opened.session.clone(), line.seq());
         }
         (_, Some(session)) => {

@@ -1,20 +1,20 @@
 //! Gates: nothing passes that an enforcing plugin has not seen in exactly that form.
 
-use super::{Answer, Layer, Member, Objection, OnFailure};
+use super::{Layer, Member, Objection, OnFailure, Verdict};
 use crate::contract::Escalation;
 
-/// Passes after which plugins that still disagree are told no.
-pub const MAX_PASSES: u32 = 4;
+/// Rounds after which plugins that still disagree are told no.
+pub const MAX_ROUNDS: u32 = 4;
 
 /// One gate event on its way through a chain.
 ///
 /// ```
-/// use hookhost::compose::{Answer, Decision, Gate, Member};
+/// use hookhost::compose::{Verdict, Decision, Gate, Member};
 ///
 /// let enforcing = Member { enforcing: true, may_approve: None };
 /// let mut gate = Gate::<_, ()>::new(vec![enforcing, enforcing], "rm -rf build");
 /// // The second plugin changes the value, so the first is asked again about the new one.
-/// let answers = [Answer::Allow, Answer::Change("rm -r build"), Answer::Allow];
+/// let answers = [Verdict::Allow, Verdict::Change("rm -r build"), Verdict::Allow];
 /// let mut asked = Vec::new();
 /// for answer in answers {
 ///     asked.push(gate.ask().map(|ask| ask.member));
@@ -43,8 +43,8 @@ pub struct Gate<V, R> {
     /// Who made each version, from version 1 on.
     authors: Vec<usize>,
     response: Option<(usize, R)>,
-    pass: u32,
-    /// Those before it wait for the next pass. Itself has seen the value, or written it, once it has answered.
+    round: u32,
+    /// Those before it wait for the next round. Itself has seen the value, or written it, once it has answered.
     next: usize,
     asking: Option<usize>,
     objection: Option<Objection>,
@@ -55,7 +55,7 @@ pub struct Gate<V, R> {
 pub struct Ask {
     /// Index in the chain.
     pub member: usize,
-    /// The pass, from 1.
+    /// The round, from 1.
     pub round: u32,
 }
 
@@ -72,7 +72,7 @@ pub enum Decision<V, R> {
         response: Option<(usize, R)>,
         /// Who asks a person what: the configuration first, then the plugins in chain order. Empty: *allowed* (or
         /// *responded*); else *escalated*.
-        questions: Vec<(Asker, Escalation)>,
+        questions: Vec<(QuestionOrigin, Escalation)>,
         /// The first plugin with the grant that approved exactly this value, one that may waive all that the configuration
         /// asks before one that may not: what it may waive is not asked.
         approved_by: Option<usize>,
@@ -83,7 +83,7 @@ pub enum Decision<V, R> {
 
 /// Who asks a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asker {
+pub enum QuestionOrigin {
     /// The configuration, with its `ask` rules.
     Configuration,
     /// The plugin of this index, with its `escalate`.
@@ -105,7 +105,7 @@ impl<V: PartialEq, R> Gate<V, R> {
             version: 0,
             authors: Vec::new(),
             response: None,
-            pass: 1,
+            round: 1,
             next: 0,
             asking: None,
             objection: None,
@@ -139,41 +139,41 @@ impl<V: PartialEq, R> Gate<V, R> {
                 None => {}
             }
         }
-        self.asking.map(|member| Ask { member, round: self.pass })
+        self.asking.map(|member| Ask { member, round: self.round })
     }
 
     /// Takes the answer of the member that [`Gate::ask`] named last; without one asked, nothing happens.
-    pub fn answer(&mut self, answer: Answer<V, R>) {
+    pub fn answer(&mut self, answer: Verdict<V, R>) {
         let Some(member) = self.asking.take() else { return };
         self.answered[member] = Some(self.version);
         self.approvals[member] = None;
-        self.silent[member] = matches!(answer, Answer::Unconcerned | Answer::Failed(OnFailure::Skip));
+        self.silent[member] = matches!(answer, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip));
         if !self.members[member].enforcing {
             return;
         }
         match answer {
-            Answer::Allow => self.questions[member] = None,
-            Answer::Approve => {
+            Verdict::Allow => self.questions[member] = None,
+            Verdict::Approve => {
                 self.questions[member] = None;
                 if self.members[member].may_approve.is_some() {
                     self.approvals[member] = Some(self.version);
                 }
             }
-            Answer::Change(value) if value == self.value => self.questions[member] = None,
-            Answer::Change(value) => {
+            Verdict::Change(value) if value == self.value => self.questions[member] = None,
+            Verdict::Change(value) => {
                 self.value = value;
                 self.version += 1;
                 self.authors.push(member);
                 // It was a response to another value.
                 self.response = None;
             }
-            Answer::Escalate(question) => self.questions[member] = Some(question),
-            Answer::Reject(refusal) => self.objection = Some(Objection::Verdict { by: member, refusal }),
-            Answer::Respond(response) => {
+            Verdict::Escalate(question) => self.questions[member] = Some(question),
+            Verdict::Reject(refusal) => self.objection = Some(Objection::Verdict { by: member, refusal }),
+            Verdict::Respond(response) => {
                 self.response.get_or_insert((member, response));
             }
-            Answer::Failed(OnFailure::Reject) => self.objection = Some(Objection::Failure { by: member }),
-            Answer::Unconcerned | Answer::Failed(OnFailure::Skip) => {}
+            Verdict::Failed(OnFailure::Reject) => self.objection = Some(Objection::Failure { by: member }),
+            Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) => {}
         }
     }
 
@@ -208,12 +208,16 @@ impl<V: PartialEq, R> Gate<V, R> {
         let mut asked = if self.response.is_some() { Vec::new() } else { asks(&self.value) };
         asked.retain(|(asking, _)| !approvers().any(|(_, layer)| layer.may_waive(*asking)));
         let held = self.questions.into_iter().enumerate();
-        let held = held.filter_map(|(member, question)| Some((Asker::Member(member), question?)));
+        let held = held.filter_map(|(member, question)| Some((QuestionOrigin::Member(member), question?)));
         Decision::Stands {
             value: self.value,
             changed_by: self.authors,
             response: self.response,
-            questions: asked.into_iter().map(|(_, question)| (Asker::Configuration, question)).chain(held).collect(),
+            questions: asked
+                .into_iter()
+                .map(|(_, question)| (QuestionOrigin::Configuration, question))
+                .chain(held)
+                .collect(),
             approved_by,
         }
     }
@@ -223,26 +227,26 @@ impl<V: PartialEq, R> Gate<V, R> {
         self.answered[member] != Some(self.version) && self.authors.last() != Some(&member)
     }
 
-    /// Whether `member` is to be asked in this pass. Those that gave no answer last time are asked once more after the
-    /// last pass, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
+    /// Whether `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
+    /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
     /// be passed over.
     fn is_due(&self, member: usize) -> bool {
         self.has_not_seen(member)
-            && (self.pass <= MAX_PASSES || (self.silent[member] && self.members[member].enforcing))
+            && (self.round <= MAX_ROUNDS || (self.silent[member] && self.members[member].enforcing))
     }
 
-    /// Starts the next pass, if anybody has not seen the value and passes are left.
+    /// Starts the next round, if anybody has not seen the value and rounds are left.
     fn begin_pass(&mut self) -> bool {
         let mut unseen = (0..self.members.len()).filter(|&member| self.has_not_seen(member)).peekable();
         let begins = unseen.peek().is_some()
-            && match self.pass {
-                ..MAX_PASSES => true,
+            && match self.round {
+                ..MAX_ROUNDS => true,
                 // Without the others' agreement there is nothing to ask about.
-                MAX_PASSES => unseen.all(|member| self.silent[member] || !self.members[member].enforcing),
+                MAX_ROUNDS => unseen.all(|member| self.silent[member] || !self.members[member].enforcing),
                 _ => false,
             };
         if begins {
-            self.pass += 1;
+            self.round += 1;
             self.next = 0;
         }
         begins

@@ -1,7 +1,7 @@
 //! Composition: what the host makes of many plugins' answers to one event.
 //!
 //! Pure functions of their input: no wasm, no clock, no I/O. The three ways of composing are [`Gate`] (one value,
-//! asked about in passes until nobody has seen it in another form), [`Transform`] (one value, handed on) and
+//! asked about in rounds until nobody has seen it in another form), [`Transform`] (one value, handed on) and
 //! [`merge`] (tasks, concatenated). [`Consent`] says what a person's yes to the questions of a gate counts for.
 //! `docs/composition.md` states the rules in prose.
 
@@ -13,7 +13,7 @@ mod merge;
 mod transform;
 
 pub use consent::{Consent, MAX_QUESTION_ROUNDS, Step};
-pub use gate::{Ask, Asker, Decision, Gate, MAX_PASSES};
+pub use gate::{Ask, Decision, Gate, MAX_ROUNDS, QuestionOrigin};
 pub use merge::{MAX_TASKS, merge};
 pub use transform::{Passage, Transform};
 
@@ -32,7 +32,7 @@ pub struct Member {
 
 /// What one plugin answered to a gate event, checked: a change fits the schema and the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer<V, R> {
+pub enum Verdict<V, R> {
     /// No objection.
     Allow,
     /// No objection, and the configuration's questions are waived, as far as the member may.
@@ -47,7 +47,7 @@ pub enum Answer<V, R> {
     Respond(R),
     /// It was not asked: its entry narrows it to calls that this value is none of. Holds nothing up and withdraws
     /// nothing.
-    Unconcerned,
+    NotMatched,
     /// No answer: the plugin failed, and its `on-failure` decides.
     Failed(OnFailure),
 }
@@ -67,7 +67,7 @@ pub enum Objection {
         /// Who.
         by: usize,
     },
-    /// After [`MAX_PASSES`] these had still not agreed to the value.
+    /// After [`MAX_ROUNDS`] these had still not agreed to the value.
     Disagreement {
         /// Who, in chain order; never empty. Not one that gave no answer last time, where others disagree.
         by: Vec<usize>,

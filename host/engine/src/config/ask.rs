@@ -71,13 +71,13 @@ impl AskRule {
 
 /// The keys of `[[ask]]`.
 #[derive(Deserialize)]
-pub(super) struct WrittenAsk {
+pub(super) struct RawAsk {
     tools: Option<Vec<ToolPattern>>,
     actions: Option<BTreeSet<ActionKind>>,
     question: Option<String>,
 }
 
-impl WrittenAsk {
+impl RawAsk {
     /// The rule that these keys make, not checked.
     pub(super) fn rule(self, origin: Origin) -> AskRule {
         AskRule { actions: self.actions, tools: self.tools, question: self.question, origin: Some(origin) }

@@ -1,6 +1,6 @@
 //! Which files count: the user's own, and those of the project that the user has approved.
 //!
-//! A project's files are the `hookhost.toml` of the working directory and of every folder above it. Each is inert until
+//! A project's files are the `hookhost.toml` of the working directory and of every directory above it. Each is inert until
 //! the user has approved its exact content, and an inert one is not even parsed; all that are approved count, outermost
 //! first, so that neither an inert nor an approved file further down takes away a rule from further up. What was approved
 //! counts as it was approved, whatever becomes of the file. A file counts by where it lies: a link counts for nothing.
@@ -24,23 +24,23 @@ const MAX_SIZE: u64 = 4 << 20;
 
 /// Where the user's own files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
-    /// The folder of the user-wide `hookhost.toml`.
+pub struct UserDirectories {
+    /// The directory of the user-wide `hookhost.toml`.
     pub config: PathBuf,
-    /// The folder of what the host remembers: which project files are approved.
+    /// The directory of what the host remembers: which project files are approved.
     pub state: PathBuf,
     /// What `~/` stands for.
     pub home: Option<PathBuf>,
 }
 
-impl Places {
-    /// The platform's folders: `$XDG_CONFIG_HOME/hookhost` (`~/.config/hookhost`) and `$XDG_STATE_HOME/hookhost`
+impl UserDirectories {
+    /// The platform's directories: `$XDG_CONFIG_HOME/hookhost` (`~/.config/hookhost`) and `$XDG_STATE_HOME/hookhost`
     /// (`~/.local/state/hookhost`), also on macOS, where command-line programs keep theirs; on Windows
     /// `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment variables `HOOKHOST_CONFIG_DIR` and
-    /// `HOOKHOST_STATE_DIR` name other folders; an empty one counts as unset.
+    /// `HOOKHOST_STATE_DIR` name other directories; an empty one counts as unset.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where a folder is neither named nor can be found.
+    /// [`Error::NoHome`] where a directory is neither named nor can be found.
     pub fn of_user() -> Result<Self, Error> {
         let base = etcetera::choose_base_strategy().ok();
         let named = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -205,25 +205,25 @@ impl ProjectFile {
         }
     }
 
-    /// The `hookhost.toml` of this folder and of those above it, nearest first, whether or not they can be read.
+    /// The `hookhost.toml` of this directory and of those above it, nearest first, whether or not they can be read.
     #[must_use]
     pub fn find(cwd: &Path) -> Vec<PathBuf> {
         Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
     }
 
-    /// Where a `hookhost.toml` of the project that `cwd` is in can lie, nearest first: this folder and those above it.
+    /// Where a `hookhost.toml` of the project that `cwd` is in can lie, nearest first: this directory and those above it.
     #[must_use]
     pub fn places(cwd: &Path) -> Vec<PathBuf> {
         let cwd = canonical(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned()));
-        cwd.ancestors().map(|folder| folder.join(FILE_NAME)).collect()
+        cwd.ancestors().map(|directory| directory.join(FILE_NAME)).collect()
     }
 }
 
-/// Where a file lies: its path, absolute, the folder without symbolic links. The file itself may be one.
+/// Where a file lies: its path, absolute, the directory without symbolic links. The file itself may be one.
 pub(super) fn place(file: &Path) -> PathBuf {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     match (file.parent(), file.file_name()) {
-        (Some(folder), Some(name)) => canonical(folder).join(name),
+        (Some(directory), Some(name)) => canonical(directory).join(name),
         _ => file,
     }
 }
@@ -238,7 +238,7 @@ impl Config {
     /// # Errors
     /// [`Error::Io`], [`Error::Refused`] or [`Error::Unreadable`] where it cannot be read or others than the user and root
     /// can have written it, and as [`Config::parse`].
-    pub fn open(path: &Path, places: &Places, sections: &[&str]) -> Result<Self, Error> {
+    pub fn open(path: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, Error> {
         let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
         let parsed = file::parse(&file.text, &places.source(file.path, Layer::Chosen), sections);
         Self::add_up(vec![parsed], canonical)
@@ -251,8 +251,8 @@ impl Config {
     /// # Errors
     /// [`Error::Invalid`] with all that is wrong in the files that count; [`Error::Io`], [`Error::Refused`] or
     /// [`Error::Unreadable`] where the user's own cannot be read or others can have written it; [`Error::TrustStore`] where it
-    /// is not known what is approved; [`Error::Entry`] where a folder that a project grants is a link out of the project.
-    pub fn discover(cwd: &Path, places: &Places, sections: &[&str]) -> Result<Discovered, Error> {
+    /// is not known what is approved; [`Error::Entry`] where a directory that a project grants is a link out of the project.
+    pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, Error> {
         let mut counting = Vec::new();
         let user_file = places.user_file();
         if fs::symlink_metadata(&user_file).is_ok() {
@@ -264,7 +264,7 @@ impl Config {
             counting.push(file::parse(&project.text, &places.source(project.path, Layer::Project), sections));
         }
         let config = Self::add_up(counting, canonical)?;
-        config.entries().iter().try_for_each(folders_stay_in_the_project)?;
+        config.entries().iter().try_for_each(directories_stay_in_the_project)?;
         Ok(Discovered { config, inert, changes })
     }
 }
@@ -281,7 +281,7 @@ struct Project {
 }
 
 impl Project {
-    fn of(cwd: &Path, places: &Places) -> Result<Self, Error> {
+    fn of(cwd: &Path, places: &UserDirectories) -> Result<Self, Error> {
         let user_file = canonical(&places.user_file());
         let approvals = TrustStore::of(places).approved()?.into_iter();
         let mut approvals: BTreeMap<_, _> = approvals.map(|approved| (approved.path.clone(), approved)).collect();
@@ -338,17 +338,17 @@ fn why(error: &Error) -> String {
     }
 }
 
-/// A folder that a project's file grants by a path inside of the project lies inside of it: what was approved is the path,
+/// A directory that a project's file grants by a path inside of the project lies inside of it: what was approved is the path,
 /// and a link that comes into its place with the next change of the project must not lead elsewhere.
-fn folders_stay_in_the_project(entry: &Entry) -> Result<(), Error> {
+fn directories_stay_in_the_project(entry: &Entry) -> Result<(), Error> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };
     let dirs = entry.grants.read_dirs.values().map(|dir| ("read-dirs", dir));
     for (key, dir) in dirs.chain(entry.grants.write_dirs.values().map(|dir| ("write-dirs", dir))) {
         if super::paths::lexical(dir).starts_with(project) && !canonical(dir).starts_with(project) {
             let why = format!(
-                "the folder {} of its `{key}` is a symbolic link that leads out of the project to {}: take the link away, \
-                 or grant the folder itself",
+                "the directory {} of its `{key}` is a symbolic link that leads out of the project to {}: take the link away, \
+                 or grant the directory itself",
                 dir.display(),
                 canonical(dir).display()
             );

@@ -9,18 +9,18 @@ use std::{
 };
 
 use super::{
-    Config, Digest, Entry, Error, Layer, Places, ProjectFile, Source,
-    entry::folder_of,
+    Config, Digest, Entry, Error, Layer, ProjectFile, Source, UserDirectories,
+    entry::directory_of,
     file::{self, Placed},
     paths::canonical,
     problem::Problems,
-    written::WrittenEntry,
+    raw::RawEntry,
 };
 use crate::files::{self, Guard, Lock, NewFile};
 
 /// What [`allow`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct Edited {
     /// The configuration file, symbolic links resolved.
     pub file: PathBuf,
     /// The line of the entry's `[[plugin]]`, from 1.
@@ -57,7 +57,7 @@ pub enum Change {
 /// # Errors
 /// [`Error::Invalid`] where the file is wrong as it is; [`Error::Entry`] where another entry has the name or the path, or
 /// the entry breaks a rule; [`Error::Io`] where the file cannot be read or written. In all of them the file is as it was.
-pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> Result<Written, Error> {
+pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, Error> {
     let entry = &Entry { path: without_links(&entry.path)?, ..entry.clone() };
     // Two commands that write an entry at the same time both keep theirs.
     let _lock = Lock::take(&places.state).map_err(Error::file("lock", &places.state))?;
@@ -75,7 +75,7 @@ pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> 
     let edit = match conflict(&entries, entry)? {
         Some(placed) if placed.entry.digest == entry.digest => Edit::nothing(placed, &old),
         Some(placed) => Edit::digest(placed, &old, entry.digest),
-        None => Edit::append(entry, &old, folder_of(&path))?,
+        None => Edit::append(entry, &old, directory_of(&path))?,
     };
     // The file is only written if it means what was asked for.
     let config = Config::parse(&edit.new, &source, sections)?;
@@ -84,21 +84,21 @@ pub fn allow(file: &Path, entry: &Entry, places: &Places, sections: &[&str]) -> 
         files::replace(&path, edit.new.as_bytes(), NewFile::Usual).map_err(Error::io("write", &path))?;
     }
     let after = Digest::of_bytes(edit.new.as_bytes());
-    Ok(Written { file: path, line, text: edit.text, change: edit.change, before, after })
+    Ok(Edited { file: path, line, text: edit.text, change: edit.change, before, after })
 }
 
-/// The full path of a file that does not exist yet, its folder being made.
+/// The full path of a file that does not exist yet, its directory being made.
 fn new_file(file: &Path) -> Result<PathBuf, Error> {
     let file = std::path::absolute(file).map_err(Error::io("write", file))?;
-    fs::create_dir_all(folder_of(&file)).map_err(Error::io("make", folder_of(&file)))?;
+    fs::create_dir_all(directory_of(&file)).map_err(Error::io("make", directory_of(&file)))?;
     without_links(&file)
 }
 
-/// The absolute path, its folder without symbolic links: so it is seen whether it lies in a given folder.
+/// The absolute path, its directory without symbolic links: so it is seen whether it lies in a given directory.
 fn without_links(file: &Path) -> Result<PathBuf, Error> {
     let file = std::path::absolute(file).map_err(Error::io("find", file))?;
     Ok(match file.file_name() {
-        Some(name) => canonical(folder_of(&file)).join(name),
+        Some(name) => canonical(directory_of(&file)).join(name),
         None => file,
     })
 }
@@ -139,8 +139,8 @@ impl Edit {
         Self { text: line_of(&new, range.start), new, change: Change::DigestUpdated { from: placed.entry.digest } }
     }
 
-    fn append(entry: &Entry, old: &str, folder: &Path) -> Result<Self, Error> {
-        let text = WrittenEntry::of(entry, folder).and_then(|written| written.to_toml());
+    fn append(entry: &Entry, old: &str, directory: &Path) -> Result<Self, Error> {
+        let text = RawEntry::of(entry, directory).and_then(|written| written.to_toml());
         let mut text = text.map_err(|why| Error::Entry { name: entry.name.clone(), why })?;
         let mut new = old.to_owned();
         if !new.is_empty() {

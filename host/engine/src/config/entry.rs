@@ -18,7 +18,7 @@ pub struct Entry {
     /// see, and the second key of the chain's order.
     pub name: String,
     /// `path`: the `.wasm` file. Absolute where the entry comes from a file: a relative one is relative to that file's
-    /// folder, and `~/` stands for the user's home.
+    /// directory, and `~/` stands for the user's home.
     pub path: PathBuf,
     /// `sha256`, required: the only content of `path` that may load.
     pub digest: Digest,
@@ -26,11 +26,11 @@ pub struct Entry {
     pub priority: i32,
     /// `enabled`: whether it loads without being named on the command line; default `true`.
     pub enabled: bool,
-    /// `events`: of those that the component exports, the ones it hears; default all. An empty list is an error.
+    /// `events`: of those that the component exports, the ones it subscribes to; default all. An empty list is an error.
     pub events: Option<BTreeSet<EventKind>>,
-    /// `actions`: it hears only of tool calls that do one of these; default all. An empty list is an error.
+    /// `actions`: of tool calls, it gets only those that do one of these; default all. An empty list is an error.
     pub actions: Option<BTreeSet<ActionKind>>,
-    /// `tools`: it hears only of calls of tools that fit one of these; default all. Narrows `actions` further. An empty
+    /// `tools`: of tool calls, it gets only those of tools that fit one of these; default all. Narrows `actions` further. An empty
     /// list is an error.
     pub tools: Option<Vec<ToolPattern>>,
     /// `mode`: whether its verdicts count; default [`Mode::Enforce`].
@@ -83,7 +83,7 @@ impl Entry {
         layer(self) == layer(other) && Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
     }
 
-    /// The tool calls that it hears of.
+    /// The tool calls that it gets.
     pub(crate) fn narrowing(&self) -> Narrowing<'_> {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }
     }
@@ -161,7 +161,7 @@ pub enum OnFailure {
     Skip,
 }
 
-/// The folder that relative paths of this file are relative to.
-pub(super) fn folder_of(file: &Path) -> &Path {
+/// The directory that relative paths of this file are relative to.
+pub(super) fn directory_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new(""))
 }

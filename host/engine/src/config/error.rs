@@ -12,7 +12,7 @@ pub enum Error {
     /// Something in a file is wrong; nothing of it counts.
     #[error(transparent)]
     Invalid(#[from] Problems),
-    /// A file or folder could not be used.
+    /// A file or directory could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// What was tried: "read", "write", …
@@ -33,9 +33,9 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// The user has no home folder, so there is no user-wide configuration.
+    /// The user has no home directory, so there is no user-wide configuration.
     #[error(
-        "the user's home folder is not known: set HOME, or name the folders with HOOKHOST_CONFIG_DIR and HOOKHOST_STATE_DIR"
+        "the user's home directory is not known: set HOME, or name the directories with HOOKHOST_CONFIG_DIR and HOOKHOST_STATE_DIR"
     )]
     NoHome,
     /// An entry that a program made, or asks to write, breaks a rule of the allowlist.

@@ -8,19 +8,19 @@ use std::{
 
 use super::{
     AskRule, Entry, Layer, Limits, Mode, Origin, Problem,
-    ask::WrittenAsk,
+    ask::RawAsk,
     decode::{decode, unknown_key},
-    entry::folder_of,
+    entry::directory_of,
     paths::expand,
+    raw::{RawEntry, RawGrants},
     server::Server,
     tree::{self, Key, Node, Place, Table, Text, Value, join},
-    written::{WrittenEntry, WrittenGrants},
 };
 
 /// Where a text comes from, and what its paths are relative to.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file: messages name it, and relative paths are relative to its folder. Absolute, where the entries' paths are
+    /// The file: messages name it, and relative paths are relative to its directory. Absolute, where the entries' paths are
     /// to be absolute.
     pub file: PathBuf,
     /// Whose it is.
@@ -103,7 +103,7 @@ fn array_of_tables<'a>(key: &Key, node: &'a Node, what: &str, problems: &mut Vec
 }
 
 fn ask_rule(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<AskRule> {
-    let written: WrittenAsk = decode("ask", node, problems)?;
+    let written: RawAsk = decode("ask", node, problems)?;
     let rule = written.rule(origin(node, source));
     let before = problems.len();
     problems.extend(rule.broken().map(|(key, why)| {
@@ -119,7 +119,7 @@ fn origin(node: &Node, source: &Source) -> Origin {
 }
 
 fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Placed> {
-    let written: WrittenEntry = decode("plugin", node, problems)?;
+    let written: RawEntry = decode("plugin", node, problems)?;
     let mut check = Check { node, source, problems, failed: false };
     let path = check.expand(&["path"], &written.path)?;
     let grants = written.grants.as_ref().map(|grants| check.grants(grants)).unwrap_or_default();
@@ -172,7 +172,7 @@ fn guest_dir_rule(guest: &str) -> Result<(), String> {
     if guest.starts_with('/') && !guest.contains('\0') && guest.split('/').all(|part| part != ".." && part != ".") {
         return Ok(());
     }
-    Err(format!("{guest:?} is no guest folder: one begins with `/` and has neither `.` nor `..` in it"))
+    Err(format!("{guest:?} is no guest directory: one begins with `/` and has neither `.` nor `..` in it"))
 }
 
 fn env_rule(name: &str) -> Result<(), String> {
@@ -216,12 +216,12 @@ impl Check<'_> {
     }
 
     fn expand(&mut self, keys: &[&str], path: &str) -> Option<PathBuf> {
-        expand(path, folder_of(&self.source.file), self.source.home.as_deref())
+        expand(path, directory_of(&self.source.file), self.source.home.as_deref())
             .map_err(|why| self.fail(keys, &why))
             .ok()
     }
 
-    fn rules(&mut self, written: &WrittenEntry) {
+    fn rules(&mut self, written: &RawEntry) {
         self.all(&["name"], [&written.name], name_rule);
         let empty = [
             ("events", written.events.as_ref().is_some_and(BTreeSet::is_empty)),
@@ -236,7 +236,7 @@ impl Check<'_> {
         }
     }
 
-    fn grants(&mut self, grants: &WrittenGrants) -> super::Grants {
+    fn grants(&mut self, grants: &RawGrants) -> super::Grants {
         self.all(&["grants", "env"], &grants.env, env_rule);
         self.all(&["grants", "http"], &grants.http, http_rule);
         if grants.model.as_ref().is_some_and(|model| model.name.is_empty()) {
@@ -245,7 +245,7 @@ impl Check<'_> {
         if let Some(twice) = grants.read_dirs.keys().find(|guest| grants.write_dirs.contains_key(*guest)) {
             self.fail(
                 &["grants", "write-dirs", twice],
-                "this guest folder is in `read-dirs` too: keep it in one of them",
+                "this guest directory is in `read-dirs` too: keep it in one of them",
             );
         }
         let read_dirs = self.dirs("read-dirs", &grants.read_dirs);
@@ -266,7 +266,7 @@ impl Check<'_> {
 
 /// The checks of an entry that a program made: those of a written one.
 pub(super) fn check_made(entry: &Entry) -> Result<(), String> {
-    let written = WrittenEntry::of(entry, Path::new(""))?.to_toml()?;
+    let written = RawEntry::of(entry, Path::new(""))?.to_toml()?;
     let source = Source::new("", Layer::Chosen);
     match parse(&written, &source, &[]) {
         Ok(_) => Ok(()),

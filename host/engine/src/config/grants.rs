@@ -12,10 +12,10 @@ use std::{
 pub struct Grants {
     /// `state = { quota = "1MiB" }`: key-value state of its own.
     pub state: Option<StateGrant>,
-    /// `read-dirs = { "/policy" = "./policy" }`: guest folder to host folder, which the guest may read. A guest folder is
-    /// absolute and has no `..`; a host folder is relative to the configuration file, and `~/` is the user's home.
+    /// `read-dirs = { "/policy" = "./policy" }`: guest directory to host directory, which the guest may read. A guest directory is
+    /// absolute and has no `..`; a host directory is relative to the configuration file, and `~/` is the user's home.
     pub read_dirs: BTreeMap<String, PathBuf>,
-    /// `write-dirs`: as `read-dirs`, and the guest may change what is in them. One guest folder in both is an error.
+    /// `write-dirs`: as `read-dirs`, and the guest may change what is in them. One guest directory in both is an error.
     pub write_dirs: BTreeMap<String, PathBuf>,
     /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
     pub env: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Grants {
     /// `approve = true`: its `approve` waives the questions that the configuration asks; of an entry in a project's file, those that project
     /// files ask.
     pub approve: bool,
-    /// `audit = true`: it may hear `audit-record`.
+    /// `audit = true`: it may subscribe to `audit-record`.
     pub audit: bool,
     /// `clock = true`: the real time in place of the event's; its answers can then not be replayed.
     pub clock: bool,
@@ -39,9 +39,9 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Whether they give any folder.
+    /// Whether they give any directory.
     #[must_use]
-    pub fn gives_folders(&self) -> bool {
+    pub fn has_directories(&self) -> bool {
         !self.read_dirs.is_empty() || !self.write_dirs.is_empty()
     }
 }

@@ -10,7 +10,7 @@ use super::{
     decode::decode,
     file::{self, Parsed, Placed},
     paths::{canonical, lexical},
-    settings::{Forbidden, WrittenSettings},
+    settings::{Forbidden, RawSettings},
     tree::{Node, Place, Table, Value, join},
 };
 
@@ -281,7 +281,7 @@ impl Sum {
     }
 
     fn add_settings(&mut self, node: Node, layer: Layer) {
-        let Some(written) = decode::<WrittenSettings>("settings", &node, &mut self.problems) else { return };
+        let Some(written) = decode::<RawSettings>("settings", &node, &mut self.problems) else { return };
         if layer == Layer::Project {
             for forbidden in self.settings.tighten(&written) {
                 let problem = self.forbidden(forbidden, &node);

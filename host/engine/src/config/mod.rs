@@ -39,19 +39,19 @@ mod paths;
 mod pattern;
 mod problem;
 mod quantity;
+mod raw;
 mod server;
 mod settings;
 mod tree;
 mod trust;
-mod written;
 
 #[cfg(test)]
 mod tests;
 
 pub use ask::AskRule;
 pub use digest::{Digest, InvalidDigest};
-pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, Places, ProjectFile, UnapprovedChange};
-pub use edit::{Change, Written, allow};
+pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, ProjectFile, UnapprovedChange, UserDirectories};
+pub use edit::{Change, Edited, allow};
 pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
 pub use error::Error;
 pub use file::Source;

@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// The path that a file in `folder` means: `~/` is the home folder, a relative one is relative to `folder`.
-pub(super) fn expand(written: &str, folder: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
+/// The path that a file in `directory` means: `~/` is the home directory, a relative one is relative to `directory`.
+pub(super) fn expand(written: &str, directory: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
     if written.is_empty() {
         return Err("an empty path names nothing".to_owned());
     }
@@ -11,16 +11,16 @@ pub(super) fn expand(written: &str, folder: &Path, home: Option<&Path>) -> Resul
         return Err("no path holds a NUL character".to_owned());
     }
     let path = match written.strip_prefix("~/") {
-        Some(rest) => home.ok_or("the user's home folder is not known: write the path in full")?.join(rest),
-        None => folder.join(written),
+        Some(rest) => home.ok_or("the user's home directory is not known: write the path in full")?.join(rest),
+        None => directory.join(written),
     };
     Ok(path.components().filter(|part| *part != Component::CurDir).collect())
 }
 
-/// How a file in `folder` writes an absolute path: relative where it is inside the folder. The reverse of [`expand`].
-pub(super) fn shorten(path: &Path, folder: &Path) -> Result<String, String> {
+/// How a file in `directory` writes an absolute path: relative where it is inside the directory. The reverse of [`expand`].
+pub(super) fn shorten(path: &Path, directory: &Path) -> Result<String, String> {
     let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is not UTF-8", path.display()));
-    match path.strip_prefix(folder) {
+    match path.strip_prefix(directory) {
         Ok(inside) if inside.is_relative() && inside != path && inside.components().next().is_some() => {
             let parts = inside.components().map(|part| text(part.as_ref())).collect::<Result<Vec<_>, _>>()?;
             let written = parts.join("/");

@@ -76,19 +76,19 @@ impl Default for AuditSettings {
 /// The keys of `[settings]`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct WrittenSettings {
+pub(super) struct RawSettings {
     stream_unfinalised: Option<bool>,
     approval_deadline: Option<UpToADay>,
     overload_deadline: Option<UpToADay>,
     concurrent_calls: Option<Concurrent>,
     compile_time: Option<UpToADay>,
-    audit: Option<WrittenAudit>,
+    audit: Option<RawAudit>,
 }
 
 /// The keys of `[settings.audit]`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct WrittenAudit {
+struct RawAudit {
     largest_value: Option<RecordedSize>,
     mask: Option<Vec<KeyPattern>>,
 }
@@ -102,7 +102,7 @@ pub(super) enum Forbidden {
     UsersAlone(&'static str),
 }
 
-impl WrittenSettings {
+impl RawSettings {
     fn approval_deadline(&self) -> Option<Duration> {
         self.approval_deadline.map(|time| Duration::from_micros(time.get().get()))
     }
@@ -122,13 +122,13 @@ impl WrittenSettings {
 
 impl Settings {
     /// Takes over what the user's own file says.
-    pub(super) fn set(&mut self, written: WrittenSettings) {
+    pub(super) fn set(&mut self, written: RawSettings) {
         self.stream_unfinalised = written.stream_unfinalised.unwrap_or(self.stream_unfinalised);
         self.approval_deadline = written.approval_deadline().unwrap_or(self.approval_deadline);
         self.overload_deadline = written.overload_deadline().unwrap_or(self.overload_deadline);
         self.concurrent_calls = written.concurrent_calls().unwrap_or(self.concurrent_calls);
         self.compile_time = written.compile_time().unwrap_or(self.compile_time);
-        if let Some(WrittenAudit { largest_value, mask }) = written.audit {
+        if let Some(RawAudit { largest_value, mask }) = written.audit {
             let bytes = |size: RecordedSize| NonZeroUsize::try_from(size.get()).unwrap_or(NonZeroUsize::MAX);
             self.audit.largest_value = largest_value.map_or(self.audit.largest_value, bytes);
             self.audit.mask = mask.unwrap_or_else(|| std::mem::take(&mut self.audit.mask));
@@ -136,7 +136,7 @@ impl Settings {
     }
 
     /// Takes over what a project's file says, as far as it may say it; names what it may not.
-    pub(super) fn tighten(&mut self, written: &WrittenSettings) -> Vec<Forbidden> {
+    pub(super) fn tighten(&mut self, written: &RawSettings) -> Vec<Forbidden> {
         let mut forbidden = Vec::new();
         match written.stream_unfinalised {
             Some(true) if !self.stream_unfinalised => forbidden.push(Forbidden::Looser("stream-unfinalised")),

@@ -1,7 +1,7 @@
 //! Which content of which project file the user has approved.
 //!
-//! A JSON file in the user's state folder, with the approved text itself: that text counts until another one is approved or
-//! the approval is revoked, whatever becomes of the file. Folder and file are the user's alone (0700, 0600); a file that
+//! A JSON file in the user's state directory, with the approved text itself: that text counts until another one is approved or
+//! the approval is revoked, whatever becomes of the file. Directory and file are the user's alone (0700, 0600); a file that
 //! others can write is refused, as is one that is not as the host writes it. Each change replaces the file whole, under
 //! the lock.
 
@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Error, Places, ProjectFile, discover::place};
+use super::{Digest, Error, ProjectFile, UserDirectories, discover::place};
 use crate::files::{self, Guard, Links, Lock, NewFile};
 
 /// The largest record, in bytes: 16 MiB.
@@ -21,13 +21,13 @@ const MAX_RECORD: u64 = 16 << 20;
 /// The record of approved project files.
 #[derive(Clone, Debug)]
 pub struct TrustStore {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// A project file that the user has approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approved {
-    /// The file, its folder without symbolic links.
+    /// The file, its directory without symbolic links.
     pub path: PathBuf,
     /// The digest of the content that counts.
     pub digest: Digest,
@@ -75,14 +75,14 @@ impl Kept {
 impl TrustStore {
     /// The user's store; it need not exist yet.
     #[must_use]
-    pub fn of(places: &Places) -> Self {
-        Self { folder: places.state.clone() }
+    pub fn of(places: &UserDirectories) -> Self {
+        Self { directory: places.state.clone() }
     }
 
     /// Where it is kept; the file need not exist.
     #[must_use]
     pub fn file(&self) -> PathBuf {
-        self.folder.join("trust.json")
+        self.directory.join("trust.json")
     }
 
     /// What is approved of the file at this path, whether or not there is one.
@@ -166,7 +166,7 @@ impl TrustStore {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Kept>) -> T) -> Result<T, Error> {
-        let _lock = Lock::take(&self.folder).map_err(Error::file("lock", &self.folder))?;
+        let _lock = Lock::take(&self.directory).map_err(Error::file("lock", &self.directory))?;
         let mut record = self.read()?;
         keep_contents(&mut record.approved);
         let result = change(&mut record.approved);

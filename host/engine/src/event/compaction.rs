@@ -3,7 +3,7 @@
 use super::CallValidator;
 use super::GateEvent;
 use super::declare::{event, text_event};
-use crate::compose::Answer;
+use crate::compose::Verdict;
 use crate::contract::{Compaction, CompactionVerdict};
 
 event! {
@@ -19,11 +19,11 @@ impl GateEvent for BeforeCompaction {
         verdict: CompactionVerdict,
         _: &Compaction,
         _: &CallValidator<'_>,
-    ) -> Result<Answer<Compaction, String>, String> {
+    ) -> Result<Verdict<Compaction, String>, String> {
         Ok(match verdict {
-            CompactionVerdict::Allow => Answer::Allow,
-            CompactionVerdict::Reject(refusal) => Answer::Reject(refusal),
-            CompactionVerdict::Respond(summary) => Answer::Respond(summary),
+            CompactionVerdict::Allow => Verdict::Allow,
+            CompactionVerdict::Reject(refusal) => Verdict::Reject(refusal),
+            CompactionVerdict::Respond(summary) => Verdict::Respond(summary),
         })
     }
 }

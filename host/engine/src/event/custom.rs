@@ -3,7 +3,7 @@
 use super::CallValidator;
 use super::declare::event;
 use super::{Event, GateEvent};
-use crate::compose::Answer;
+use crate::compose::Verdict;
 use crate::contract::{AuditEntry, Custom, CustomVerdict, Json, Never, Session, canonical};
 
 event! {
@@ -15,20 +15,20 @@ impl GateEvent for CustomEvent {
     type Verdict = CustomVerdict;
     type Response = Never;
 
-    fn answer(verdict: CustomVerdict, event: &Custom, _: &CallValidator<'_>) -> Result<Answer<Custom, Never>, String> {
+    fn answer(verdict: CustomVerdict, event: &Custom, _: &CallValidator<'_>) -> Result<Verdict<Custom, Never>, String> {
         Ok(match verdict {
-            CustomVerdict::Allow => Answer::Allow,
+            CustomVerdict::Allow => Verdict::Allow,
             CustomVerdict::Modify(payload) => {
                 let payload =
                     canonical(&payload).map_err(|error| format!("answered a payload that is not JSON: {error}"))?;
                 // Compared as JSON: the same value in another spelling is no change.
                 if canonical(&event.payload).is_ok_and(|current| current == payload) {
-                    return Ok(Answer::Allow);
+                    return Ok(Verdict::Allow);
                 }
-                Answer::Change(Custom { name: event.name.clone(), payload })
+                Verdict::Change(Custom { name: event.name.clone(), payload })
             }
-            CustomVerdict::Escalate(question) => Answer::Escalate(question),
-            CustomVerdict::Reject(refusal) => Answer::Reject(refusal),
+            CustomVerdict::Escalate(question) => Verdict::Escalate(question),
+            CustomVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::CallValidator;
 use super::GateEvent;
 use super::declare::{event, text_event};
-use crate::compose::Answer;
+use crate::compose::Verdict;
 use crate::contract::{Inference, InferenceChanges, InferenceVerdict, Never, Response, Usage, UsageVerdict};
 
 event! {
@@ -19,13 +19,13 @@ impl GateEvent for BeforeInference {
         verdict: InferenceVerdict,
         request: &Inference,
         validator: &CallValidator<'_>,
-    ) -> Result<Answer<Inference, String>, String> {
+    ) -> Result<Verdict<Inference, String>, String> {
         Ok(match verdict {
-            InferenceVerdict::Allow => Answer::Allow,
-            InferenceVerdict::Modify(changes) => Answer::Change(changed(request, changes, validator)?),
-            InferenceVerdict::Escalate(question) => Answer::Escalate(question),
-            InferenceVerdict::Reject(refusal) => Answer::Reject(refusal),
-            InferenceVerdict::Respond(text) => Answer::Respond(text),
+            InferenceVerdict::Allow => Verdict::Allow,
+            InferenceVerdict::Modify(changes) => Verdict::Change(changed(request, changes, validator)?),
+            InferenceVerdict::Escalate(question) => Verdict::Escalate(question),
+            InferenceVerdict::Reject(refusal) => Verdict::Reject(refusal),
+            InferenceVerdict::Respond(text) => Verdict::Respond(text),
         })
     }
 }
@@ -81,10 +81,10 @@ impl GateEvent for TokenUsage {
     type Verdict = UsageVerdict;
     type Response = Never;
 
-    fn answer(verdict: UsageVerdict, _: &Usage, _: &CallValidator<'_>) -> Result<Answer<Usage, Never>, String> {
+    fn answer(verdict: UsageVerdict, _: &Usage, _: &CallValidator<'_>) -> Result<Verdict<Usage, Never>, String> {
         Ok(match verdict {
-            UsageVerdict::Allow => Answer::Allow,
-            UsageVerdict::Reject(refusal) => Answer::Reject(refusal),
+            UsageVerdict::Allow => Verdict::Allow,
+            UsageVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }

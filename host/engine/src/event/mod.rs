@@ -27,7 +27,7 @@ pub(crate) use task::*;
 pub(crate) use tools::*;
 pub(crate) use turn::*;
 
-use crate::compose::{Answer, Layer, Passage};
+use crate::compose::{Layer, Passage, Verdict};
 use crate::contract::{Escalation, EventKind, Session, Task, ToolCall};
 use serde::{Serialize, de::DeserializeOwned};
 use wasmtime::component::{ComponentNamedList, ComponentType, Lift, Lower};
@@ -135,7 +135,7 @@ pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)>
         verdict: Self::Verdict,
         payload: &Self::Payload,
         validator: &CallValidator<'_>,
-    ) -> Result<Answer<Self::Payload, Self::Response>, String>;
+    ) -> Result<Verdict<Self::Payload, Self::Response>, String>;
 }
 
 /// What its verdict means for a value on its way.

@@ -3,7 +3,7 @@
 use super::CallValidator;
 use super::declare::event;
 use super::{GateEvent, TransformEvent};
-use crate::compose::{Answer, Passage};
+use crate::compose::{Passage, Verdict};
 use crate::contract::{
     Never, RawRequest, RawResponse, RequestVerdict, Resolution, ResolutionVerdict, ResponseVerdict, canonical,
 };
@@ -22,16 +22,16 @@ impl GateEvent for ProviderResolve {
         verdict: ResolutionVerdict,
         resolution: &Resolution,
         _: &CallValidator<'_>,
-    ) -> Result<Answer<Resolution, Never>, String> {
+    ) -> Result<Verdict<Resolution, Never>, String> {
         Ok(match verdict {
-            ResolutionVerdict::Allow => Answer::Allow,
+            ResolutionVerdict::Allow => Verdict::Allow,
             ResolutionVerdict::Modify(chosen) if resolution.candidates.contains(&chosen) => {
-                Answer::Change(Resolution { chosen, candidates: resolution.candidates.clone() })
+                Verdict::Change(Resolution { chosen, candidates: resolution.candidates.clone() })
             }
             ResolutionVerdict::Modify(chosen) => {
                 return Err(format!("chose `{}` of `{}`, which is no candidate", chosen.model, chosen.provider));
             }
-            ResolutionVerdict::Reject(refusal) => Answer::Reject(refusal),
+            ResolutionVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }
@@ -49,12 +49,12 @@ impl GateEvent for RequestSend {
         verdict: RequestVerdict,
         request: &RawRequest,
         validator: &CallValidator<'_>,
-    ) -> Result<Answer<RawRequest, Never>, String> {
+    ) -> Result<Verdict<RawRequest, Never>, String> {
         Ok(match verdict {
-            RequestVerdict::Allow => Answer::Allow,
+            RequestVerdict::Allow => Verdict::Allow,
             RequestVerdict::Modify(body) => changed(request, &body, validator)?,
-            RequestVerdict::Escalate(question) => Answer::Escalate(question),
-            RequestVerdict::Reject(refusal) => Answer::Reject(refusal),
+            RequestVerdict::Escalate(question) => Verdict::Escalate(question),
+            RequestVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }
@@ -64,10 +64,10 @@ fn changed(
     request: &RawRequest,
     body: &str,
     validator: &CallValidator<'_>,
-) -> Result<Answer<RawRequest, Never>, String> {
+) -> Result<Verdict<RawRequest, Never>, String> {
     let body = object(body)?;
     if canonical(&request.body).is_ok_and(|current| current == body.text) {
-        return Ok(Answer::Allow);
+        return Ok(Verdict::Allow);
     }
     let current: Value = serde_json::from_str(&request.body).unwrap_or_default();
     if body.value.get("model") != current.get("model") {
@@ -79,7 +79,7 @@ fn changed(
             ));
         }
     }
-    Ok(Answer::Change(RawRequest { body: body.text, ..request.clone() }))
+    Ok(Verdict::Change(RawRequest { body: body.text, ..request.clone() }))
 }
 
 event! {

@@ -3,7 +3,7 @@
 use super::CallValidator;
 use super::GateEvent;
 use super::declare::event;
-use crate::compose::Answer;
+use crate::compose::Verdict;
 use crate::contract::{Never, Subagent, SubagentSummary, SubagentVerdict};
 
 event! {
@@ -19,12 +19,12 @@ impl GateEvent for SubagentStart {
         verdict: SubagentVerdict,
         subagent: &Subagent,
         _: &CallValidator<'_>,
-    ) -> Result<Answer<Subagent, Never>, String> {
+    ) -> Result<Verdict<Subagent, Never>, String> {
         Ok(match verdict {
-            SubagentVerdict::Allow => Answer::Allow,
-            SubagentVerdict::Modify(prompt) => Answer::Change(Subagent { prompt, ..subagent.clone() }),
-            SubagentVerdict::Escalate(question) => Answer::Escalate(question),
-            SubagentVerdict::Reject(refusal) => Answer::Reject(refusal),
+            SubagentVerdict::Allow => Verdict::Allow,
+            SubagentVerdict::Modify(prompt) => Verdict::Change(Subagent { prompt, ..subagent.clone() }),
+            SubagentVerdict::Escalate(question) => Verdict::Escalate(question),
+            SubagentVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::CallValidator;
 use super::declare::event;
 use super::{CollectEvent, GateEvent};
-use crate::compose::Answer;
+use crate::compose::Verdict;
 use crate::contract::{
     Completion, CompletionVerdict, Never, Plan, PlanSummary, PlanVerdict, Progress, Task, TaskVerdict,
 };
@@ -17,12 +17,12 @@ impl GateEvent for TaskStart {
     type Verdict = TaskVerdict;
     type Response = Never;
 
-    fn answer(verdict: TaskVerdict, _: &Task, _: &CallValidator<'_>) -> Result<Answer<Task, Never>, String> {
+    fn answer(verdict: TaskVerdict, _: &Task, _: &CallValidator<'_>) -> Result<Verdict<Task, Never>, String> {
         Ok(match verdict {
-            TaskVerdict::Allow => Answer::Allow,
-            TaskVerdict::Modify(task) => Answer::Change(task),
-            TaskVerdict::Escalate(question) => Answer::Escalate(question),
-            TaskVerdict::Reject(refusal) => Answer::Reject(refusal),
+            TaskVerdict::Allow => Verdict::Allow,
+            TaskVerdict::Modify(task) => Verdict::Change(task),
+            TaskVerdict::Escalate(question) => Verdict::Escalate(question),
+            TaskVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }
@@ -36,12 +36,12 @@ impl GateEvent for PlanSubmit {
     type Verdict = PlanVerdict;
     type Response = Never;
 
-    fn answer(verdict: PlanVerdict, _: &Plan, _: &CallValidator<'_>) -> Result<Answer<Plan, Never>, String> {
+    fn answer(verdict: PlanVerdict, _: &Plan, _: &CallValidator<'_>) -> Result<Verdict<Plan, Never>, String> {
         Ok(match verdict {
-            PlanVerdict::Allow => Answer::Allow,
-            PlanVerdict::Modify(plan) => Answer::Change(plan),
-            PlanVerdict::Escalate(question) => Answer::Escalate(question),
-            PlanVerdict::Reject(refusal) => Answer::Reject(refusal),
+            PlanVerdict::Allow => Verdict::Allow,
+            PlanVerdict::Modify(plan) => Verdict::Change(plan),
+            PlanVerdict::Escalate(question) => Verdict::Escalate(question),
+            PlanVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }

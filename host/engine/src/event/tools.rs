@@ -3,7 +3,7 @@
 use super::CallValidator;
 use super::declare::event;
 use super::{Event, GateEvent, TransformEvent};
-use crate::compose::{Answer, Layer, Passage};
+use crate::compose::{Layer, Passage, Verdict};
 use crate::contract::{
     BatchVerdict, Escalation, Never, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult,
     ToolResultVerdict,
@@ -29,11 +29,11 @@ impl GateEvent for BeforeTools {
         verdict: BatchVerdict,
         _: &Vec<ToolCall>,
         _: &CallValidator<'_>,
-    ) -> Result<Answer<Vec<ToolCall>, Never>, String> {
+    ) -> Result<Verdict<Vec<ToolCall>, Never>, String> {
         Ok(match verdict {
-            BatchVerdict::Allow => Answer::Allow,
-            BatchVerdict::Escalate(question) => Answer::Escalate(question),
-            BatchVerdict::Reject(refusal) => Answer::Reject(refusal),
+            BatchVerdict::Allow => Verdict::Allow,
+            BatchVerdict::Escalate(question) => Verdict::Escalate(question),
+            BatchVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }
@@ -61,15 +61,15 @@ impl GateEvent for BeforeToolCall {
         verdict: ToolCallVerdict,
         call: &ToolCall,
         validator: &CallValidator<'_>,
-    ) -> Result<Answer<ToolCall, ToolResult>, String> {
+    ) -> Result<Verdict<ToolCall, ToolResult>, String> {
         Ok(match verdict {
-            ToolCallVerdict::Allow => Answer::Allow,
-            ToolCallVerdict::Approve(_) => Answer::Approve,
-            ToolCallVerdict::Modify(arguments) => Answer::Change(validator.modified(call, &arguments)?),
-            ToolCallVerdict::Rewrite(action) => Answer::Change(validator.rewritten(call, &action)?),
-            ToolCallVerdict::Escalate(question) => Answer::Escalate(question),
-            ToolCallVerdict::Reject(refusal) => Answer::Reject(refusal),
-            ToolCallVerdict::Respond(result) => Answer::Respond(checked(result)?),
+            ToolCallVerdict::Allow => Verdict::Allow,
+            ToolCallVerdict::Approve(_) => Verdict::Approve,
+            ToolCallVerdict::Modify(arguments) => Verdict::Change(validator.modified(call, &arguments)?),
+            ToolCallVerdict::Rewrite(action) => Verdict::Change(validator.rewritten(call, &action)?),
+            ToolCallVerdict::Escalate(question) => Verdict::Escalate(question),
+            ToolCallVerdict::Reject(refusal) => Verdict::Reject(refusal),
+            ToolCallVerdict::Respond(result) => Verdict::Respond(checked(result)?),
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::CallValidator;
 use super::GateEvent;
 use super::declare::event;
-use crate::compose::Answer;
+use crate::compose::Verdict;
 use crate::contract::{Never, Turn, TurnSummary, TurnVerdict};
 
 event! {
@@ -15,11 +15,11 @@ impl GateEvent for TurnStart {
     type Verdict = TurnVerdict;
     type Response = Never;
 
-    fn answer(verdict: TurnVerdict, _: &Turn, _: &CallValidator<'_>) -> Result<Answer<Turn, Never>, String> {
+    fn answer(verdict: TurnVerdict, _: &Turn, _: &CallValidator<'_>) -> Result<Verdict<Turn, Never>, String> {
         Ok(match verdict {
-            TurnVerdict::Allow => Answer::Allow,
-            TurnVerdict::Escalate(question) => Answer::Escalate(question),
-            TurnVerdict::Reject(refusal) => Answer::Reject(refusal),
+            TurnVerdict::Allow => Verdict::Allow,
+            TurnVerdict::Escalate(question) => Verdict::Escalate(question),
+            TurnVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
     }
 }

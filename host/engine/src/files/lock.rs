@@ -1,6 +1,6 @@
 //! The lock under which believed files are changed.
 
-use super::{FileError, Guard, check, check_own_folder, make_own_folder, refused};
+use super::{FileError, Guard, check, check_own_directory, make_own_directory, refused};
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// How long until the lock is tried again.
-const AGAIN: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// One process at a time reads, changes and writes what is believed: configuration, approvals, keys. It is the kernel's
 /// lock, and is free when this is dropped or the process has ended. It is not to be taken twice.
@@ -19,19 +19,19 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of the user whose state is kept in `folder`, which is made where it is not there.
+    /// Takes the lock of the user whose state is kept in `directory`, which is made where it is not there.
     ///
     /// # Errors
-    /// Where the folder or the lock's file cannot be used, or another process holds the lock for ten seconds.
-    pub fn take(folder: &Path) -> Result<Self, FileError> {
-        Self::take_within(folder, MAX_WAIT)
+    /// Where the directory or the lock's file cannot be used, or another process holds the lock for ten seconds.
+    pub fn take(directory: &Path) -> Result<Self, FileError> {
+        Self::take_within(directory, MAX_WAIT)
     }
 
-    pub(super) fn take_within(folder: &Path, most: Duration) -> Result<Self, FileError> {
-        make_own_folder(folder)?;
-        close(folder)?;
-        check_own_folder(folder)?;
-        let path = folder.join("trust.lock");
+    pub(super) fn take_within(directory: &Path, most: Duration) -> Result<Self, FileError> {
+        make_own_directory(directory)?;
+        close(directory)?;
+        check_own_directory(directory)?;
+        let path = directory.join("trust.lock");
         let file = open_lock(&path)?;
         let began = Instant::now();
         loop {
@@ -42,20 +42,20 @@ impl Lock {
                     let fault = "another hookhost holds it".to_owned();
                     return Err(refused(&path, fault, "let that one finish, and try again".to_owned()).into());
                 }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(AGAIN),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY_INTERVAL),
             }
         }
     }
 }
 
-/// Keeps others out of a folder of ours that they could reach. One with the sticky bit, such as `/tmp`, is meant for all.
+/// Keeps others out of a directory of ours that they could reach. One with the sticky bit, such as `/tmp`, is meant for all.
 #[cfg(unix)]
-fn close(folder: &Path) -> std::io::Result<()> {
+fn close(directory: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    let metadata = std::fs::metadata(folder)?;
+    let metadata = std::fs::metadata(directory)?;
     let is_mine = metadata.uid() == rustix::process::geteuid().as_raw();
     if is_mine && metadata.mode() & 0o1000 == 0 && metadata.mode() & 0o077 != 0 {
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))?;
     }
     Ok(())
 }

@@ -7,8 +7,8 @@
 //! ```
 //! use hookhost::files::{Guard, Links, read};
 //!
-//! let folder = tempfile::tempdir()?;
-//! let file = folder.path().join("hookhost.toml");
+//! let directory = tempfile::tempdir()?;
+//! let file = directory.path().join("hookhost.toml");
 //! std::fs::write(&file, "# mine\n")?;
 //! assert_eq!(read(&file, Guard::OnlyMineToWrite, Links::Followed, 1024)?, b"# mine\n");
 //! assert!(read(&file, Guard::OnlyMineToWrite, Links::Followed, 3).is_err());
@@ -43,7 +43,7 @@ pub enum Guard {
 /// What becomes of a path whose last part is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// The file is the one that the link leads to. It is checked, and so are its folder and the link's.
+    /// The file is the one that the link leads to. It is checked, and so are its directory and the link's.
     Followed,
     /// The file is refused.
     Refused,
@@ -53,7 +53,7 @@ pub enum Links {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not used, since {fault}: {remedy}", path.display())]
 pub struct Refused {
-    /// The file, or the folder that holds it.
+    /// The file, or the directory that holds it.
     pub path: PathBuf,
     /// What is wrong, such as "it belongs to another user (uid 1001)".
     pub fault: String,
@@ -74,7 +74,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Whether there is no such file; also where what should be its folder is none.
+    /// Whether there is no such file; also where what should be its directory is none.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         let missing = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
@@ -102,7 +102,7 @@ pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> 
         opened => opened?,
     };
     check(path, &file.metadata()?, guard)?;
-    check_folders(path, guard)?;
+    check_directories(path, guard)?;
     Ok(file)
 }
 
@@ -128,51 +128,51 @@ pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8
 /// As [`open`].
 pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
     check(path, &std::fs::metadata(path)?, guard)?;
-    check_folders(path, guard)
+    check_directories(path, guard)
 }
 
 /// Looks at a file as [`look`] does, whose name is not all that is believed: SQLite takes other files beside a database for
-/// a part of it. So nobody else may add a file to its folder, as they can to `/tmp`.
+/// a part of it. So nobody else may add a file to its directory, as they can to `/tmp`.
 ///
 /// # Errors
-/// As [`look`], and where others can write the folder.
-pub fn look_in_kept_folder(path: &Path, guard: Guard) -> Result<(), FileError> {
+/// As [`look`], and where others can write the directory.
+pub fn look_in_kept_directory(path: &Path, guard: Guard) -> Result<(), FileError> {
     look(path, guard)?;
-    check_kept_folder(folder_of(path))?;
-    check_kept_folder(folder_of(&path.canonicalize()?))
+    check_kept_directory(directory_of(path))?;
+    check_kept_directory(directory_of(&path.canonicalize()?))
 }
 
-/// Checks a folder in which whatever lies counts: nobody but the user and root can add a file to it, with the sticky bit or
+/// Checks a directory in which whatever lies counts: nobody but the user and root can add a file to it, with the sticky bit or
 /// without.
 ///
 /// # Errors
 /// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can write it.
-pub fn check_kept_folder(folder: &Path) -> Result<(), FileError> {
-    Ok(owner::check(folder, &std::fs::metadata(folder)?, Guard::OnlyMineToWrite)?)
+pub fn check_kept_directory(directory: &Path) -> Result<(), FileError> {
+    Ok(owner::check(directory, &std::fs::metadata(directory)?, Guard::OnlyMineToWrite)?)
 }
 
-/// Checks a folder that is the user's alone to use: whatever is in it is believed.
+/// Checks a directory that is the user's alone to use: whatever is in it is believed.
 ///
 /// # Errors
 /// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can reach it.
-pub fn check_own_folder(folder: &Path) -> Result<(), FileError> {
-    let metadata = std::fs::metadata(folder)?;
+pub fn check_own_directory(directory: &Path) -> Result<(), FileError> {
+    let metadata = std::fs::metadata(directory)?;
     if !metadata.is_dir() {
-        let remedy = "make a folder there, or name another one".to_owned();
-        return Err(refused(folder, "it is not a folder".to_owned(), remedy).into());
+        let remedy = "make a directory there, or name another one".to_owned();
+        return Err(refused(directory, "it is not a directory".to_owned(), remedy).into());
     }
-    Ok(owner::check(folder, &metadata, Guard::OnlyMineToRead)?)
+    Ok(owner::check(directory, &metadata, Guard::OnlyMineToRead)?)
 }
 
-/// Makes a folder with mode 0700, with those above it, where it is not there.
+/// Makes a directory with mode 0700, with those above it, where it is not there.
 ///
 /// # Errors
 /// Where that cannot be done.
-pub fn make_own_folder(folder: &Path) -> io::Result<()> {
+pub fn make_own_directory(directory: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
+    builder.recursive(true).create(directory)
 }
 
 /// The file that a symbolic link in the way is refused with.
@@ -193,25 +193,25 @@ fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<(), Refused> 
     if guard == Guard::Anybodys { Ok(()) } else { owner::check(path, metadata, guard) }
 }
 
-/// Checks the folder that holds the file, and where a link leads to it, the folder that holds the link.
-fn check_folders(path: &Path, guard: Guard) -> Result<(), FileError> {
+/// Checks the directory that holds the file, and where a link leads to it, the directory that holds the link.
+fn check_directories(path: &Path, guard: Guard) -> Result<(), FileError> {
     if guard == Guard::Anybodys {
         return Ok(());
     }
-    let named = folder_of(path);
-    owner::check_folder(named, &std::fs::metadata(named)?)?;
+    let named = directory_of(path);
+    owner::check_directory(named, &std::fs::metadata(named)?)?;
     if is_link(path) {
         let real = path.canonicalize()?;
-        let folder = folder_of(&real);
-        owner::check_folder(folder, &std::fs::metadata(folder)?)?;
+        let directory = directory_of(&real);
+        owner::check_directory(directory, &std::fs::metadata(directory)?)?;
     }
     Ok(())
 }
 
-/// The folder that holds a file.
-fn folder_of(path: &Path) -> &Path {
+/// The directory that holds a file.
+fn directory_of(path: &Path) -> &Path {
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
         _ => Path::new("."),
     }
 }

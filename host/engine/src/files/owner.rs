@@ -4,7 +4,7 @@ use super::{Guard, Refused};
 use std::fs::Metadata;
 use std::path::Path;
 
-/// Checks owner and mode of a file or folder.
+/// Checks owner and mode of a file or directory.
 #[cfg(unix)]
 pub(super) fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<(), Refused> {
     let found = unix::Found::of(path, metadata);
@@ -14,29 +14,29 @@ pub(super) fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<()
     }
 }
 
-/// Checks that nobody else can put another file in the place of one that lies in this folder. In a folder with the sticky
+/// Checks that nobody else can put another file in the place of one that lies in this directory. In a directory with the sticky
 /// bit, such as `/tmp`, others can add files, and take away or rename only their own.
 #[cfg(unix)]
-pub(super) fn check_folder(folder: &Path, metadata: &Metadata) -> Result<(), Refused> {
+pub(super) fn check_directory(directory: &Path, metadata: &Metadata) -> Result<(), Refused> {
     const STICKY: u32 = 0o1000;
-    let mut found = unix::Found::of(folder, metadata);
+    let mut found = unix::Found::of(directory, metadata);
     if found.mode & STICKY != 0 {
         found.mode &= !0o022;
     }
     match found.fault(&unix::Me::now(), Guard::OnlyMineToWrite) {
         None => Ok(()),
-        Some(fault) => Err(fault.refused(folder, Guard::OnlyMineToWrite, true)),
+        Some(fault) => Err(fault.refused(directory, Guard::OnlyMineToWrite, true)),
     }
 }
 
-/// On Windows, a user's folders are the user's alone as they are.
+/// On Windows, a user's directories are the user's alone as they are.
 #[cfg(not(unix))]
 pub(super) fn check(_: &Path, _: &Metadata, _: Guard) -> Result<(), Refused> {
     Ok(())
 }
 
 #[cfg(not(unix))]
-pub(super) fn check_folder(_: &Path, _: &Metadata) -> Result<(), Refused> {
+pub(super) fn check_directory(_: &Path, _: &Metadata) -> Result<(), Refused> {
     Ok(())
 }
 
@@ -116,7 +116,7 @@ pub(super) mod unix {
     }
 
     impl Fault {
-        pub(super) fn refused(self, path: &Path, guard: Guard, is_folder: bool) -> Refused {
+        pub(super) fn refused(self, path: &Path, guard: Guard, is_directory: bool) -> Refused {
             // So that it can be pasted.
             let shown = path.display().to_string().replace('\'', r"'\''");
             let (fault, remedy) = match self {
@@ -130,7 +130,7 @@ pub(super) mod unix {
                         Guard::OnlyMineToRead => "think about whether what is in it is still secret",
                         _ => "see what is in it",
                     };
-                    let bits = match (guard, is_folder) {
+                    let bits = match (guard, is_directory) {
                         (Guard::OnlyMineToRead, true) => "700",
                         (Guard::OnlyMineToRead, false) => "600",
                         _ => "go-w",

@@ -27,7 +27,7 @@ pub fn replace(path: &Path, content: &[u8], new: NewFile) -> io::Result<()> {
     }
     #[cfg(not(unix))]
     let _ = new;
-    let mut file = builder.tempfile_in(super::folder_of(path))?;
+    let mut file = builder.tempfile_in(super::directory_of(path))?;
     file.write_all(content)?;
     if let Ok(present) = fs::metadata(path) {
         file.as_file().set_permissions(present.permissions())?;

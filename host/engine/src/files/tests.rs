@@ -1,7 +1,7 @@
 //! Whose word is believed, and that nobody is waited for.
 
 use super::owner::unix::{Fault, Found, Me};
-use super::{FileError, Guard, Links, Lock, NewFile, Refused, check_own_folder, look, open, read, replace};
+use super::{FileError, Guard, Links, Lock, NewFile, Refused, check_own_directory, look, open, read, replace};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -115,39 +115,39 @@ fn a_refusal_names_the_path_the_fault_and_the_command() {
 }
 
 #[test]
-fn a_folder_in_which_others_can_put_another_file_makes_its_files_not_count() {
+fn a_directory_in_which_others_can_put_another_file_makes_its_files_not_count() {
     let place = Place::new();
-    let file = place.file("folder/f");
-    let folder = file.parent().unwrap();
-    mode(folder, 0o777);
+    let file = place.file("directory/f");
+    let directory = file.parent().unwrap();
+    mode(directory, 0o777);
     for found in [open(&file, Guard::OnlyMineToWrite, Links::Refused).map(drop), look(&file, Guard::OnlyMineToWrite)] {
         let refused = refused(found);
-        assert_eq!(refused.path, folder);
+        assert_eq!(refused.path, directory);
         assert!(refused.remedy.contains("`chmod go-w '"), "{refused}");
     }
     // As in `/tmp`: others can add files, and touch only their own.
-    mode(folder, 0o1777);
+    mode(directory, 0o1777);
     assert!(open(&file, Guard::OnlyMineToWrite, Links::Refused).is_ok());
-    mode(folder, 0o755);
+    mode(directory, 0o755);
     assert!(open(&file, Guard::OnlyMineToWrite, Links::Refused).is_ok());
-    assert!(refused(check_own_folder(folder)).remedy.contains("`chmod 700 '"));
-    mode(folder, 0o700);
-    check_own_folder(folder).unwrap();
+    assert!(refused(check_own_directory(directory)).remedy.contains("`chmod 700 '"));
+    mode(directory, 0o700);
+    check_own_directory(directory).unwrap();
 }
 
 #[test]
-fn a_link_that_is_followed_leads_to_a_file_that_is_checked_with_both_folders() {
+fn a_link_that_is_followed_leads_to_a_file_that_is_checked_with_both_directories() {
     let place = Place::new();
     let file = place.file("real/f");
     let link = place.file("links/other").with_file_name("f");
     symlink(&file, &link).unwrap();
     assert_eq!(read(&link, Guard::OnlyMineToWrite, Links::Followed, 4).unwrap(), b"text");
     assert!(refused(read(&link, Guard::Anybodys, Links::Refused, 4)).fault.contains("symbolic link"));
-    for folder in ["real", "links"] {
-        let folder = file.parent().unwrap().with_file_name(folder);
-        mode(&folder, 0o777);
-        assert_eq!(refused(open(&link, Guard::OnlyMineToWrite, Links::Followed)).path, folder);
-        mode(&folder, 0o755);
+    for directory in ["real", "links"] {
+        let directory = file.parent().unwrap().with_file_name(directory);
+        mode(&directory, 0o777);
+        assert_eq!(refused(open(&link, Guard::OnlyMineToWrite, Links::Followed)).path, directory);
+        mode(&directory, 0o755);
     }
     mode(&file, 0o666);
     assert!(refused(open(&link, Guard::OnlyMineToWrite, Links::Followed)).fault.contains("(mode 666)"));
@@ -173,28 +173,28 @@ fn what_is_no_regular_file_is_refused_at_once_and_a_file_is_read_to_its_bound() 
 #[test]
 fn one_holds_the_lock_and_the_next_waits_until_it_is_free() {
     let place = Place::new();
-    let folder = place.0.path().join("state");
-    let held = Lock::take(&folder).unwrap();
-    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
-    let said = refused(Lock::take_within(&folder, Duration::from_millis(30))).to_string();
+    let directory = place.0.path().join("state");
+    let held = Lock::take(&directory).unwrap();
+    assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+    let said = refused(Lock::take_within(&directory, Duration::from_millis(30))).to_string();
     assert!(said.contains("another hookhost holds it: let that one finish"), "{said}");
     drop(held);
-    Lock::take(&folder).unwrap();
-    // A folder of ours is closed to others, unless it is meant for all.
-    mode(&folder, 0o755);
-    Lock::take(&folder).unwrap();
-    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
-    mode(&folder, 0o1777);
-    assert!(refused(Lock::take(&folder)).fault.contains("(mode 777)"));
-    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o1777);
-    mode(&folder, 0o700);
+    Lock::take(&directory).unwrap();
+    // A directory of ours is closed to others, unless it is meant for all.
+    mode(&directory, 0o755);
+    Lock::take(&directory).unwrap();
+    assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+    mode(&directory, 0o1777);
+    assert!(refused(Lock::take(&directory)).fault.contains("(mode 777)"));
+    assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o7777, 0o1777);
+    mode(&directory, 0o700);
     // A pipe in its place would be waited on for ever.
-    fs::remove_file(folder.join("trust.lock")).unwrap();
-    pipe(&folder.join("trust.lock"));
-    assert_eq!(refused(Lock::take(&folder)).fault, "it is not a regular file");
-    fs::remove_file(folder.join("trust.lock")).unwrap();
-    symlink(place.file("elsewhere"), folder.join("trust.lock")).unwrap();
-    assert_eq!(refused(Lock::take(&folder)).fault, "it is a symbolic link");
+    fs::remove_file(directory.join("trust.lock")).unwrap();
+    pipe(&directory.join("trust.lock"));
+    assert_eq!(refused(Lock::take(&directory)).fault, "it is not a regular file");
+    fs::remove_file(directory.join("trust.lock")).unwrap();
+    symlink(place.file("elsewhere"), directory.join("trust.lock")).unwrap();
+    assert_eq!(refused(Lock::take(&directory)).fault, "it is a symbolic link");
 }
 
 #[test]

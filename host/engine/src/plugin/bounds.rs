@@ -407,8 +407,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_no_further_than_a_plugin_may_be_long() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.wasm");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.wasm");
         let file = std::fs::File::create(&path).unwrap();
         file.set_len(FILE).unwrap();
         assert_eq!(read(&path).unwrap().len() as u64, FILE);
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_not_read() {
         assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");
-        let folder = tempfile::tempdir().unwrap();
-        assert!(read(folder.path()).is_err());
+        let directory = tempfile::tempdir().unwrap();
+        assert!(read(directory.path()).is_err());
     }
 }

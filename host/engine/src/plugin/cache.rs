@@ -1,6 +1,6 @@
-//! Compiled code, kept between runs: `.cwasm` files in a folder that is the user's alone.
+//! Compiled code, kept between runs: `.cwasm` files in a directory that is the user's alone.
 //!
-//! Loading such a file is as dangerous as running it, so one counts only if it and its folder belong to the user, nobody
+//! Loading such a file is as dangerous as running it, so one counts only if it and its directory belong to the user, nobody
 //! else can write them, and it carries a code that only this user's key makes. Anything else is compiled anew: the cache
 //! can make a start slower, never wrong.
 
@@ -44,10 +44,10 @@ const KEY: usize = 64;
 const CODE: &str = "cwasm";
 const OUTCOMES: &str = "outcome";
 
-/// A folder of compiled components.
+/// A directory of compiled components.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
-    folder: PathBuf,
+    directory: PathBuf,
     key: [u8; KEY],
 }
 
@@ -64,35 +64,35 @@ pub(super) struct Outcome {
 enum Kept<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
-    /// Under which digest the code of an entry is kept. It depends on the configuration, on whether there are folders, since
+    /// Under which digest the code of an entry is kept. It depends on the configuration, on whether there are directories, since
     /// with some a plugin that looks for them too early is refused, and on the limits under which the configuration was
     /// taken: under others it may not be. To find it out anew takes no compiling where the image is the same.
     Outcome(&'a Entry),
 }
 
 impl Cache {
-    /// The cache in `folder`, made where it is not there.
+    /// The cache in `directory`, made where it is not there.
     ///
     /// # Errors
-    /// If the folder is not the user's alone, or its key cannot be read or made.
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+    /// If the directory is not the user's alone, or its key cannot be read or made.
+    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         can_tell_owners()?;
-        files::make_own_folder(folder)?;
-        files::check_own_folder(folder)?;
-        let path = folder.join("key");
+        files::make_own_directory(directory)?;
+        files::check_own_directory(directory)?;
+        let path = directory.join("key");
         let key = match read_key(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut key = [0; KEY];
                 SysRng.try_fill_bytes(&mut key).map_err(io::Error::other)?;
                 // Another process may have been first; then its key is the one.
-                match write_new(folder, &path, &[&key]) {
+                match write_new(directory, &path, &[&key]) {
                     Ok(()) => key,
                     Err(_) => read_key(&path)?,
                 }
             }
             key => key?,
         };
-        Ok(Self { folder: folder.to_owned(), key })
+        Ok(Self { directory: directory.to_owned(), key })
     }
 
     /// The code of the component with this digest, compiled by this engine with these settings; `None` where there is none
@@ -110,8 +110,8 @@ impl Cache {
         let path = self.path(engine, Kept::Code(component));
         let code = compiled.serialize().map_err(io::Error::other);
         self.put(entry, &path, code.as_deref().map_err(|error| io::Error::other(error.to_string())));
-        if let Err(error) = evict(&self.folder, &path, MAX_AGE, MAX_BYTES) {
-            tracing::warn!(folder = %self.folder.display(), %error, "old compiled code could not be removed");
+        if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
+            tracing::warn!(directory = %self.directory.display(), %error, "old compiled code could not be removed");
         }
     }
 
@@ -149,7 +149,7 @@ impl Cache {
         let kept = content.and_then(|content| {
             let mut tag = self.tag(path);
             tag.update(content);
-            write_new(&self.folder, path, &[content, &tag.finalize().into_bytes()])
+            write_new(&self.directory, path, &[content, &tag.finalize().into_bytes()])
         });
         if let Err(error) = kept {
             tracing::warn!(plugin = entry.name, file = %path.display(), %error, "the compiled code could not be kept");
@@ -180,13 +180,13 @@ impl Cache {
             Kept::Outcome(entry) => {
                 entry.digest.as_bytes().hash(&mut hasher);
                 serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
-                entry.grants.gives_folders().hash(&mut hasher);
+                entry.grants.has_directories().hash(&mut hasher);
                 bounds_of_configuring(&entry.limits).hash(&mut hasher);
                 OUTCOMES
             }
         };
         let name = hasher.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        self.folder.join(name).with_extension(extension)
+        self.directory.join(name).with_extension(extension)
     }
 
     fn read(&self, engine: &Engine, path: &Path) -> io::Result<Component> {
@@ -194,7 +194,7 @@ impl Cache {
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
         // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is made with a key that only
         // this user can read, and the file's name, which says which engine, is part of what it is made over. It is still
-        // that file when it is mapped, and stays as it is: nobody else can reach the folder, and we write a file once, under
+        // that file when it is mapped, and stays as it is: nobody else can reach the directory, and we write a file once, under
         // another name, and then only replace or remove it.
         let component = unsafe { Component::deserialize_file(engine, path) };
         component.or_else(|_| {
@@ -285,9 +285,9 @@ fn touch(path: &Path) {
 
 /// Removes files that were not used for so long, and those used longest ago while there are more bytes; never the one that was
 /// just written.
-fn evict(folder: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
+fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
-    for path in kept_in(folder)? {
+    for path in kept_in(directory)? {
         // Another process may remove one at the same time.
         let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         let used = metadata.modified()?;
@@ -307,7 +307,7 @@ fn evict(folder: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result
     Ok(())
 }
 
-/// What is in a folder of compiled code.
+/// What is in a directory of compiled code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheFiles {
     /// Files of compiled code: of each plugin one, of each configuration that it leaves an image of another, and the one that
@@ -320,17 +320,17 @@ pub struct CacheFiles {
     pub unusable: Vec<(PathBuf, String)>,
 }
 
-/// Looks at the folder that [`crate::HostBuilder::cache`] was given; one that is not there is empty.
+/// Looks at the directory that [`crate::HostBuilder::cache`] was given; one that is not there is empty.
 ///
 /// # Errors
-/// If the folder cannot be read, or others can reach it.
-pub fn cache_files(folder: &Path) -> io::Result<CacheFiles> {
+/// If the directory cannot be read, or others can reach it.
+pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     let mut found = CacheFiles::default();
-    if !folder.exists() {
+    if !directory.exists() {
         return Ok(found);
     }
-    let cache = Cache::open(folder)?;
-    for path in kept_in(folder)? {
+    let cache = Cache::open(directory)?;
+    for path in kept_in(directory)? {
         found.files += u64::from(is_code(&path));
         found.bytes += fs::symlink_metadata(&path)?.len();
         if let Err(error) = cache.vouched_for(&path) {
@@ -340,16 +340,16 @@ pub fn cache_files(folder: &Path) -> io::Result<CacheFiles> {
     Ok(found)
 }
 
-/// Removes all compiled code from a folder, and says what that was. The plugins are compiled anew when they load next.
+/// Removes all compiled code from a directory, and says what that was. The plugins are compiled anew when they load next.
 ///
 /// # Errors
-/// If the folder cannot be read, or a file cannot be removed.
-pub fn clear_cache(folder: &Path) -> io::Result<CacheFiles> {
+/// If the directory cannot be read, or a file cannot be removed.
+pub fn clear_cache(directory: &Path) -> io::Result<CacheFiles> {
     let mut removed = CacheFiles::default();
-    if !folder.exists() {
+    if !directory.exists() {
         return Ok(removed);
     }
-    for path in kept_in(folder)? {
+    for path in kept_in(directory)? {
         let bytes = fs::symlink_metadata(&path)?.len();
         fs::remove_file(&path)?;
         removed.files += u64::from(is_code(&path));
@@ -362,10 +362,10 @@ fn is_code(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == CODE)
 }
 
-/// The files in a folder, without the key, by name.
-fn kept_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files in a directory, without the key, by name.
+fn kept_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for file in fs::read_dir(folder)? {
+    for file in fs::read_dir(directory)? {
         let path = file?.path();
         if path.extension().is_some_and(|extension| extension == CODE || extension == OUTCOMES) {
             files.push(path);
@@ -383,8 +383,8 @@ fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
 }
 
 /// Writes a file as a whole: nobody ever reads half of one.
-fn write_new(folder: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+fn write_new(directory: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
     for part in parts {
         file.write_all(part)?;
     }
@@ -422,7 +422,7 @@ mod tests {
     use wasmtime::{Engine, component::Component};
 
     struct Place {
-        folder: tempfile::TempDir,
+        directory: tempfile::TempDir,
         engine: Engine,
         entry: Entry,
     }
@@ -431,14 +431,14 @@ mod tests {
         fn new() -> Self {
             let digest = Digest::of_bytes(b"a plugin");
             Self {
-                folder: tempfile::tempdir().unwrap(),
+                directory: tempfile::tempdir().unwrap(),
                 engine: Engine::default(),
                 entry: Entry::new("p", "p.wasm", digest),
             }
         }
 
         fn place(&self) -> PathBuf {
-            self.folder.path().join("cache")
+            self.directory.path().join("cache")
         }
 
         fn cache(&self) -> Cache {
@@ -521,7 +521,7 @@ mod tests {
         let depends: [(&str, Change); 13] = [
             ("digest", |entry| entry.digest = Digest::of_bytes(b"another")),
             ("config", |entry| drop(entry.config.insert("a".into(), 1.into()))),
-            ("folders", |entry| drop(entry.grants.read_dirs.insert("a".into(), "/a".into()))),
+            ("directories", |entry| drop(entry.grants.read_dirs.insert("a".into(), "/a".into()))),
             ("fuel", |entry| entry.limits.fuel = NonZeroU64::MIN),
             ("compute", |entry| entry.limits.compute += Duration::from_nanos(1)),
             ("deadline", |entry| entry.limits.deadline += Duration::from_nanos(1)),
@@ -579,9 +579,9 @@ mod tests {
 
     #[test]
     fn what_is_old_is_removed_and_what_was_used_longest_ago_where_there_is_too_much() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, days: u64| {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             fs::write(&path, [0; 100]).unwrap();
             let used = SystemTime::now() - Duration::from_hours(24 * days);
             fs::File::options().write(true).open(&path).unwrap().set_modified(used).unwrap();
@@ -591,13 +591,13 @@ mod tests {
         let key = file("key", 400);
         let there = || files.iter().map(|file| file.exists()).collect::<Vec<_>>();
         let month = Duration::from_hours(24 * 30);
-        evict(folder.path(), &files[0], month, 1000).unwrap();
+        evict(directory.path(), &files[0], month, 1000).unwrap();
         assert_eq!(there(), [true; 4], "what was just written is kept");
-        evict(folder.path(), &files[3], month, 1000).unwrap();
+        evict(directory.path(), &files[3], month, 1000).unwrap();
         assert_eq!(there(), [false, true, true, true]);
-        evict(folder.path(), &files[3], month, 200).unwrap();
+        evict(directory.path(), &files[3], month, 200).unwrap();
         assert_eq!(there(), [false, false, true, true]);
-        evict(folder.path(), &files[3], month, 0).unwrap();
+        evict(directory.path(), &files[3], month, 0).unwrap();
         assert_eq!(there(), [false, false, false, true]);
         assert!(key.exists());
     }
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_or_folder_that_others_can_reach_does_not_count() {
+    fn a_file_or_directory_that_others_can_reach_does_not_count() {
         let place = Place::new();
         let path = place.filled();
         mode(&path, 0o620);

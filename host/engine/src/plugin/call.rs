@@ -15,8 +15,11 @@ impl Plugin {
         setup: GuestSetup,
     ) -> Called<E::Return> {
         let loaded = &*self.shared;
-        let Some(handle) = loaded.handles.get(&E::KIND) else {
-            return Called::failed(Failure::new(FailureKind::NotInstantiated, format!("does not hear {}", E::KIND)));
+        let Some(handle) = loaded.subscriptions.get(&E::KIND) else {
+            return Called::failed(Failure::new(
+                FailureKind::NotInstantiated,
+                format!("does not subscribe to {}", E::KIND),
+            ));
         };
         let params = E::params(session, payload);
         let limits = &loaded.entry.limits;

@@ -88,7 +88,7 @@ fn unoptimised() -> &'static str {
 /// What a component exports and imports of the contract.
 #[derive(Debug, Default)]
 pub(super) struct Surface {
-    pub(super) handles: BTreeMap<EventKind, Handle>,
+    pub(super) subscriptions: BTreeMap<EventKind, Handle>,
     pub(super) configure: Option<Handle>,
     pub(super) tools: Option<ToolFunctions>,
     /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
@@ -190,7 +190,7 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
         if let Some(kind) = EventKind::from_name(interface) {
             let handle =
                 check.function("handle", |function| event::typecheck(kind, &HandleType { function, types: &types }))?;
-            surface.handles.insert(kind, handle);
+            surface.subscriptions.insert(kind, handle);
         } else if interface == "setup" {
             let typed = |function: &ComponentFunc| function.typecheck::<(Json,), (Result<(), String>,)>(&types);
             surface.configure = Some(check.function("configure", typed)?);
@@ -204,7 +204,7 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
             return Err(ContractError::UnknownExport { export: export.to_owned(), hint: nearest(interface) });
         }
     }
-    if surface.handles.is_empty() && surface.tools.is_none() {
+    if surface.subscriptions.is_empty() && surface.tools.is_none() {
         let found = if others.is_empty() { "nothing".into() } else { others.join(", ") };
         return Err(ContractError::NoEvent { found });
     }

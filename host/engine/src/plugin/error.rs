@@ -50,33 +50,33 @@ pub enum LoadError {
         /// The line to add to `[plugin.grants]`.
         line: String,
     },
-    /// A folder that the entry grants cannot be opened.
+    /// A directory that the entry grants cannot be opened.
     #[error(
-        "plugin `{name}`: the folder {}, which its `{grant}` gives it as {guest}, cannot be opened: {source}; make the folder, or \
+        "plugin `{name}`: the directory {}, which its `{grant}` gives it as {guest}, cannot be opened: {source}; make the directory, or \
          take it out of [plugin.grants]",
-        folder.display()
+        directory.display()
     )]
-    NoFolder {
+    NoDirectory {
         /// Name of the entry.
         name: String,
         /// `read-dirs` or `write-dirs`.
         grant: &'static str,
         /// Where the plugin would see it.
         guest: String,
-        /// The folder on the host.
-        folder: PathBuf,
+        /// The directory on the host.
+        directory: PathBuf,
         /// Why.
         source: std::io::Error,
     },
     /// The entry's `events` names one that the plugin does not export.
-    #[error("plugin `{name}` does not hear `{event}`, which its `events` names: it hears {hears}")]
+    #[error("plugin `{name}` does not subscribe to `{event}`, which its `events` names: it subscribes to {subscribes}")]
     NotExported {
         /// Name of the entry.
         name: String,
         /// The event.
         event: &'static str,
         /// What it exports.
-        hears: String,
+        subscribes: String,
     },
     /// `setup.configure` said no.
     #[error("plugin `{name}` refuses its configuration: {message}")]

@@ -20,7 +20,7 @@ pub struct Inspection {
     pub exports: Vec<String>,
     /// What it imports, whole names.
     pub imports: Vec<String>,
-    /// The events that it would hear.
+    /// The events that it would subscribe to.
     pub events: Vec<crate::contract::EventKind>,
     /// Whether it takes a configuration.
     pub configurable: bool,
@@ -62,7 +62,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
     };
     match surface(&engine, &component) {
         Ok(surface) => {
-            inspection.events = surface.handles.keys().copied().collect();
+            inspection.events = surface.subscriptions.keys().copied().collect();
             inspection.configurable = surface.configure.is_some();
             inspection.tools = surface.tools.is_some();
             let lines = surface.capabilities.iter().filter_map(|(capability, _)| {

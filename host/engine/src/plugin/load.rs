@@ -6,7 +6,7 @@ use super::contract_check::{Surface, kind_of_file, surface};
 use super::outline::outline;
 use super::{ContractError, LoadError, Loaded, Plugin, bounds, preinitialise, tools};
 use crate::config::{Digest, Entry};
-use crate::sandbox::{Folders, SharedSandbox, Unopened, capability, http};
+use crate::sandbox::{PreopenError, Preopens, SharedSandbox, capability, http};
 use std::sync::Arc;
 use std::time::Duration;
 use wasmtime::component::Component;
@@ -23,7 +23,7 @@ impl Plugin {
         if let Some(before) = before.filter(|before| before.is_of(sandbox, entry)) {
             return Ok(Self { shared: Arc::new(Loaded { entry: entry.clone(), ..(*before.shared).clone() }) });
         }
-        let folders = folders(entry)?;
+        let preopens = preopens(entry)?;
         let known = cache.and_then(|cache| {
             let outcome = cache.outcome(sandbox.engine(), entry)?;
             Some((cache.code(sandbox.engine(), entry, &outcome.code)?, outcome.is_image))
@@ -48,18 +48,18 @@ impl Plugin {
                 (loaded, image.is_some())
             }
         };
-        loaded.folders = Arc::new(folders);
+        loaded.preopens = Arc::new(preopens);
         if is_image {
             // What `configure` left is in the image.
             loaded.configure = None;
         }
         loaded.tools = tools::listed(&loaded).await?;
         if let Some(events) = &entry.events {
-            if let Some(event) = events.iter().find(|event| !loaded.handles.contains_key(event)) {
-                let hears = loaded.handles.keys().map(|event| event.name()).collect::<Vec<_>>().join(", ");
-                return Err(LoadError::NotExported { name: entry.name.clone(), event: event.name(), hears });
+            if let Some(event) = events.iter().find(|event| !loaded.subscriptions.contains_key(event)) {
+                let subscribes = loaded.subscriptions.keys().map(|event| event.name()).collect::<Vec<_>>().join(", ");
+                return Err(LoadError::NotExported { name: entry.name.clone(), event: event.name(), subscribes });
             }
-            loaded.handles.retain(|event, _| events.contains(event));
+            loaded.subscriptions.retain(|event, _| events.contains(event));
         }
         Ok(Self { shared: Arc::new(loaded) })
     }
@@ -115,12 +115,12 @@ pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component
         name: entry.name.as_str().into(),
         grants: Arc::new(entry.grants.clone()),
         // None while it is configured.
-        folders: Arc::default(),
+        preopens: Arc::default(),
         servers: http::servers(&entry.grants),
         is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
         sandbox: Arc::clone(sandbox),
         pre: linker.instantiate_pre(component).map_err(link_error)?,
-        handles: surface.handles,
+        subscriptions: surface.subscriptions,
         configure: surface.configure,
         tool_functions: surface.tools,
         // None while it is configured.
@@ -149,12 +149,12 @@ fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
     Err(LoadError::OtherDigest { name: name.clone(), path: path.clone(), allowed: *allowed, found })
 }
 
-fn folders(entry: &Entry) -> Result<Folders, LoadError> {
-    Folders::open(&entry.grants).map_err(|Unopened { grant, guest, folder, source }| LoadError::NoFolder {
+fn preopens(entry: &Entry) -> Result<Preopens, LoadError> {
+    Preopens::open(&entry.grants).map_err(|PreopenError { grant, guest, directory, source }| LoadError::NoDirectory {
         name: entry.name.clone(),
         grant,
         guest,
-        folder,
+        directory,
         source,
     })
 }
@@ -170,7 +170,7 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
             });
         }
     }
-    if surface.handles.contains_key(&crate::contract::EventKind::AuditRecord) && !entry.grants.audit {
+    if surface.subscriptions.contains_key(&crate::contract::EventKind::AuditRecord) && !entry.grants.audit {
         return Err(LoadError::NotGranted {
             name: entry.name.clone(),
             import: "audit-record (by exporting it)".into(),

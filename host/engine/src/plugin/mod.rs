@@ -22,11 +22,11 @@ pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};
 pub(crate) use load::Compiler;
-pub use tools::{MOST_TOOLS, PluginTool};
+pub use tools::{MAX_TOOLS, PluginTool};
 
 use crate::config::{Digest, Entry, Mode, OnFailure};
 use crate::contract::{EventKind, Shape, ToolCall};
-use crate::sandbox::{Folders, Guest, Handle, SharedSandbox};
+use crate::sandbox::{Guest, Handle, Preopens, SharedSandbox};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wasmtime::component::InstancePre;
@@ -42,13 +42,13 @@ pub(crate) struct Loaded {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
     pub(crate) grants: Arc<crate::config::Grants>,
-    pub(crate) folders: Arc<Folders>,
+    pub(crate) preopens: Arc<Preopens>,
     pub(crate) servers: Arc<[crate::config::Server]>,
     is_denied_requests: bool,
     pub(crate) sandbox: SharedSandbox,
     pub(crate) pre: InstancePre<Guest>,
-    /// The events it hears: those it exports, less what its entry leaves out.
-    pub(crate) handles: BTreeMap<EventKind, Handle>,
+    /// The events it subscribes to: those it exports, less what its entry leaves out.
+    pub(crate) subscriptions: BTreeMap<EventKind, Handle>,
     /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
     pub(crate) configure: Option<Handle>,
     /// The functions of its tools, where it exports them.
@@ -84,9 +84,9 @@ impl Plugin {
         self.shared.is_denied_requests
     }
 
-    /// The events that it hears, in the order of the contract.
+    /// The events that it subscribes to, in the order of the contract.
     pub fn events(&self) -> impl Iterator<Item = EventKind> {
-        self.shared.handles.keys().copied()
+        self.shared.subscriptions.keys().copied()
     }
 
     /// Whether each of its instances starts from the memory that `configure` left; else `configure` runs in each, which
@@ -112,7 +112,7 @@ impl Plugin {
         }
     }
 
-    /// Whether the entry's `actions` and `tools` let it hear of any of these calls; `None`: the event is about none.
+    /// Whether the entry's `actions` and `tools` admit any of these calls. `None` if the event is not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
         // A batch of none is about every call that it might have had.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };

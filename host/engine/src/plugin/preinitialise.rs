@@ -82,10 +82,10 @@ async fn configured(loaded: &Loaded) -> Result<(Store<Guest>, Instance), LoadErr
             sandbox.call_kept(&mut store, &instance, configure, config, limits).await;
         let (accepted,) = called.map_err(failed)?;
         accepted.map_err(|message| LoadError::Refused { name: name(), message })?;
-        if loaded.entry.grants.gives_folders() && store.data().has_looked_for_folders() {
+        if loaded.entry.grants.has_directories() && store.data().has_looked_for_directories() {
             // In its memory there is now that it has none, and it would not ask again.
             let detail = "looked for files before its first event, when there are none yet, and so would not find its \
-                          folders in any: have it use files in events, not in `configure`";
+                          directories in any: have it use files in events, not in `configure`";
             return Err(failed(Failure::new(FailureKind::NotInstantiated, detail)));
         }
     }

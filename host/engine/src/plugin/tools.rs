@@ -12,13 +12,13 @@ use std::sync::Arc;
 use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// Most tools that one plugin brings. Each costs a part of the model's context in every request.
-pub const MOST_TOOLS: usize = 64;
+pub const MAX_TOOLS: usize = 64;
 
 /// Longest name under which a tool is offered: what the providers' protocols allow.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 
 /// Longest description, in bytes.
-const LONGEST_DESCRIPTION: usize = 4 * 1024;
+const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 
 /// Between the name of a plugin and that of its tool.
 const SEPARATOR: &str = "__";
@@ -91,26 +91,26 @@ fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginToo
         return Ok(Vec::new());
     }
     check_plugin_name(plugin)?;
-    if declared.len() > MOST_TOOLS {
-        return Err(format!("it lists {} of them, and {MOST_TOOLS} is the most", declared.len()));
+    if declared.len() > MAX_TOOLS {
+        return Err(format!("it lists {} of them, and {MAX_TOOLS} is the most", declared.len()));
     }
     let mut names = HashSet::new();
     declared
         .into_iter()
         .map(|ToolDeclaration { name, description, input_schema }| {
-            let shown: String = name.chars().take(LONGEST_NAME).flat_map(char::escape_debug).collect();
+            let shown: String = name.chars().take(MAX_NAME_LEN).flat_map(char::escape_debug).collect();
             let full_name = format!("{plugin}{SEPARATOR}{name}");
-            if name.is_empty() || !name.chars().all(is_of_a_name) || full_name.len() > LONGEST_NAME {
+            if name.is_empty() || !name.chars().all(is_of_a_name) || full_name.len() > MAX_NAME_LEN {
                 return Err(format!(
-                    "the name `{shown}` has to consist of letters, digits, `_` and `-`, and may have {LONGEST_NAME} of \
+                    "the name `{shown}` has to consist of letters, digits, `_` and `-`, and may have {MAX_NAME_LEN} of \
                      them together with `{plugin}{SEPARATOR}`"
                 ));
             }
             if !names.insert(name.clone()) {
                 return Err(format!("it lists `{name}` twice"));
             }
-            if description.len() > LONGEST_DESCRIPTION {
-                return Err(format!("the description of `{name}` is longer than {LONGEST_DESCRIPTION} bytes"));
+            if description.len() > MAX_DESCRIPTION_BYTES {
+                return Err(format!("the description of `{name}` is longer than {MAX_DESCRIPTION_BYTES} bytes"));
             }
             let input_schema =
                 checked_schema(&input_schema).map_err(|why| format!("the input schema of `{name}` {why}"))?;

@@ -4,7 +4,7 @@ use super::capability::{Effects, LogLine};
 use super::clock::{self, Over};
 use super::failure::{Limit, classify, not_instantiated};
 use super::guest::{Guest, GuestSetup};
-use super::{Sandbox, may_wait as waits, turn};
+use super::{Sandbox, may_wait as waits, processor_time};
 use crate::config::Limits;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::Inputs;
@@ -84,7 +84,7 @@ impl Sandbox {
         let called = clock::within(limits.deadline, patience, began.elapsed(), busy, async {
             let _ticking = self.ticker.call();
             let instance = pre.instantiate_async(&mut store).await;
-            let instance = instance.map_err(|error| not_instantiated(&error, store.data().room.denied, limits))?;
+            let instance = instance.map_err(|error| not_instantiated(&error, store.data().limiter.denied, limits))?;
             if let Some((configure, config)) = configure {
                 let (accepted,): (Result<(), String>,) =
                     invoke(&mut store, &instance, configure, (config,), limits).await?;
@@ -124,7 +124,7 @@ impl Sandbox {
         let instance = with_deadline(limits.deadline, pre.instantiate_async(&mut store))
             .await
             .unwrap_or_else(|| Err(Limit(deadline_passed(limits)).into()))
-            .map_err(|error| not_instantiated(&error, store.data().room.denied, limits))?;
+            .map_err(|error| not_instantiated(&error, store.data().limiter.denied, limits))?;
         Ok((store, instance))
     }
 
@@ -148,7 +148,7 @@ impl Sandbox {
 
     fn store(&self, setup: GuestSetup, limits: &Limits) -> Store<Guest> {
         let mut store = Store::new(&self.engine, Guest::new(setup, limits));
-        store.limiter(|guest| &mut guest.room);
+        store.limiter(|guest| &mut guest.limiter);
         store.set_max_component_handles(limits.handles.get() as usize);
         store.set_hostcall_fuel(limits.output.get().saturating_add(COPY_OVERHEAD));
         // Only an engine without fuel refuses it.
@@ -157,12 +157,12 @@ impl Sandbox {
         let compute = limits.compute;
         store.epoch_deadline_callback(move |mut context| {
             let guest = context.data_mut();
-            guest.computed += turn::computed();
+            guest.computed += processor_time::computed();
             if guest.computed <= compute {
-                turn::give_back();
+                processor_time::note_yield();
                 return Ok(UpdateDeadline::Yield(1));
             }
-            Err(turn::over(compute))
+            Err(processor_time::over(compute))
         });
         store
     }
@@ -182,7 +182,7 @@ where
     let function = instance.get_typed_func::<P, R>(&mut *store, handle);
     let function = function.map_err(|error| Failure::new(FailureKind::NotInstantiated, error.to_string()))?;
     let answer = function.call_async(&mut *store, params).await;
-    answer.map_err(|error| classify(&error, store.data().room.denied, limits))
+    answer.map_err(|error| classify(&error, store.data().limiter.denied, limits))
 }
 
 fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> Called<R> {
@@ -240,13 +240,13 @@ pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Opti
         if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }
-        turn::begins(long);
+        processor_time::start(long);
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }
-        let given_back = turn::was_given_back();
-        long |= given_back;
-        if timer.is_none() && !given_back {
+        let yielded = processor_time::take_yielded();
+        long |= yielded;
+        if timer.is_none() && !yielded {
             let timer = timer.insert(Box::pin(tokio::time::sleep_until(deadline)));
             return timer.as_mut().poll(context).map(|()| None);
         }

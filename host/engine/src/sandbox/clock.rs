@@ -5,8 +5,8 @@
 //! A busy machine is no plugin's fault. Where it is the call's own connections that keep the thread busy, the time is the
 //! plugin's: it has asked for what they read.
 
+use super::processor_time;
 use super::ticker::TICK;
-use super::turn;
 use futures_util::task::AtomicWaker;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A timer that rings so much too late was held up: the runtime had no thread or no processor for it. tokio's timers have a
 /// grain of a millisecond.
-const LATE: Duration = Duration::from_millis(5);
+const LATE_AFTER: Duration = Duration::from_millis(5);
 
 /// A call that computes for long may starve longer than it may otherwise, by so many times its own time: a machine with some
 /// other work gives it a share, and that is enough.
@@ -96,9 +96,9 @@ impl Busy {
     pub(super) fn noting<F: Future>(self: Arc<Self>, future: F) -> impl Future<Output = F::Output> {
         let mut future = Box::pin(future);
         poll_fn(move |context| {
-            let (began, computed) = (Instant::now(), turn::own_time());
+            let (began, computed) = (Instant::now(), processor_time::thread_time());
             let polled = future.as_mut().poll(context);
-            self.ran(began, Instant::now(), turn::own_time().saturating_sub(computed));
+            self.ran(began, Instant::now(), processor_time::thread_time().saturating_sub(computed));
             polled
         })
     }
@@ -155,23 +155,23 @@ pub(super) async fn within<F: Future>(
         if let Some(over) = spent.over(deadline, patience) {
             return Poll::Ready(Err(over));
         }
-        turn::begins(long);
+        processor_time::start(long);
         let mut polled = poll(future.as_mut(), context, bell.as_ref());
-        let mut given_back = turn::was_given_back();
-        if polled.is_pending() && !given_back && bell.is_none() {
+        let mut yielded = processor_time::take_yielded();
+        if polled.is_pending() && !yielded && bell.is_none() {
             // It waits for the first time: from now on it is noted when what it waits for is there.
             let new = Arc::new(Bell::new(Arc::clone(&busy)));
             bell = Some((Arc::clone(&new), Waker::from(new)));
             polled = poll(future.as_mut(), context, bell.as_ref());
-            given_back = turn::was_given_back();
+            yielded = processor_time::take_yielded();
         }
         if let Poll::Ready(output) = polled {
             return Poll::Ready(Ok(output));
         }
         let now = Instant::now();
         spent.ran(now - began, long);
-        long |= given_back;
-        if given_back {
+        long |= yielded;
+        if yielded {
             left = Some(Left::Runnable(now));
             busy.count_from(now);
             return Poll::Pending;
@@ -214,7 +214,7 @@ impl Spent {
     /// The call has had the thread for `wall`.
     fn ran(&mut self, wall: Duration, long: bool) {
         // The first tick is not measured by the thread's own clock; more than it was not computed.
-        let computed = if long { turn::computed().min(wall) } else { wall.min(TICK) };
+        let computed = if long { processor_time::computed().min(wall) } else { wall.min(TICK) };
         self.own += computed;
         if long {
             self.starved += wall - computed;
@@ -236,7 +236,7 @@ impl Spent {
                 // Its time is over. Where the timer was held up, so may have been what the call waits for: it gets as much
                 // time again.
                 let late = self.own.saturating_sub(deadline).saturating_sub(busy);
-                if late >= LATE {
+                if late >= LATE_AFTER {
                     self.starved += late;
                     self.own = deadline.saturating_sub(late);
                 }

@@ -3,10 +3,10 @@
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
 use super::clock::Busy;
 use super::failure::Limit;
-use super::folders::Folders;
 use super::http::{Http, Network};
 use super::output::Output;
-use super::{turn, virtual_wasi};
+use super::preopens::Preopens;
+use super::{processor_time, virtual_wasi};
 use crate::config::{Grants, Limits, Server};
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::Inputs;
@@ -23,7 +23,7 @@ pub(crate) struct Guest {
     pub(super) plugin: Arc<str>,
     pub(super) event: EventFacts,
     pub(super) grants: Arc<Grants>,
-    folders: Arc<Folders>,
+    preopens: Arc<Preopens>,
     servers: Arc<[Server]>,
     network: Arc<Network>,
     pub(super) state: Option<View>,
@@ -43,14 +43,14 @@ pub(crate) struct Guest {
     /// Why the call cannot be repeated from what is recorded of it.
     pub(super) unrepeatable: BTreeSet<&'static str>,
     pub(super) log: Log,
-    pub(super) room: RoomLimit,
+    pub(super) limiter: MemoryLimiter,
     /// For how long it has computed.
     pub(super) computed: Duration,
     compute: Duration,
     calls_left: u32,
     calls_allowed: u32,
     wasi: Option<WasiCtx>,
-    looked_for_folders: bool,
+    looked_for_directories: bool,
     http: Option<Box<Http>>,
     /// Bytes of a body over HTTP.
     http_body: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Guest {
 
 /// Linear memory and tables, and what the guest was refused of them.
 #[derive(Debug)]
-pub(super) struct RoomLimit {
+pub(super) struct MemoryLimiter {
     /// Bytes that are left, of all memories together.
     memory: usize,
     /// Elements that are left, of all tables together.
@@ -84,7 +84,7 @@ pub(crate) struct GuestSetup {
     pub(crate) plugin: Arc<str>,
     pub(crate) event: EventFacts,
     pub(crate) grants: Arc<Grants>,
-    pub(crate) folders: Arc<Folders>,
+    pub(crate) preopens: Arc<Preopens>,
     pub(crate) servers: Arc<[Server]>,
     pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
@@ -105,7 +105,7 @@ impl GuestSetup {
             plugin,
             event: EventFacts::default(),
             grants: Arc::default(),
-            folders: Arc::default(),
+            preopens: Arc::default(),
             servers: Arc::default(),
             network: Arc::default(),
             state: None,
@@ -125,7 +125,7 @@ impl Guest {
             plugin: setup.plugin,
             event: setup.event,
             grants: setup.grants,
-            folders: setup.folders,
+            preopens: setup.preopens,
             servers: setup.servers,
             network: setup.network,
             state: setup.state,
@@ -139,8 +139,8 @@ impl Guest {
             recorded_bytes: 0,
             asked_bytes: 0,
             unrepeatable: BTreeSet::new(),
-            log: Log::with_room(limits.log.get()),
-            room: RoomLimit {
+            log: Log::with_capacity(limits.log.get()),
+            limiter: MemoryLimiter {
                 memory: limits.memory.get(),
                 elements: limits.table_elements.get() as usize,
                 tables: limits.tables.get() as usize,
@@ -152,7 +152,7 @@ impl Guest {
             calls_left: limits.capability_calls.get(),
             calls_allowed: limits.capability_calls.get(),
             wasi: None,
-            looked_for_folders: false,
+            looked_for_directories: false,
             http: None,
             http_body: limits.http_body.get(),
             busy: Arc::default(),
@@ -172,7 +172,7 @@ impl Guest {
             plugin,
             event,
             grants,
-            folders,
+            preopens,
             servers,
             network,
             state,
@@ -186,7 +186,7 @@ impl Guest {
         self.plugin = plugin;
         self.event = event;
         self.grants = grants;
-        self.folders = folders;
+        self.preopens = preopens;
         self.servers = servers;
         self.network = network;
         self.state = state;
@@ -196,7 +196,7 @@ impl Guest {
         self.model_calls = model_calls;
         self.recalled = recalled;
         self.effects = Effects::default();
-        self.log = Log::with_room(limits.log.get());
+        self.log = Log::with_capacity(limits.log.get());
         self.computed = Duration::ZERO;
         self.calls_left = self.calls_allowed;
         self.wasi = None;
@@ -210,7 +210,7 @@ impl Guest {
 
     /// Counts a call of a capability.
     pub(super) fn count_call(&mut self) -> wasmtime::Result<()> {
-        turn::check(self.compute)?;
+        processor_time::check(self.compute)?;
         match self.calls_left.checked_sub(1) {
             Some(left) => {
                 self.calls_left = left;
@@ -240,7 +240,7 @@ impl Guest {
 
     /// The files that it reaches, to use one. What it finds there is nowhere recorded.
     pub(super) fn files(&mut self) -> WasiFilesystemCtxView<'_> {
-        if !self.folders.is_empty() {
+        if !self.preopens.is_empty() {
             self.unrepeatable.insert("it used files");
         }
         self.filesystem()
@@ -255,15 +255,15 @@ impl Guest {
         (http, &mut self.table)
     }
 
-    /// The folders that it has, to learn which they are.
-    pub(super) fn folders(&mut self) -> WasiFilesystemCtxView<'_> {
-        self.looked_for_folders = true;
+    /// The directories that it has, to learn which they are.
+    pub(super) fn directories(&mut self) -> WasiFilesystemCtxView<'_> {
+        self.looked_for_directories = true;
         self.filesystem()
     }
 
-    /// Whether it has asked which folders it has. C libraries ask once and remember it.
-    pub(crate) fn has_looked_for_folders(&self) -> bool {
-        self.looked_for_folders
+    /// Whether it has asked which directories it has. C libraries ask once and remember it.
+    pub(crate) fn has_looked_for_directories(&self) -> bool {
+        self.looked_for_directories
     }
 
     /// Whether it holds handles to anything of the host.
@@ -287,16 +287,16 @@ impl Guest {
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let output = self.output.get_or_insert_with(|| Output::with_room(self.log.room, self.compute));
+        let output = self.output.get_or_insert_with(|| Output::with_capacity(self.log.capacity, self.compute));
         let ctx = self.wasi.get_or_insert_with(|| {
-            let files = self.folders.given(self.recalled.is_some());
+            let files = self.preopens.given(self.recalled.is_some());
             virtual_wasi::context(&self.event, &self.grants, files, output)
         });
         WasiCtxView { ctx, table: &mut self.table }
     }
 }
 
-impl RoomLimit {
+impl MemoryLimiter {
     /// Gives of what is `left`, or notes what was refused.
     fn grow(left: &mut usize, denied: &mut Option<Refused>, of: Refused, current: usize, desired: usize) -> bool {
         match left.checked_sub(desired.saturating_sub(current)) {
@@ -312,7 +312,7 @@ impl RoomLimit {
     }
 }
 
-impl wasmtime::ResourceLimiter for RoomLimit {
+impl wasmtime::ResourceLimiter for MemoryLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         Ok(Self::grow(&mut self.memory, &mut self.denied, Refused::Memory, current, desired))
     }

@@ -9,20 +9,20 @@ mod call;
 pub(crate) mod capability;
 mod clock;
 mod failure;
-mod folders;
 mod guest;
 pub(crate) mod http;
 mod inputs;
 mod output;
+mod preopens;
+mod processor_time;
 mod ticker;
-mod turn;
 mod virtual_wasi;
 
 pub use inputs::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 
 pub(crate) use call::{Called, Handle, with_deadline};
-pub(crate) use folders::{Folders, Unopened};
 pub(crate) use guest::{Guest, GuestSetup};
+pub(crate) use preopens::{PreopenError, Preopens};
 
 use crate::config::{Entry, Grants};
 use std::num::NonZeroU32;
@@ -50,9 +50,9 @@ const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 const DIVIDED_CALLS: u32 = 32;
 const DIVIDED_SLOTS: u32 = 128;
 
-/// How much room the pool has: the most that any plugin's limits allow.
+/// How much pool_size the pool has: the most that any plugin's limits allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct PoolSize {
     /// Bytes of the largest linear memory of a guest.
     memory: usize,
     /// Elements of the largest table, tables and core instances of any guest.
@@ -65,8 +65,8 @@ pub(crate) struct Room {
     waiting: u32,
 }
 
-impl Room {
-    /// Room for `concurrent` calls at once of these entries' plugins, and for as many of those that may wait.
+impl PoolSize {
+    /// PoolSize for `concurrent` calls at once of these entries' plugins, and for as many of those that may wait.
     pub(crate) fn of(entries: &[&Entry], concurrent: NonZeroU32) -> Self {
         let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
         let computing = concurrent.get();
@@ -78,12 +78,12 @@ impl Room {
             computing,
             waiting: if any_waits { computing } else { 0 },
         };
-        entries.iter().map(|entry| &entry.limits).fold(none, |room, limits| Self {
-            memory: room.memory.max(limits.memory.get()),
-            table_elements: room.table_elements.max(limits.table_elements.get()),
-            tables: room.tables.max(limits.tables.get()),
-            instances: room.instances.max(limits.instances.get()),
-            ..room
+        entries.iter().map(|entry| &entry.limits).fold(none, |pool_size, limits| Self {
+            memory: pool_size.memory.max(limits.memory.get()),
+            table_elements: pool_size.table_elements.max(limits.table_elements.get()),
+            tables: pool_size.tables.max(limits.tables.get()),
+            instances: pool_size.instances.max(limits.instances.get()),
+            ..pool_size
         })
     }
 
@@ -95,7 +95,7 @@ impl Room {
 
 /// The engine, its pool of instances and its clock.
 pub(crate) struct Sandbox {
-    room: Room,
+    pool_size: PoolSize,
     engine: Engine,
     ticker: Ticker,
     /// Slots for plugins that only compute, and for those that may wait in a capability: the latter starve nobody.
@@ -131,21 +131,21 @@ pub struct SandboxError {
 }
 
 impl Sandbox {
-    /// A sandbox whose pool has that much room.
+    /// A sandbox whose pool has that much pool_size.
     ///
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
-    pub(crate) fn new(room: Room) -> Result<Self, SandboxError> {
-        let fail = |problem| SandboxError { problem, slots: room.slots() };
-        let engine = Engine::new(&config(room)).map_err(|error| fail(format!("{error:#}")))?;
+    pub(crate) fn new(pool_size: PoolSize) -> Result<Self, SandboxError> {
+        let fail = |problem| SandboxError { problem, slots: pool_size.slots() };
+        let engine = Engine::new(&config(pool_size)).map_err(|error| fail(format!("{error:#}")))?;
         let ticker = Ticker::start(&engine).map_err(|error| fail(error.to_string()))?;
         let permits = |calls| Semaphore::new(calls as usize);
-        let (computing, waiting) = (permits(room.computing), permits(room.waiting));
-        Ok(Self { room, engine, ticker, computing, waiting, linkers: Mutex::default() })
+        let (computing, waiting) = (permits(pool_size.computing), permits(pool_size.waiting));
+        Ok(Self { pool_size, engine, ticker, computing, waiting, linkers: Mutex::default() })
     }
 
-    pub(crate) fn room(&self) -> Room {
-        self.room
+    pub(crate) fn pool_size(&self) -> PoolSize {
+        self.pool_size
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -181,10 +181,10 @@ pub(crate) fn is_base_wasi(import: &str) -> bool {
     virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
 }
 
-fn config(room: Room) -> Config {
-    let slots = room.slots();
+fn config(pool_size: PoolSize) -> Config {
+    let slots = pool_size.slots();
     // A host without plugins has a pool, too.
-    let (tables, instances) = (room.tables.max(1), room.instances.max(1));
+    let (tables, instances) = (pool_size.tables.max(1), pool_size.instances.max(1));
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_core_instances(slots * instances)
@@ -196,8 +196,8 @@ fn config(room: Room) -> Config {
         .max_tables_per_component(tables)
         .max_tables_per_module(tables)
         .max_memories_per_module(MEMORIES)
-        .max_memory_size(room.memory.max(1).next_multiple_of(64 * 1024))
-        .table_elements(room.table_elements.max(1) as usize)
+        .max_memory_size(pool_size.memory.max(1).next_multiple_of(64 * 1024))
+        .table_elements(pool_size.table_elements.max(1) as usize)
         .linear_memory_keep_resident(KEEP_MEMORY)
         .async_stack_keep_resident(KEEP_STACK)
         .table_keep_resident(64 * 1024);
@@ -224,7 +224,7 @@ fn config(room: Room) -> Config {
 /// Whether a plugin with these grants may wait in a capability, rather than compute: for a model, for a server, or for a
 /// disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
-    grants.model.is_some() || !grants.http.is_empty() || grants.gives_folders()
+    grants.model.is_some() || !grants.http.is_empty() || grants.has_directories()
 }
 
 /// Shared by everything that calls guests.

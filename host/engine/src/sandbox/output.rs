@@ -1,6 +1,6 @@
 //! A guest's standard output and error: into the log, bounded; never to the host's terminal.
 
-use super::turn;
+use super::processor_time;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ pub(super) struct Output {
 #[derive(Debug)]
 struct Kept {
     bytes: Vec<u8>,
-    room: usize,
+    capacity: usize,
     /// Lines of which something found no room.
     dropped: u64,
     /// Whether the line at hand is one of them.
@@ -32,8 +32,11 @@ struct Kept {
 }
 
 impl Output {
-    pub(super) fn with_room(room: usize, compute: Duration) -> Self {
-        Self { kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), room, dropped: 0, is_dropping: false })), compute }
+    pub(super) fn with_capacity(capacity: usize, compute: Duration) -> Self {
+        Self {
+            kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), capacity, dropped: 0, is_dropping: false })),
+            compute,
+        }
     }
 
     /// What was written, and of how many lines something found no room.
@@ -44,7 +47,7 @@ impl Output {
 
     fn write(&self, bytes: &[u8]) {
         let mut kept = self.kept();
-        let fits = bytes.len().min(kept.room - kept.bytes.len());
+        let fits = bytes.len().min(kept.capacity - kept.bytes.len());
         kept.bytes.extend_from_slice(&bytes[..fits]);
         for byte in &bytes[fits..] {
             if *byte == b'\n' {
@@ -78,7 +81,7 @@ impl StdoutStream for Output {
 
 impl OutputStream for Output {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        turn::check(self.compute).map_err(StreamError::Trap)?;
+        processor_time::check(self.compute).map_err(StreamError::Trap)?;
         if bytes.len() > CHUNK {
             return Err(StreamError::trap("wrote more at once than `check-write` permits"));
         }
@@ -121,7 +124,7 @@ mod tests {
 
     #[test]
     fn lines_that_find_no_room_are_counted_whole_or_in_part() {
-        let output = Output::with_room(6, Duration::from_secs(1));
+        let output = Output::with_capacity(6, Duration::from_secs(1));
         for bytes in ["one\nt", "wo", "\n\n  \nthree\n", "fo", "ur"] {
             output.write(bytes.as_bytes());
         }

@@ -18,12 +18,12 @@ const IDLE_TICKS: u32 = 100;
 
 #[derive(Debug)]
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct TickerState {
     calls: AtomicUsize,
     asleep: AtomicBool,
     stop: AtomicBool,
@@ -31,13 +31,13 @@ struct Shared {
 
 /// A call under way; the epoch advances while one lives.
 #[derive(Debug)]
-pub(crate) struct Ticking<'a>(&'a Shared);
+pub(crate) struct Ticking<'a>(&'a TickerState);
 
 impl Ticker {
     /// # Errors
     /// If the operating system gives no thread.
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(TickerState::default());
         let engine = engine.weak();
         let thread = std::thread::Builder::new().name("hookhost-epoch".into()).spawn({
             let shared = Arc::clone(&shared);

@@ -1,6 +1,6 @@
 //! The WASI that every guest has: nothing of the machine in it.
 //!
-//! No arguments, standard input closed, output into the log; no folders but those that are granted; sockets that cannot be
+//! No arguments, standard input closed, output into the log; no directories but those that are granted; sockets that cannot be
 //! made, since the libraries of some languages import them and never use them. The clocks stand still at the event's time and
 //! random numbers are a stream seeded from the event's id, so that a verdict can be reproduced; `grants.env` adds
 //! variables, `grants.clock` and `grants.random` give real ones.
@@ -84,8 +84,8 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     cli::terminal_stdout::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::terminal_stderr::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::files)?;
-    super::folders::link(linker)?;
-    filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::folders)?;
+    super::preopens::link(linker)?;
+    filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::directories)?;
     random::insecure::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
     random::insecure_seed::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
     sockets::instance_network::add_to_linker::<Guest, WasiSockets>(linker, Guest::sockets)?;
@@ -102,7 +102,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 #[cfg(test)]
 mod tests {
     use crate::config::{Digest, Entry, Grants, Limits};
-    use crate::sandbox::{GuestSetup, Room, Sandbox};
+    use crate::sandbox::{GuestSetup, PoolSize, Sandbox};
     use std::num::NonZeroU32;
     use std::sync::Arc;
     use wasmtime::component::Component;
@@ -145,7 +145,7 @@ mod tests {
     #[tokio::test]
     async fn sockets_are_linked_and_none_is_made() {
         let entry = Entry::new("p", "p.wasm", Digest::zero());
-        let sandbox = Arc::new(Sandbox::new(Room::of(&[&entry], NonZeroU32::MIN)).unwrap());
+        let sandbox = Arc::new(Sandbox::new(PoolSize::of(&[&entry], NonZeroU32::MIN)).unwrap());
         let linker = sandbox.linker(&Grants::default()).unwrap();
         for kind in ["tcp", "udp"] {
             let bytes = wat::parse_str(ASKS.replace("KIND", kind)).unwrap();

@@ -13,13 +13,14 @@ use super::recording::Due;
 use super::{Recall, Shared, now, observers};
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
-use crate::audit::{Answer as ApproversAnswer, Record, raw};
+use crate::audit::{ApprovalRecord, EventRecord, raw};
 use crate::compose::{
-    self, Answer, Asker, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, Step, Transform,
+    self, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, QuestionOrigin, Step, Transform,
+    Verdict,
 };
 use crate::contract::{
-    self, Asker as QuestionAsker, Cause, EventKind, Failure, FailureKind, GateOutcome, OutcomeKind, Question,
-    Rejection, Shape, Task, TransformOutcome,
+    self, Asker, Cause, EventKind, Failure, FailureKind, GateOutcome, OutcomeKind, Question, Rejection, Shape, Task,
+    TransformOutcome,
 };
 use crate::event::{CollectEvent, GateEvent, Kind, TransformEvent};
 use crate::plugin::Plugin;
@@ -41,11 +42,11 @@ pub(crate) struct Dispatch<'a> {
     ledger: Vec<Ledger>,
     /// What the last call did, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
-    record: Record,
+    record: EventRecord,
     /// Whether the record has been written, or is not to be.
     concluded: bool,
     /// The askings before this one, each with the yes to its questions.
-    earlier: Vec<(Record, ApproversAnswer)>,
+    earlier: Vec<(EventRecord, ApprovalRecord)>,
     /// Reminders of the askings before this one.
     carried: Held,
     /// What is given again of an event that was recorded.
@@ -88,13 +89,13 @@ impl<'a> Dispatch<'a> {
     ) -> Self {
         let Beginning { info, facts, recall, await_observers } = beginning;
         let chain = rules.chain(event);
-        let record = Record {
+        let record = EventRecord {
             id: facts.id.clone(),
             session: info.id.clone(),
             turn: info.turn,
             time: facts.time,
             raw: facts.raw.clone(),
-            ..Record::new(event, original)
+            ..EventRecord::new(event, original)
         };
         Self {
             session,
@@ -370,9 +371,9 @@ impl<'a> Dispatch<'a> {
     }
 
     /// The record; nothing further is written of the event here.
-    fn take_record(&mut self) -> Record {
+    fn take_record(&mut self) -> EventRecord {
         self.concluded = true;
-        let blank = Record::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
         std::mem::replace(&mut self.record, blank)
     }
 
@@ -390,16 +391,16 @@ impl<'a> Dispatch<'a> {
         member: usize,
         round: u32,
         payload: &E::Payload,
-    ) -> Answer<E::Payload, E::Response> {
+    ) -> Verdict<E::Payload, E::Response> {
         if !self.concerns::<E>(member, payload) {
-            return Answer::Unconcerned;
+            return Verdict::NotMatched;
         }
         let called = self.call::<E>(member, round, payload).await;
         let answer = called.and_then(|(verdict,)| {
             self.verdict(&verdict);
             E::answer(verdict, payload, &self.session.validator(self.rules, &self.info)).map_err(Failure::invalid)
         });
-        self.outcome_of(member, answer).unwrap_or_else(Answer::Failed)
+        self.outcome_of(member, answer).unwrap_or_else(Verdict::Failed)
     }
 
     fn rejection(&mut self, objection: Objection) -> Rejection {
@@ -418,7 +419,7 @@ impl<'a> Dispatch<'a> {
             Objection::Disagreement { by } => Rejection::host(
                 self.names(by),
                 Cause::Disagreement,
-                format!("after {} passes the plugins still change each other's values", compose::MAX_PASSES),
+                format!("after {} passes the plugins still change each other's values", compose::MAX_ROUNDS),
             ),
         };
         self.rejected(rejection)
@@ -447,10 +448,10 @@ impl<'a> Dispatch<'a> {
         rejection
     }
 
-    fn asker(&self, asker: Asker) -> QuestionAsker {
+    fn asker(&self, asker: QuestionOrigin) -> Asker {
         match asker {
-            Asker::Configuration => QuestionAsker::Configuration,
-            Asker::Member(member) => QuestionAsker::Plugin(self.chain[member].name().to_owned()),
+            QuestionOrigin::Configuration => Asker::Configuration,
+            QuestionOrigin::Member(member) => Asker::Plugin(self.chain[member].name().to_owned()),
         }
     }
 

@@ -42,7 +42,7 @@ impl Invocation<'_> {
             plugin: Arc::clone(&plugin.shared.name),
             event: facts,
             grants: Arc::clone(&plugin.shared.grants),
-            folders: Arc::clone(&plugin.shared.folders),
+            preopens: Arc::clone(&plugin.shared.preopens),
             servers: Arc::clone(&plugin.shared.servers),
             network: session.services.network.clone(),
             state: state.zip(quota).map(|(state, quota)| View::new(state, quota, time)),

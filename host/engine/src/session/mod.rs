@@ -17,7 +17,7 @@ mod settled;
 mod streak;
 mod tools;
 
-pub use observers::MOST_WAITING;
+pub use observers::MAX_WAITING;
 pub use pending::{Begun, Pending, QuestionGone};
 pub use prepared::PreparedCall;
 pub use settled::Settled;
@@ -171,7 +171,7 @@ pub(crate) struct Shared {
     /// What the identifiers of calls and records begin with that are no events, unique among all handles of all sessions.
     numbered_by: String,
     calls: AtomicU64,
-    /// Records that were told to those who hear the audit log.
+    /// Records that were told to those who subscribe to the audit log.
     told_records: AtomicU64,
     kept_answers: Mutex<KeptAnswers>,
     life: Arc<Life>,
@@ -524,7 +524,7 @@ impl Shared {
         format!("{}.call-{}", self.numbered_by, self.calls.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Of its own count: events have the same identifiers, and so random numbers, whether or not a plugin hears the log.
+    /// Of its own count: events have the same identifiers, and so random numbers, whether or not a plugin subscribes to the log.
     fn next_record_id(&self) -> String {
         format!("{}.record-{}", self.numbered_by, self.told_records.fetch_add(1, Ordering::Relaxed))
     }

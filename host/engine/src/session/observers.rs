@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Most events of one session that wait to be told.
-pub const MOST_WAITING: usize = 1024;
+pub const MAX_WAITING: usize = 1024;
 
 /// Most bytes, as JSON, of the events of one session that wait to be told.
 const MOST_BYTES: usize = 16 << 20;
@@ -89,7 +89,7 @@ pub(super) fn tell<E: Kind<Return = ()>>(
     queue(session, Job { event: E::KIND, bytes, tell: Box::pin(tell) });
 }
 
-/// Tells those who hear the audit log of a record, later.
+/// Tells those who subscribe to the audit log of a record, later.
 pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info: &contract::Session, record: String) {
     let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
@@ -98,7 +98,7 @@ pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info
 
 fn queue(session: &Arc<Shared>, job: Job) {
     let mut waiting = session.observers.waiting();
-    let full = waiting.jobs.len() >= MOST_WAITING || waiting.bytes.saturating_add(job.bytes) > MOST_BYTES;
+    let full = waiting.jobs.len() >= MAX_WAITING || waiting.bytes.saturating_add(job.bytes) > MOST_BYTES;
     // A queue that holds nothing takes what is larger than it.
     if full && !waiting.jobs.is_empty() {
         waiting.drop_event(job.event);
@@ -174,7 +174,7 @@ fn report_dropped(session: &Arc<Shared>) {
 impl Shared {
     /// Not told in turn: that could be dropped as well.
     fn record_dropped(&self, dropped: &Dropped) {
-        use crate::audit::Loggable as _;
+        use crate::audit::ToRecord as _;
         let store = &self.services.store;
         if store.keeps_log()
             && let Err(error) = store.push(Late::of(dropped.body(&self.services.config().settings().audit)))

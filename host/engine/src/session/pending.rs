@@ -5,7 +5,7 @@ use super::recording::{Due, With};
 use super::{Beginning, Settled, Shared, now};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
-use crate::audit::{Answer, AskedAgain, CallRecord, Record, StateUse, raw};
+use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, StateUse, raw};
 use crate::contract::{self, AnswerKind, Answered, Cause, GateOutcome, OutcomeKind, Rejection};
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
@@ -225,7 +225,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) rules: Arc<ActiveConfig>,
     pub(super) info: contract::Session,
     pub(super) facts: EventFacts,
-    pub(super) record: Record,
+    pub(super) record: EventRecord,
     pub(super) request: ApprovalRequest,
     /// What a yes lets run, and what runs in its place, if anything.
     pub(super) value: E::Payload,
@@ -233,7 +233,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) consent: Consent,
     pub(super) held: Held,
     /// The askings before, each with its yes.
-    pub(super) earlier: Vec<(Record, Answer)>,
+    pub(super) earlier: Vec<(EventRecord, ApprovalRecord)>,
     pub(super) await_observers: bool,
     pub(super) began: Instant,
     pub(super) answered: Option<Answered>,
@@ -267,8 +267,8 @@ impl<E: GateEvent + Kind> Question<E> {
         Pending { open: Box::new(self) }
     }
 
-    fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> Answer {
-        Answer {
+    fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
+        ApprovalRecord {
             id: self.request.id.clone(),
             session: self.request.session.clone(),
             event: self.request.event,
@@ -395,7 +395,7 @@ impl<E: GateEvent + Kind> Question<E> {
             None => (self.record.id.clone(), 1),
         };
         again.follow(AskedAgain { of, round, answered: Vec::new() }, std::mem::take(&mut self.held));
-        let blank = Record::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
         let mut earlier = std::mem::take(&mut self.earlier);
         earlier.push((std::mem::replace(&mut self.record, blank), yes));
         again.come_after(earlier);
@@ -418,8 +418,8 @@ impl<E: GateEvent + Kind> Question<E> {
         Some(QuestionChange::Settle(self.request.id.clone()))
     }
 
-    fn finish<O>(mut self, outcome: O, answer: Answer) -> Begun<O> {
-        let blank = Record::new(self.record.event, RawValue::NULL.to_owned());
+    fn finish<O>(mut self, outcome: O, answer: ApprovalRecord) -> Begun<O> {
+        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
         let record = std::mem::replace(&mut self.record, blank);
         Begun::Settled(Settled { outcome, record, answer: Some(answer), earlier: std::mem::take(&mut self.earlier) })
     }

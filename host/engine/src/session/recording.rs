@@ -2,7 +2,7 @@
 
 use super::{Shared, observers};
 use crate::active_config::ActiveConfig;
-use crate::audit::{Loggable, MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened};
+use crate::audit::{MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened, ToRecord};
 use crate::contract;
 use crate::contract::bytes::written_size;
 use crate::contract::{EventKind, ToolSpec};
@@ -33,9 +33,9 @@ pub(super) struct With {
 }
 
 impl Shared {
-    /// Records something, and makes what plugins wrote about it hold: both, or neither. Then tells those who hear the
+    /// Records something, and makes what plugins wrote about it hold: both, or neither. Then tells those who subscribe to the
     /// audit log.
-    pub(super) async fn record<R: Loggable>(
+    pub(super) async fn record<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
         info: &contract::Session,
@@ -58,14 +58,14 @@ impl Shared {
         } else if body.is_some() {
             store.push(Late { record: body, ..Late::default() })?;
         }
-        if rules.subscribed(EventKind::AuditRecord) {
+        if rules.has_subscriber(EventKind::AuditRecord) {
             observers::tell_record(self, rules, info, record.body_for_observers(settings));
         }
         Ok(())
     }
 
     /// Records something as soon as that can be done; a log that cannot be written is the next gate's concern.
-    pub(super) fn record_soon<R: Loggable>(
+    pub(super) fn record_soon<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
         info: &contract::Session,
@@ -78,7 +78,7 @@ impl Shared {
         if let Err(error) = self.services.store.push(late) {
             tracing::error!(%error, kind = R::KIND, "a record of the audit log is lost");
         }
-        if rules.subscribed(EventKind::AuditRecord) {
+        if rules.has_subscriber(EventKind::AuditRecord) {
             observers::tell_record(self, rules, info, record.body_for_observers(settings));
         }
     }

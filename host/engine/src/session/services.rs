@@ -4,7 +4,7 @@ use super::observers::Telling;
 use super::{QuestionGone, now};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
-use crate::audit::{Answer, Loggable as _};
+use crate::audit::{ApprovalRecord, ToRecord as _};
 use crate::contract::OutcomeKind;
 use crate::contract::action::ActionMap;
 use crate::sandbox::capability::Model;
@@ -115,7 +115,7 @@ impl Services {
     /// Settles the question of a process that is gone: nobody runs the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
         let settings = self.config();
-        let answer = request.map(|request| Answer {
+        let answer = request.map(|request| ApprovalRecord {
             id: question.id.clone(),
             session: question.session.clone(),
             event: request.event,

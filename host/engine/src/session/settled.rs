@@ -1,6 +1,6 @@
 //! What an embedder gets back of an event.
 
-use crate::audit::{Answer, Record};
+use crate::audit::{ApprovalRecord, EventRecord};
 use crate::contract::OutcomeKind;
 use serde::Serialize;
 
@@ -11,13 +11,13 @@ pub struct Settled<O> {
     /// What the agent is to do.
     pub outcome: O,
     /// Who was asked, and what each said; where the plugins were asked again after a yes, the last time.
-    pub record: Record,
+    pub record: EventRecord,
     /// What a person answered, where that record is of an escalated event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Answer>,
+    pub answer: Option<ApprovalRecord>,
     /// Where the plugins were asked again after a yes: the records before, each with its yes, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub earlier: Vec<(Record, Answer)>,
+    pub earlier: Vec<(EventRecord, ApprovalRecord)>,
 }
 
 impl<O> Settled<O> {

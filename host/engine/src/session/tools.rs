@@ -128,7 +128,7 @@ impl<'a> Call<'a> {
             arguments: raw(arguments),
             call: invocation::record(plugin, 1),
             not_replayable: Vec::new(),
-            withheld: std::collections::BTreeMap::new(),
+            redacted: std::collections::BTreeMap::new(),
         };
         Self { session, rules, info, record, did: None, concluded: false }
     }

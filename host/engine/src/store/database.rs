@@ -6,7 +6,7 @@
 //! before. <https://sqlite.org/wal.html>
 
 use super::StoreError;
-use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, Loggable as _};
+use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, ToRecord as _};
 use crate::config::AuditSettings;
 use crate::config::Digest;
 use crate::files::{self, Guard};
@@ -425,7 +425,7 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
 /// Refuses a database that others can write, with what SQLite keeps beside it. They are looked at by path, as to close one
 /// of them would end SQLite's locks, too; nobody else can put another file in their folder.
 fn check_owner(path: &Path) -> Result<(), StoreError> {
-    files::look_in_kept_folder(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
+    files::look_in_kept_directory(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
     for ending in ["-wal", "-shm"] {
         look_beside(path, ending)?;
     }

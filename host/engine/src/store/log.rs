@@ -2,7 +2,7 @@
 
 use super::database::Steps;
 use super::{StoreError, database};
-use crate::audit::{self, BEFORE_THE_FIRST, Entry, Line, LineError, Report, Stored, other_version};
+use crate::audit::{self, BEFORE_THE_FIRST, Line, LineError, Record, Report, Stored, other_version};
 use crate::config::Digest;
 use rusqlite::Connection;
 use std::fs::File;
@@ -273,7 +273,7 @@ impl VerifiedLines<'_> {
         if let Some(found) = other_version(&line) {
             return Err(LogError::Version { path: self.log.path.clone(), found, known: audit::VERSION });
         }
-        if Some(line.seq()) != last.checked_add(1) || (last == 0 && !matches!(line.entry(), Ok(Entry::Log(_)))) {
+        if Some(line.seq()) != last.checked_add(1) || (last == 0 && !matches!(line.entry(), Ok(Record::Log(_)))) {
             return Err(altered(last + 1));
         }
         if line.previous() != before {

@@ -326,8 +326,8 @@ async fn a_yes_for_the_session_is_for_this_once_where_the_rules_changed_before_i
 
 #[tokio::test]
 async fn a_use_of_a_kept_yes_can_be_replayed() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
     let host = builder(asking_config(vec![])).store(&log).approver(Arc::new(Always::default())).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     passes(&session, "make").await;

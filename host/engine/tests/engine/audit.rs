@@ -4,7 +4,7 @@ use crate::events::payload;
 use crate::support::{Yes, bash, plugin, recording, session, spec, state_by, state_in, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit::{Entry, Record, WrittenValue};
+use hookhost::audit::{EventRecord, Record, WrittenValue};
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::ActionKind;
 use hookhost::contract::{AnswerKind, Cause, EventKind, OutcomeKind};
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn records(log: &Path) -> Vec<Record> {
+fn records(log: &Path) -> Vec<EventRecord> {
     let events = written(log).into_iter().filter_map(|entry| match entry {
-        Entry::Event(record) => Some(*record),
+        Record::Event(record) => Some(*record),
         _ => None,
     });
     events.collect()
@@ -30,7 +30,7 @@ async fn drained(host: &hookhost::Host) {
 
 #[tokio::test]
 async fn every_event_is_recorded_also_where_nobody_hears_it() {
-    let (_folder, log, builder) = recording(vec![]);
+    let (_directory, log, builder) = recording(vec![]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let recorded: Vec<_> = EventKind::ALL.iter().copied().filter(|&event| event != EventKind::AuditRecord).collect();
@@ -42,7 +42,7 @@ async fn every_event_is_recorded_also_where_nobody_hears_it() {
     assert_eq!(records(&log).iter().map(|record| record.event).collect::<Vec<_>>(), recorded);
     drop(session);
     drained(&host).await;
-    let kinds: Vec<_> = written(&log).iter().map(Entry::kind).collect();
+    let kinds: Vec<_> = written(&log).iter().map(Record::kind).collect();
     assert_eq!((kinds[0], kinds[1], *kinds.last().unwrap()), ("log", "session", "session-ended"));
     let report = Log::open(&log).unwrap().verify(None).unwrap();
     assert!(report.is_sound() && report.open_sessions.is_empty(), "{report:?}");
@@ -62,7 +62,7 @@ async fn a_record_says_who_was_asked_what_each_answered_and_what_came_of_it() {
         "c",
         json!({"before-tool-call": {"verdict": "reject", "reason": "not {command}", "when": {"contains": "-l"}}}),
     );
-    let (_folder, log, builder) = recording(vec![changes, fails, rejects]);
+    let (_directory, log, builder) = recording(vec![changes, fails, rejects]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let settled = session.before_tool_call(bash(&session, "ls")).await;
@@ -87,7 +87,7 @@ async fn a_record_says_who_was_asked_what_each_answered_and_what_came_of_it() {
 /// What the log says while a person is asked.
 struct Looks {
     log: PathBuf,
-    saw: Mutex<Vec<Record>>,
+    saw: Mutex<Vec<EventRecord>>,
     says: Approval,
 }
 
@@ -108,7 +108,7 @@ async fn an_escalation_is_recorded_before_a_person_is_asked_and_the_answer_after
         (Approval::Approved, OutcomeKind::Allowed, AnswerKind::Approved),
         (Approval::Denied(Some("not today".into())), OutcomeKind::Rejected, AnswerKind::Denied),
     ] {
-        let (_folder, log, builder) = recording(vec![asks("sure?")]);
+        let (_directory, log, builder) = recording(vec![asks("sure?")]);
         let looks = Arc::new(Looks { log: log.clone(), saw: Mutex::default(), says });
         let host = builder.approver(looks.clone()).build().await.unwrap();
         let session = host.open_session(spec()).unwrap();
@@ -117,7 +117,7 @@ async fn an_escalation_is_recorded_before_a_person_is_asked_and_the_answer_after
         let saw = looks.saw.lock().unwrap();
         assert_eq!((saw.len(), saw[0].outcome), (1, OutcomeKind::Escalated));
         assert_eq!(saw[0].questions[0].escalation.question, "sure?");
-        let Some(Entry::Answer(answer)) = written(&log).pop() else { panic!("no answer") };
+        let Some(Record::Approval(answer)) = written(&log).pop() else { panic!("no answer") };
         assert_eq!((&answer.id, answer.outcome, answer.answer.kind), (&saw[0].id, outcome, kind));
         assert_eq!(settled.answer, Some(answer));
     }
@@ -133,14 +133,14 @@ impl Approver for Sleeps {
 
 #[tokio::test]
 async fn that_nobody_waits_for_an_answer_any_more_is_recorded() {
-    let (_folder, log, builder) = recording(vec![asks("sure?")]);
+    let (_directory, log, builder) = recording(vec![asks("sure?")]);
     let host = builder.approver(Arc::new(Sleeps)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let call = bash(&session, "ls");
     let asked = tokio::time::timeout(Duration::from_millis(300), session.before_tool_call(call)).await;
     assert!(asked.is_err());
     drained(&host).await;
-    let Some(Entry::Answer(answer)) = written(&log).pop() else { panic!("no answer") };
+    let Some(Record::Approval(answer)) = written(&log).pop() else { panic!("no answer") };
     assert_eq!((answer.outcome, answer.answer.kind), (OutcomeKind::Rejected, AnswerKind::Cancelled));
 }
 
@@ -149,7 +149,7 @@ async fn an_event_that_is_given_up_before_it_is_settled_is_recorded_without_effe
     let counts = plugin("a", json!({"before-tool-call": {"do": [{"increment": ["plugin", "n", 1]}]}}));
     let mut waits = plugin("b", json!({"before-tool-call": {"do": [{"model": ["a", "b"]}]}}));
     waits.limits.deadline = Duration::from_secs(60);
-    let (_folder, log, builder) = recording(vec![counts, waits]);
+    let (_directory, log, builder) = recording(vec![counts, waits]);
     let host = builder.model(Arc::new(Never)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let call = bash(&session, "ls");
@@ -166,7 +166,7 @@ async fn an_event_that_is_given_up_before_it_is_settled_is_recorded_without_effe
 #[tokio::test]
 async fn an_event_that_is_given_up_while_its_record_waits_to_be_written_has_no_effects_in_the_log() {
     let steps = json!([{"increment": ["plugin", "n", 1]}, {"report": "c"}]);
-    let (_folder, log, builder) = recording(vec![plugin("p", json!({"before-tool-call": {"do": steps}}))]);
+    let (_directory, log, builder) = recording(vec![plugin("p", json!({"before-tool-call": {"do": steps}}))]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     drained(&host).await;
@@ -194,7 +194,7 @@ impl Model for Never {
 #[tokio::test]
 async fn a_session_that_is_taken_up_again_has_other_events() {
     let random = plugin("p", json!({"prompt-submit": {"verdict": "replace", "value": "{last}", "do": ["random"]}}));
-    let (_folder, log, builder) = recording(vec![random]);
+    let (_directory, log, builder) = recording(vec![random]);
     let host = builder.build().await.unwrap();
     for _ in 0..2 {
         let mut spec = spec();
@@ -228,7 +228,7 @@ async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
             "prompt-submit": {"do": [{"increment": ["session", "n", 1]}]}
         }),
     );
-    let (_folder, log, builder) = recording(vec![counts]);
+    let (_directory, log, builder) = recording(vec![counts]);
     let host = builder.build().await.unwrap();
     let named = |id: &str| host.open_session(SessionSpec { id: Some(id.into()), ..spec() }).unwrap();
     let (session, adds, adds_nothing, transforms) = (named("gate"), named("adds"), named("none"), named("transform"));
@@ -276,7 +276,7 @@ async fn whoever_gave_the_result_decided_it_unless_somebody_asks() {
         let asks = json!({"before-tool-call": {"when": {"contains": "ask"}, "verdict": "escalate", "question": "?"}});
         vec![plugin("a", responds), plugin("b", asks)]
     };
-    let (_folder, log, builder) = recording(entries());
+    let (_directory, log, builder) = recording(entries());
     let host = builder.approver(Arc::new(Yes)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     for command in ["ls", "ask"] {
@@ -298,22 +298,22 @@ async fn who_was_not_asked_since_somebody_rejected_before_is_not_one_whom_it_doe
     let later = plugin("c", json!({}));
     let mut first_only = plugin("d", json!({}));
     first_only.tools = Some(vec!["bash".parse().unwrap()]);
-    let unconcerned = |entries| async {
+    let not_matched = |entries| async {
         let session = session(entries).await;
-        session.before_tool_call(bash(&session, "ls")).await.record.unconcerned
+        session.before_tool_call(bash(&session, "ls")).await.record.not_matched
     };
-    assert!(unconcerned(vec![rejects.clone(), later.clone()]).await.is_empty());
-    assert!(unconcerned(vec![first_only, later]).await.is_empty());
+    assert!(not_matched(vec![rejects.clone(), later.clone()]).await.is_empty());
+    assert!(not_matched(vec![first_only, later]).await.is_empty());
     let mut last = rejects;
     last.name = "z".into();
-    assert_eq!(unconcerned(vec![elsewhere, last]).await, ["b"]);
+    assert_eq!(not_matched(vec![elsewhere, last]).await, ["b"]);
 }
 
 #[tokio::test]
 async fn observers_hear_of_an_event_that_is_in_the_log_and_what_they_do_is_recorded_after() {
     let observer =
         plugin("o", json!({"stream-end": {"do": [{"increment": ["session", "n", 1]}, {"report": "heard"}]}}));
-    let (_folder, log, builder) = recording(vec![observer]);
+    let (_directory, log, builder) = recording(vec![observer]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     for _ in 0..3 {
@@ -323,16 +323,16 @@ async fn observers_hear_of_an_event_that_is_in_the_log_and_what_they_do_is_recor
     drained(&host).await;
     let entries = written(&log);
     let place = |id: &str, kind: &str| {
-        let is_it = |entry: &Entry| match entry {
-            Entry::Event(record) => record.id == id,
-            Entry::Observed(observed) => observed.id == id,
+        let is_it = |entry: &Record| match entry {
+            Record::Event(record) => record.id == id,
+            Record::Observed(observed) => observed.id == id,
             _ => false,
         };
         entries.iter().position(|entry| entry.kind() == kind && is_it(entry)).unwrap()
     };
     let mut observed = 0;
     for entry in &entries {
-        if let Entry::Observed(heard) = entry {
+        if let Record::Observed(heard) = entry {
             observed += 1;
             assert!(place(&heard.id, "event") < place(&heard.id, "observed"));
             let call = &heard.calls[0];
@@ -353,7 +353,7 @@ async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_
         json!({"audit-record": {"do": [{"log": "{value}"}, {"set": ["plugin", "heard", "{value}"]}, {"remind": "x"}]},
                "custom-event": {"do": [{"get": ["plugin", "heard"]}]}}),
     );
-    let (_folder, log, builder) = recording(vec![rejects, listens]);
+    let (_directory, log, builder) = recording(vec![rejects, listens]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     rejected(&session, "rm -rf /").await;
@@ -361,7 +361,7 @@ async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_
     let entries = written(&log);
     assert!(entries.iter().all(|entry| entry.event() != Some(EventKind::AuditRecord)), "{entries:?}");
     assert!(session.reminders().is_empty());
-    // What it heard it cannot tell; so it fails in one way on what it is to hear, and in another on what it must not.
+    // It cannot report what it was given. So it fails in one way on what it may see, and in another on what it must not see.
     let tells = plugin(
         "b",
         json!({"audit-record": [
@@ -372,7 +372,7 @@ async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_
         "a",
         json!({"before-tool-call": {"verdict": "reject", "reason": "no", "do": [{"set": ["plugin", "secret", "hunter2"]}]}}),
     );
-    let (_folder, _log, builder) = recording(vec![rejects, tells]);
+    let (_directory, _log, builder) = recording(vec![rejects, tells]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     for _ in 0..hookhost::session::FAILURES_TO_TRIP {
@@ -397,7 +397,7 @@ async fn what_a_plugin_does_about_a_record_is_not_kept_and_it_is_told_so() {
     ];
     for (number, step) in steps.iter().enumerate() {
         let heard = json!({"audit-record": {"do": [step, {"log": "it said: {last}"}]}});
-        let (_folder, log, builder) = recording(vec![plugin("b", heard)]);
+        let (_directory, log, builder) = recording(vec![plugin("b", heard)]);
         let host = builder.build().await.unwrap();
         let session = host.open_session(spec()).unwrap();
         let options = DispatchOptions { raw: None, await_observers: true };
@@ -426,7 +426,7 @@ async fn what_one_call_brings_into_the_log_is_bounded_as_it_is_written() {
         plugin("a", json!({"prompt-submit": {"do": logs}})),
         plugin("b", json!({"prompt-submit": {"do": sets}, "custom-event": {"do": gets}})),
     ];
-    let (_folder, log, builder) = recording(bounds.to_vec());
+    let (_directory, log, builder) = recording(bounds.to_vec());
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     // Each byte is six in the log.
@@ -459,28 +459,28 @@ async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_report
     let mut slow = plugin("o", json!({"stream-end": {"misbehave": "sleep"}}));
     slow.limits.compute = Duration::from_secs(600);
     slow.limits.deadline = Duration::from_secs(600);
-    let (_folder, log, builder) = recording(vec![slow]);
+    let (_directory, log, builder) = recording(vec![slow]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let more = 7;
-    for _ in 0..hookhost::session::MOST_WAITING + 1 + more {
+    for _ in 0..hookhost::session::MAX_WAITING + 1 + more {
         let _ = session.stream_end("text".into()).await;
         // The first is being told, so that the queue is empty again.
         tokio::task::yield_now().await;
     }
     let given_up = host.drain(Duration::from_millis(50)).await.unwrap();
-    assert_eq!(given_up, hookhost::session::MOST_WAITING as u64 + 1);
+    assert_eq!(given_up, hookhost::session::MAX_WAITING as u64 + 1);
     let dropped: u64 = written(&log)
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Dropped(dropped) => Some(dropped.events["stream-end"]),
+            Record::Dropped(dropped) => Some(dropped.events["stream-end"]),
             _ => None,
         })
         .sum();
     assert_eq!(dropped, given_up + more as u64);
     let notices = session.take_notices();
     assert!(notices.iter().any(|notice| notice.contains("did not hear")), "{notices:?}");
-    assert_eq!(records(&log).len(), hookhost::session::MOST_WAITING + 1 + more);
+    assert_eq!(records(&log).len(), hookhost::session::MAX_WAITING + 1 + more);
 }
 
 #[tokio::test]
@@ -488,7 +488,7 @@ async fn an_observer_holds_up_no_gate() {
     let mut slow = plugin("o", json!({"stream-end": {"misbehave": "sleep"}}));
     slow.limits.compute = Duration::from_secs(600);
     slow.limits.deadline = Duration::from_secs(600);
-    let (_folder, _log, builder) = recording(vec![slow]);
+    let (_directory, _log, builder) = recording(vec![slow]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let _ = session.stream_end("text".into()).await;
@@ -501,7 +501,8 @@ async fn state_is_what_the_log_says_was_written() {
     let counts = |name: &str, scope: &str| {
         plugin(name, json!({"any": {"do": [{"increment": [scope, "n", 1]}, {"set": [scope, "last", "{id}"]}]}}))
     };
-    let (_folder, log, builder) = recording(vec![counts("a", "plugin"), counts("b", "session"), counts("c", "tree")]);
+    let (_directory, log, builder) =
+        recording(vec![counts("a", "plugin"), counts("b", "session"), counts("c", "tree")]);
     let host = builder.build().await.unwrap();
     let mut sessions: Vec<_> = (0..3).map(|_| host.open_session(spec()).unwrap()).collect();
     let below = SessionSpec { parent: Some(sessions[0].id().to_owned()), depth: 1, ..spec() };

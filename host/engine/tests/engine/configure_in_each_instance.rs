@@ -164,17 +164,17 @@ async fn an_event_sees_none_of_configures_state_and_keeps_its_own() {
 
 #[tokio::test]
 async fn a_plugin_out_of_the_cache_is_configured_in_each_instance_too() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let behaviour = json!({"prompt-submit": {"verdict": "replace", "value": "{configured}"}});
     let [_, each] = both(&[json!("raw")], &behaviour);
     for _ in 0..2 {
         let config = Config::from_entries(vec![each.clone()], Settings::default()).unwrap();
-        // The folder of the cache must be the user's alone, and is made so.
-        let host = Host::builder(config).cache(folder.path().join("cache")).build().await.unwrap();
+        // The directory of the cache must be the user's alone, and is made so.
+        let host = Host::builder(config).cache(directory.path().join("cache")).build().await.unwrap();
         assert!(!host.plugins()[0].is_preinitialised());
         assert_eq!(text(&host.open_session(spec()).unwrap()).await, "nothing\n");
     }
-    let kept = std::fs::read_dir(folder.path().join("cache")).unwrap();
+    let kept = std::fs::read_dir(directory.path().join("cache")).unwrap();
     let code = kept.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "cwasm"));
     // What it was tried in, and what its events run in.
     assert_eq!(code.count(), 2);

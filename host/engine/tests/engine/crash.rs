@@ -41,7 +41,7 @@ fn records_that_others_see(log: &Path) -> u32 {
 /// To close a file ends the locks of its process on it, also those that SQLite has.
 #[tokio::test]
 async fn a_log_that_is_read_while_it_is_written_loses_nothing_to_other_processes() {
-    let (_folder, log, recording) = recording(vec![]);
+    let (_directory, log, recording) = recording(vec![]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     for event in 0..3 {
@@ -97,10 +97,10 @@ fn kill_at(moment: u64, log: &Path) {
 
 #[test]
 fn after_100_kills_the_log_is_sound_and_the_state_is_what_it_says() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut events = 0;
     for first in (0..KILLS).step_by(KILLS_PER_LOG as usize) {
-        let log = folder.path().join(format!("{first}.db"));
+        let log = directory.path().join(format!("{first}.db"));
         for moment in first..first + KILLS_PER_LOG {
             kill_at(moment, &log);
             let report = match Log::open(&log) {

@@ -26,7 +26,7 @@ fn other(name: &str, behaviour: &Value) -> Entry {
     with_limits(plugin(name, behaviour.clone()), |_| {})
 }
 
-/// The gates and transforms that a plugin of this host hears.
+/// The gates and transforms that a plugin of this host subscribes to.
 fn decided(host: &Host, name: &str) -> Vec<EventKind> {
     let hears = |event: &EventKind| host.chain(*event).iter().any(|plugin| plugin.name() == name);
     let decided = |event: &EventKind| matches!(event.shape(), Shape::Gate | Shape::Transform);

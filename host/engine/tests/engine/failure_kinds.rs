@@ -36,10 +36,10 @@ fn kebab_case(name: &str) -> String {
     letters.collect()
 }
 
-/// A plugin that fails in one way on every event that it hears.
+/// A plugin that fails in one way on every event that it subscribes to.
 pub(crate) struct Failing {
     pub(crate) entry: Entry,
-    /// Events of which it has to hear before it fails in this way.
+    /// Events that it needs before it fails in this way.
     events_before: u32,
     /// The session in which it fails so, where it is not in all.
     session: Option<String>,
@@ -172,14 +172,14 @@ pub(crate) fn with_limits(mut entry: Entry, limits: impl FnOnce(&mut Limits)) ->
     entry
 }
 
-/// The event before the plugins that hear it, observers waited for.
+/// The event before the plugins that subscribe to it, observers waited for.
 pub(crate) async fn dispatch(session: &Session, event: EventKind) -> Settled<Value> {
     let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
     let settled = session.dispatch_event(event, payload(event), options).await;
     settled.unwrap_or_else(|error| panic!("{event}: {error}"))
 }
 
-/// The events that some plugin of the host hears.
+/// The events that some plugin of the host subscribes to.
 pub(crate) fn heard(host: &Host) -> impl Iterator<Item = EventKind> {
-    EventKind::ALL.iter().copied().filter(|&event| host.subscribed(event))
+    EventKind::ALL.iter().copied().filter(|&event| host.has_subscriber(event))
 }

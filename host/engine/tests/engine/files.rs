@@ -19,15 +19,15 @@ fn obedient() -> Entry {
     entry
 }
 
-fn reading(guest: &str, folder: &Path) -> Entry {
+fn reading(guest: &str, directory: &Path) -> Entry {
     let mut entry = obedient();
-    entry.grants.read_dirs.insert(guest.into(), folder.to_owned());
+    entry.grants.read_dirs.insert(guest.into(), directory.to_owned());
     entry
 }
 
-fn writing(guest: &str, folder: &Path) -> Entry {
+fn writing(guest: &str, directory: &Path) -> Entry {
     let mut entry = obedient();
-    entry.grants.write_dirs.insert(guest.into(), folder.to_owned());
+    entry.grants.write_dirs.insert(guest.into(), directory.to_owned());
     entry
 }
 
@@ -49,15 +49,15 @@ fn is_refused(results: &[String]) {
     }
 }
 
-/// A folder `inside` to grant and, beside it, what no plugin may reach.
+/// A directory `inside` to grant and, beside it, what no plugin may reach.
 struct House {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl House {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let house = Self { folder };
+        let directory = tempfile::tempdir().unwrap();
+        let house = Self { directory };
         for path in ["inside/sub", "outside"] {
             fs::create_dir_all(house.path(path)).unwrap();
         }
@@ -68,14 +68,14 @@ impl House {
     }
 
     fn path(&self, below: &str) -> PathBuf {
-        self.folder.path().join(below)
+        self.directory.path().join(below)
     }
 
     fn read(&self, below: &str) -> Option<String> {
         fs::read_to_string(self.path(below)).ok()
     }
 
-    /// Nothing beside the granted folder has changed.
+    /// Nothing beside the granted directory has changed.
     #[track_caller]
     fn is_untouched_outside(&self) {
         let names = |below: &str| {
@@ -90,7 +90,7 @@ impl House {
 }
 
 #[tokio::test]
-async fn a_plugin_that_is_as_it_was_keeps_its_folders_when_other_rules_are_taken_up() {
+async fn a_plugin_that_is_as_it_was_keeps_its_directories_when_other_rules_are_taken_up() {
     let house = House::new();
     let entry = reading("/data", &house.path("inside"));
     let host = host(vec![entry.clone()]).await;
@@ -100,7 +100,7 @@ async fn a_plugin_that_is_as_it_was_keeps_its_folders_when_other_rules_are_taken
     let other = plugin("other", json!({}));
     host.reload(&Config::from_entries(vec![entry.clone(), other], Settings::default()).unwrap()).await.unwrap();
     assert_eq!(does_one(&session, read.clone()).await, "a note");
-    // And another folder is another plugin.
+    // And another directory is another plugin.
     fs::write(house.path("outside/note"), "another note").unwrap();
     let moved = reading("/data", &house.path("outside"));
     host.reload(&Config::from_entries(vec![moved], Settings::default()).unwrap()).await.unwrap();
@@ -121,12 +121,12 @@ async fn without_a_grant_there_are_no_files() {
     )
     .await;
     is_refused(&results);
-    assert_eq!(results[6], "error: no folder is granted");
+    assert_eq!(results[6], "error: no directory is granted");
     assert_eq!(house.read("inside/new"), None);
 }
 
 #[tokio::test]
-async fn a_plugin_reads_what_is_in_a_folder_that_it_may_read() {
+async fn a_plugin_reads_what_is_in_a_directory_that_it_may_read() {
     let house = House::new();
     let session = session(vec![reading("/data", &house.path("inside"))]).await;
     let results = does(
@@ -135,13 +135,13 @@ async fn a_plugin_reads_what_is_in_a_folder_that_it_may_read() {
     )
     .await;
     assert_eq!(results, ["a note", "deep down", "a note", "note sub"]);
-    // It is the folder as it is now, not as it was when it was opened.
+    // It is the directory as it is now, not as it was when it was opened.
     fs::write(house.path("inside/note"), "another note").unwrap();
     assert_eq!(does_one(&session, json!({"read-file": "/data/note"})).await, "another note");
 }
 
 #[tokio::test]
-async fn a_plugin_changes_nothing_in_a_folder_that_it_may_only_read() {
+async fn a_plugin_changes_nothing_in_a_directory_that_it_may_only_read() {
     let house = House::new();
     let session = session(vec![reading("/data", &house.path("inside"))]).await;
     let results = does(
@@ -158,7 +158,7 @@ async fn a_plugin_changes_nothing_in_a_folder_that_it_may_only_read() {
 }
 
 #[tokio::test]
-async fn a_plugin_writes_in_a_folder_that_it_may_write_to() {
+async fn a_plugin_writes_in_a_directory_that_it_may_write_to() {
     let house = House::new();
     let session = session(vec![writing("/out", &house.path("inside"))]).await;
     let results = does(
@@ -184,13 +184,13 @@ fn mode(path: &Path) -> u32 {
 async fn what_a_plugin_makes_has_the_permissions_of_any_new_file_and_no_further_bits() {
     let house = House::new();
     let session = session(vec![writing("/out", &house.path("inside"))]).await;
-    let steps = json!([{"write-file": ["/out/new", "#!/bin/sh"]}, {"make-dir": "/out/folder"}, {"rename": ["/out/new", "/out/moved"]}]);
+    let steps = json!([{"write-file": ["/out/new", "#!/bin/sh"]}, {"make-dir": "/out/directory"}, {"rename": ["/out/new", "/out/moved"]}]);
     assert_eq!(does(&session, steps).await, ["done"; 3]);
     // The umask is the host's, and the same for both.
     fs::write(house.path("inside/like-any"), "").unwrap();
-    fs::create_dir(house.path("inside/like-any-folder")).unwrap();
+    fs::create_dir(house.path("inside/like-any-directory")).unwrap();
     assert_eq!(mode(&house.path("inside/moved")), mode(&house.path("inside/like-any")));
-    assert_eq!(mode(&house.path("inside/folder")), mode(&house.path("inside/like-any-folder")));
+    assert_eq!(mode(&house.path("inside/directory")), mode(&house.path("inside/like-any-directory")));
     assert_eq!(mode(&house.path("inside/moved")) & 0o7111, 0, "nothing is executable, setuid, setgid or sticky");
 }
 
@@ -211,7 +211,7 @@ async fn a_file_with_setuid_and_setgid_loses_both_when_a_plugin_writes_to_it_unl
 }
 
 #[tokio::test]
-async fn no_path_leads_out_of_a_folder() {
+async fn no_path_leads_out_of_a_directory() {
     let house = House::new();
     let secret = house.path("outside/secret");
     let mut entry = writing("/out", &house.path("inside"));
@@ -226,7 +226,7 @@ async fn no_path_leads_out_of_a_folder() {
             {"rename": ["/out/note", "/out/../note"]}, {"rename": ["/out/../outside/secret", "/out/secret"]},
             {"link": ["/out/../outside/secret", "/out/secret"]}, {"remove": "/out/../outside/secret"},
             {"make-dir": "/out/../more"},
-            // From one granted folder to another, whose rights are others.
+            // From one granted directory to another, whose rights are others.
             {"rename": ["/data/sub/deep", "/out/deep"]}, {"link": ["/data/sub/deep", "/out/deep"]},
             // As the host is asked, not as the C library asks it.
             {"open-at": secret}, {"open-at": "/etc/passwd"}, {"open-at": "../outside/secret"}, {"open-at": ".."},
@@ -245,7 +245,7 @@ async fn a_link_that_leads_out_is_not_followed() {
     let house = House::new();
     symlink(house.path("outside/secret"), house.path("inside/absolute")).unwrap();
     symlink("../outside/secret", house.path("inside/relative")).unwrap();
-    symlink("../outside", house.path("inside/folder")).unwrap();
+    symlink("../outside", house.path("inside/directory")).unwrap();
     symlink("relative", house.path("inside/chain")).unwrap();
     symlink("../../outside/secret", house.path("inside/sub/far")).unwrap();
     symlink("../note", house.path("inside/sub/within")).unwrap();
@@ -254,12 +254,12 @@ async fn a_link_that_leads_out_is_not_followed() {
     let results = does(
         &session,
         json!([
-            {"read-file": "/out/absolute"}, {"read-file": "/out/relative"}, {"read-file": "/out/folder/secret"},
-            {"read-file": "/out/chain"}, {"read-file": "/out/sub/far"}, {"read-file": "/out/loop"}, {"list": "/out/folder"},
+            {"read-file": "/out/absolute"}, {"read-file": "/out/relative"}, {"read-file": "/out/directory/secret"},
+            {"read-file": "/out/chain"}, {"read-file": "/out/sub/far"}, {"read-file": "/out/loop"}, {"list": "/out/directory"},
             {"write-file": ["/out/relative", "x"]}, {"write-file": ["/out/absolute", "x"]},
-            {"write-file": ["/out/folder/new", "x"]}, {"rename": ["/out/note", "/out/folder/note"]},
-            {"link": ["/out/note", "/out/folder/note"]}, {"link": ["/out/folder/secret", "/out/stolen"]},
-            {"remove": "/out/folder/secret"}, {"make-dir": "/out/folder/more"}, {"open-at": "relative"}, {"open-at": "folder"},
+            {"write-file": ["/out/directory/new", "x"]}, {"rename": ["/out/note", "/out/directory/note"]},
+            {"link": ["/out/note", "/out/directory/note"]}, {"link": ["/out/directory/secret", "/out/stolen"]},
+            {"remove": "/out/directory/secret"}, {"make-dir": "/out/directory/more"}, {"open-at": "relative"}, {"open-at": "directory"},
         ]),
     )
     .await;
@@ -323,7 +323,7 @@ async fn a_link_that_the_plugin_makes_itself_leads_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_subfolder_that_becomes_a_link_between_two_events_leads_nowhere_else() {
+async fn a_subdirectory_that_becomes_a_link_between_two_events_leads_nowhere_else() {
     let house = House::new();
     let session = session(vec![writing("/out", &house.path("inside"))]).await;
     assert_eq!(does_one(&session, json!({"read-file": "/out/sub/deep"})).await, "deep down");
@@ -335,7 +335,7 @@ async fn a_subfolder_that_becomes_a_link_between_two_events_leads_nowhere_else()
     house.is_untouched_outside();
 }
 
-/// While a folder keeps turning into a link and back, a plugin that reads through it all the time gets nothing from
+/// While a directory keeps turning into a link and back, a plugin that reads through it all the time gets nothing from
 /// behind the link.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_race_between_a_path_and_a_link_is_not_won() {
@@ -366,7 +366,7 @@ async fn a_race_between_a_path_and_a_link_is_not_won() {
 }
 
 #[tokio::test]
-async fn a_folder_is_the_one_that_was_there_when_the_plugin_was_loaded() {
+async fn a_directory_is_the_one_that_was_there_when_the_plugin_was_loaded() {
     let house = House::new();
     let session = session(vec![writing("/out", &house.path("inside"))]).await;
     fs::rename(house.path("inside"), house.path("moved")).unwrap();
@@ -379,13 +379,13 @@ async fn a_folder_is_the_one_that_was_there_when_the_plugin_was_loaded() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_opened_is_named_when_the_plugin_is_loaded() {
+async fn a_directory_that_cannot_be_opened_is_named_when_the_plugin_is_loaded() {
     let house = House::new();
-    for (folder, why) in [("gone", "No such file or directory"), ("inside/note", "Not a directory")] {
-        let path = house.path(folder);
+    for (directory, why) in [("gone", "No such file or directory"), ("inside/note", "Not a directory")] {
+        let path = house.path(directory);
         let config = Config::from_entries(vec![reading("/data", &path)], Settings::default()).unwrap();
         let error = builder(config).build().await.unwrap_err().to_string();
-        for part in ["plugin `obedient`", "`read-dirs`", "/data", path.to_str().unwrap(), why, "make the folder"] {
+        for part in ["plugin `obedient`", "`read-dirs`", "/data", path.to_str().unwrap(), why, "make the directory"] {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
@@ -406,9 +406,9 @@ async fn a_policy_can_be_what_a_file_says() {
     assert!(refused().await.unwrap().contains("nothing may run: until Monday"));
 }
 
-/// The C library asks once which folders there are; what `configure` leaves of its answer would be there in every event.
+/// The C library asks once which directories there are; what `configure` leaves of its answer would be there in every event.
 #[tokio::test]
-async fn a_plugin_that_looks_for_files_while_it_is_configured_is_refused_where_it_has_folders() {
+async fn a_plugin_that_looks_for_files_while_it_is_configured_is_refused_where_it_has_directories() {
     let house = House::new();
     let configure = json!({
         "configure": {"do": [{"read-file": "/data/note"}]},
@@ -456,7 +456,7 @@ async fn an_endless_writer_is_stopped_by_its_limits() {
 
 /// Opening a pipe that nobody writes to waits, and is nothing that can be called off.
 #[tokio::test]
-async fn a_pipe_in_a_folder_holds_a_plugin_up_no_longer_than_its_deadline() {
+async fn a_pipe_in_a_directory_holds_a_plugin_up_no_longer_than_its_deadline() {
     use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
     let house = House::new();
     let pipe = house.path("inside/pipe");
@@ -476,7 +476,7 @@ async fn a_pipe_in_a_folder_holds_a_plugin_up_no_longer_than_its_deadline() {
 async fn what_used_files_cannot_be_replayed_and_a_replay_changes_none() {
     let house = House::new();
     let entry = || writing("/out", &house.path("inside"));
-    let (_folder, log, recorder) = recording(vec![entry()]);
+    let (_directory, log, recorder) = recording(vec![entry()]);
     let host = recorder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     assert_eq!(does_one(&session, json!({"write-file": ["/out/new", "x"]})).await, "done");
@@ -485,7 +485,7 @@ async fn what_used_files_cannot_be_replayed_and_a_replay_changes_none() {
     host.drain(Duration::from_secs(60)).await.unwrap();
     let records: Vec<_> = written(&log)
         .into_iter()
-        .filter_map(|entry| if let audit::Entry::Event(record) = entry { Some(record.not_replayable) } else { None })
+        .filter_map(|entry| if let audit::Record::Event(record) = entry { Some(record.not_replayable) } else { None })
         .collect();
     assert_eq!(records, [vec!["obedient: it used files".to_owned()], vec![]]);
 

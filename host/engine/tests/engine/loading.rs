@@ -9,13 +9,13 @@ use std::path::Path;
 
 /// Why an entry for these bytes does not load.
 async fn refusal(bytes: &[u8], change: impl FnOnce(&mut Entry)) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.wasm");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.wasm");
     std::fs::write(&path, bytes).unwrap();
     let mut entry = Entry::new("x", path, Digest::of_bytes(bytes));
     change(&mut entry);
     let error = load(entry).await.unwrap_err();
-    error.to_string().replace(&folder.path().display().to_string(), "DIR")
+    error.to_string().replace(&directory.path().display().to_string(), "DIR")
 }
 
 async fn load(entry: Entry) -> Result<(), Error> {
@@ -150,8 +150,8 @@ const SESSION: &str = r#"(field "id" string) (field "agent" string) (field "turn
 #[tokio::test]
 async fn a_record_of_a_field_more_a_field_less_or_another_name_is_refused() {
     // The shape itself is right: with the contract's own fields, it loads.
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("right.wasm");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("right.wasm");
     let right = with_session(SESSION, FLAT);
     std::fs::write(&path, &right).unwrap();
     load(Entry::new("right", path, Digest::of_bytes(&right))).await.expect("the contract's own type loads");
@@ -227,7 +227,7 @@ async fn an_event_that_the_plugin_does_not_export_is_not_silently_unheard() {
     let error = load(entry).await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "plugin `x` does not hear `finalize-content`, which its `events` names: it hears before-tool-call"
+        "plugin `x` does not subscribe to `finalize-content`, which its `events` names: it subscribes to before-tool-call"
     );
 }
 

@@ -73,8 +73,8 @@ fn cause(settled: &Settled<Outcome>) -> Option<Cause> {
 
 /// The answers that the log has, in order.
 fn answers(log: &Path) -> Vec<(AnswerKind, OutcomeKind)> {
-    let of = |entry: &audit::Entry| match entry {
-        audit::Entry::Answer(answer) => Some((answer.answer.kind, answer.outcome)),
+    let of = |entry: &audit::Record| match entry {
+        audit::Record::Approval(answer) => Some((answer.answer.kind, answer.outcome)),
         _ => None,
     };
     written(log).iter().filter_map(of).collect()

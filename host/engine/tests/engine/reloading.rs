@@ -59,7 +59,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_each_event_is_settled_by_one_generation_and_none_is_lost_or_doubled() {
-    let (_folder, log, builder) = recording(generation(0));
+    let (_directory, log, builder) = recording(generation(0));
     let host = builder.build().await.unwrap();
     let work = |host: Host| async move {
         let session = host.open_session(spec()).unwrap();
@@ -104,12 +104,12 @@ async fn under_load_each_event_is_settled_by_one_generation_and_none_is_lost_or_
             "{calls:?}"
         );
         match entry {
-            audit::Entry::Event(record) => assert!(events.insert(record.id.clone()), "{} twice", record.id),
-            audit::Entry::Observed(heard) => {
+            audit::Record::Event(record) => assert!(events.insert(record.id.clone()), "{} twice", record.id),
+            audit::Record::Observed(heard) => {
                 assert_eq!(heard.calls.len(), 2);
                 assert!(observed.insert(heard.id.clone()), "{} was heard twice", heard.id);
             }
-            audit::Entry::RulesChanged(rules) => {
+            audit::Record::RulesChanged(rules) => {
                 assert_eq!(rules.plugins.len(), 2);
                 changed += 1;
             }
@@ -139,7 +139,7 @@ async fn a_configuration_of_which_anything_cannot_be_loaded_changes_nothing_and_
     assert_eq!(ask(&session).await, "ls first1 second1");
 }
 
-/// Takes up a configuration in which nobody hears the call, while it is asked about one.
+/// Takes up a configuration in which no plugin subscribes to the call, while it is asked about one.
 struct Reloads(OnceLock<Host>);
 
 impl Approver for Reloads {
@@ -186,7 +186,7 @@ async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
     let mut asks = plugin("asks", json!({"stream-end": {"do": [{"model": ["x", "y"]}]}}));
     asks.priority = 0;
     asks.limits.deadline = Duration::from_secs(20);
-    let (_folder, log, builder) = recording([vec![asks], generation(0)].concat());
+    let (_directory, log, builder) = recording([vec![asks], generation(0)].concat());
     let model = Arc::new(ReloadsWhenAsked(OnceLock::new()));
     let host = builder.model(Arc::clone(&model) as _).build().await.unwrap();
     assert!(model.0.set(host.clone()).is_ok());
@@ -196,7 +196,7 @@ async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
         host.drain(Duration::from_secs(20)).await.unwrap();
     }
     let heard = written(&log).into_iter().filter_map(|entry| match entry {
-        audit::Entry::Observed(heard) => {
+        audit::Record::Observed(heard) => {
             let marks = heard.calls.into_iter().filter(|call| call.plugin != "asks");
             let lines = marks.flat_map(|call| call.log).map(|line| line.message);
             Some(lines.collect::<Vec<_>>())
@@ -208,7 +208,7 @@ async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
 
 #[tokio::test]
 async fn what_is_the_same_is_no_change_and_makes_no_record() {
-    let (_folder, log, builder) = recording(generation(0));
+    let (_directory, log, builder) = recording(generation(0));
     let host = builder.build().await.unwrap();
     let changes = host.reload(&config(generation(0))).await.unwrap();
     assert_eq!((changes.is_empty(), changes.to_string()), (true, "nothing changed".to_owned()));
@@ -222,7 +222,7 @@ async fn what_is_the_same_is_no_change_and_makes_no_record() {
     assert!(matches!(outcome, GateOutcome::Rejected(_)), "{outcome:?}");
     drop(session);
     host.drain(Duration::from_secs(5)).await.unwrap();
-    let changed = written(&log).iter().filter(|entry| matches!(entry, audit::Entry::RulesChanged(_))).count();
+    let changed = written(&log).iter().filter(|entry| matches!(entry, audit::Record::RulesChanged(_))).count();
     assert_eq!(changed, 1);
 }
 

@@ -77,7 +77,7 @@ fn plugins() -> Vec<Entry> {
 
 /// Records more than 200 events of one session.
 async fn record(entries: Vec<Entry>) -> (tempfile::TempDir, std::path::PathBuf) {
-    let (folder, log, builder) = recording(entries);
+    let (directory, log, builder) = recording(entries);
     let builder = builder.model(Arc::new(Counts::default())).approver(Arc::new(Alternates(AtomicU32::new(0))));
     let host = builder.build().await.unwrap();
     let mut spec = spec();
@@ -101,12 +101,12 @@ async fn record(entries: Vec<Entry>) -> (tempfile::TempDir, std::path::PathBuf) 
     }
     drop(session);
     assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
-    (folder, log)
+    (directory, log)
 }
 
 #[tokio::test]
 async fn the_opening_of_a_session_has_a_megabyte_of_tools_at_most_and_what_it_lacks_is_not_replayed() {
-    let (_folder, log, builder) = recording(vec![]);
+    let (_directory, log, builder) = recording(vec![]);
     let host = builder.build().await.unwrap();
     let tool = |number: usize| {
         let input_schema = json!({ "type": "object", "description": "\n".repeat(10_000) });
@@ -125,7 +125,7 @@ async fn the_opening_of_a_session_has_a_megabyte_of_tools_at_most_and_what_it_la
     assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
     let openings: Vec<_> = written(&log)
         .into_iter()
-        .filter_map(|entry| if let audit::Entry::Session(opened) = entry { Some(opened) } else { None })
+        .filter_map(|entry| if let audit::Record::Session(opened) = entry { Some(opened) } else { None })
         .collect();
     let [few, many] = &openings[..] else { panic!("{openings:?}") };
     assert!(few.without_schema.is_empty() && few.tools == with_tools("few", 40).tools);
@@ -150,7 +150,7 @@ async fn replayed(log: &Path, entries: Vec<Entry>) -> (Summary, Vec<Compared>) {
 
 #[tokio::test]
 async fn with_the_same_plugins_every_verdict_of_a_recorded_session_is_reproduced() {
-    let (_folder, log) = record(plugins()).await;
+    let (_directory, log) = record(plugins()).await;
     let (summary, all) = replayed(&log, plugins()).await;
     let differing: Vec<_> = all
         .iter()
@@ -180,7 +180,7 @@ async fn with_the_same_plugins_every_verdict_of_a_recorded_session_is_reproduced
 
 #[tokio::test]
 async fn a_new_rule_is_tried_on_recorded_events_also_on_those_that_nobody_heard() {
-    let (_folder, log) = record(vec![]).await;
+    let (_directory, log) = record(vec![]).await;
     let rule = plugin("new-rule", json!({"before-tool-call": {"verdict": "reject", "reason": "not any more"}}));
     let (summary, all) = replayed(&log, vec![rule]).await;
     assert_eq!((summary.different, summary.not_replayable), (14, 0));
@@ -195,7 +195,7 @@ async fn a_new_rule_is_tried_on_recorded_events_also_on_those_that_nobody_heard(
 
 #[tokio::test]
 async fn a_new_rule_that_counts_has_state_of_its_own_in_the_replay() {
-    let (_folder, log) = record(vec![]).await;
+    let (_directory, log) = record(vec![]).await;
     let counts = plugin(
         "budget",
         json!({
@@ -219,7 +219,7 @@ async fn what_cannot_be_reproduced_says_why_and_is_counted() {
     clock.events = Some([EventKind::PromptSubmit].into());
     slow.events = Some([EventKind::StreamDelta].into());
     let entries = vec![clock, slow];
-    let (_folder, log, builder) = recording(entries.clone());
+    let (_directory, log, builder) = recording(entries.clone());
     let recorder = builder.build().await.unwrap();
     let session = recorder.open_session(spec()).unwrap();
     let _ = session.prompt_submit("x".into()).await;
@@ -236,7 +236,7 @@ async fn what_cannot_be_reproduced_says_why_and_is_counted() {
 
 #[tokio::test]
 async fn what_the_record_does_not_have_cannot_be_asked_for_again() {
-    let (_folder, log) = record(vec![]).await;
+    let (_directory, log) = record(vec![]).await;
     let asks = plugin(
         "new",
         json!({"prompt-submit": {"verdict": "replace", "value": "{last}", "do": [{"model": ["a", "b"]}]}}),
@@ -264,7 +264,7 @@ async fn a_value_that_was_read_in_one_round_and_only_written_in_the_next_is_the_
         json!({"before-tool-call": {"when": {"round": 1}, "verdict": "modify", "value": {"command": "{command} ok"}}}),
     );
     let entries = vec![reads, changes];
-    let (_folder, log, recorder) = recording(entries.clone());
+    let (_directory, log, recorder) = recording(entries.clone());
     let host = recorder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let _ = session.prompt_submit("x".into()).await;
@@ -278,7 +278,7 @@ async fn a_value_that_was_read_in_one_round_and_only_written_in_the_next_is_the_
 
 #[tokio::test]
 async fn a_log_that_names_an_impossible_size_harms_nobody() {
-    let (folder, log) = record(plugins()).await;
+    let (directory, log) = record(plugins()).await;
     let lines = Log::open(&log).unwrap();
     let lines: Vec<String> = lines.lines().unwrap().map(|line| line.unwrap().text().to_owned()).collect();
     let (mut changed, key) = (0, r#""key":"last""#);
@@ -294,7 +294,7 @@ async fn a_log_that_names_an_impossible_size_harms_nobody() {
         })
         .collect();
     assert!(changed > 0);
-    let export = folder.path().join("export.jsonl");
+    let export = directory.path().join("export.jsonl");
     std::fs::write(&export, exported).unwrap();
     let config = Config::from_entries(plugins(), Settings::default()).unwrap();
     let host = builder(config).build().await.unwrap();

@@ -515,7 +515,7 @@ async fn where_no_server_is_granted_a_plugin_loads_and_each_request_is_denied() 
 async fn what_sent_requests_cannot_be_replayed_and_a_replay_sends_none() {
     let server = Server::start();
     let entry = || asking(&[&server.name()]);
-    let (_folder, log, recorder) = recording(vec![entry()]);
+    let (_directory, log, recorder) = recording(vec![entry()]);
     let host = recorder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     assert_eq!(get(&session, &server.url("/hello")).await, "200 hello");
@@ -524,7 +524,7 @@ async fn what_sent_requests_cannot_be_replayed_and_a_replay_sends_none() {
     host.drain(Duration::from_secs(60)).await.unwrap();
     let reasons: Vec<_> = written(&log)
         .into_iter()
-        .filter_map(|entry| if let audit::Entry::Event(record) = entry { Some(record.not_replayable) } else { None })
+        .filter_map(|entry| if let audit::Record::Event(record) = entry { Some(record.not_replayable) } else { None })
         .collect();
     assert_eq!(reasons, [vec!["asking: it sent requests over HTTP".to_owned()], vec![]]);
 

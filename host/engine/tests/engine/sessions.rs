@@ -108,7 +108,7 @@ async fn an_entry_narrows_a_plugin_to_some_calls() {
     let session = session(vec![entry]).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
     assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
-    assert_eq!((settled.record.calls.len(), settled.record.unconcerned), (0, vec!["p".to_owned()]));
+    assert_eq!((settled.record.calls.len(), settled.record.not_matched), (0, vec!["p".to_owned()]));
     let write = session.tool_call("2", "write_file", &json!({"path": "a"}), hookhost::contract::ToolOrigin::Builtin);
     assert!(matches!(session.before_tool_call(write).await.outcome, GateOutcome::Rejected(_)));
     // Events that are about no call are not narrowed.
@@ -189,8 +189,8 @@ async fn a_flood_of_state_is_refused_and_takes_nothing_from_others() {
         flooding.grants.state = Some(StateGrant { quota: NonZeroUsize::new(4096).unwrap() });
         let other =
             json!({"do": [{"increment": ["plugin", "n", 1]}], "verdict": "replace", "value": "{value}, {last}"});
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("hookhost.db");
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("hookhost.db");
         let entries = vec![flooding, plugin("b", json!({ "prompt-submit": other }))];
         let config = Config::from_entries(entries, Settings::default()).unwrap();
         let host = builder(config).store(&log).build().await.unwrap();
@@ -621,8 +621,8 @@ async fn a_directory_that_is_not_absolute_opens_no_session() {
 
 #[tokio::test]
 async fn events_of_one_session_in_two_hosts_have_different_identifiers() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
     let mut ids = BTreeSet::new();
     let mut open = Vec::new();
     for _ in 0..20 {

@@ -87,7 +87,7 @@ fn four_processes_on_one_session_lose_nothing_also_when_one_of_them_is_killed() 
     let events: Vec<&str> = entries
         .iter()
         .filter_map(|entry| match entry {
-            audit::Entry::Event(record) => Some(&*record.id),
+            audit::Record::Event(record) => Some(&*record.id),
             _ => None,
         })
         .collect();

@@ -71,16 +71,16 @@ pub(crate) fn bash(session: &Session, command: &str) -> hookhost::PreparedCall {
     session.tool_call("1", "bash", &json!({ "command": command }), hookhost::contract::ToolOrigin::Builtin)
 }
 
-/// A host of these plugins that keeps a log, in a folder that lives as long as the first of the three.
+/// A host of these plugins that keeps a log, in a directory that lives as long as the first of the three.
 pub(crate) fn recording(entries: Vec<Entry>) -> (tempfile::TempDir, PathBuf, HostBuilder) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("hookhost.db");
     let config = Config::from_entries(entries, Settings::default()).expect("a configuration");
-    (folder, log.clone(), builder(config).store(log))
+    (directory, log.clone(), builder(config).store(log))
 }
 
 /// All that is in a log.
-pub(crate) fn written(log: &Path) -> Vec<audit::Entry> {
+pub(crate) fn written(log: &Path) -> Vec<audit::Record> {
     let log = Log::open(log).expect("a log");
     log.lines().expect("lines").map(|line| line.expect("a line").entry().expect("a record")).collect()
 }
@@ -101,20 +101,20 @@ pub(crate) fn state_in(log: &Path) -> State {
 }
 
 /// The state that comes of what the log says was written: of an escalated event from its answer on, where that says so.
-pub(crate) fn state_by(entries: &[audit::Entry]) -> State {
+pub(crate) fn state_by(entries: &[audit::Record]) -> State {
     let mut state = State::new();
     let mut roots = BTreeMap::new();
-    let mut escalated: BTreeMap<&str, &audit::Entry> = BTreeMap::new();
+    let mut escalated: BTreeMap<&str, &audit::Record> = BTreeMap::new();
     for entry in entries {
         match entry {
-            audit::Entry::Event(record) if record.outcome == OutcomeKind::Escalated => {
+            audit::Record::Event(record) if record.outcome == OutcomeKind::Escalated => {
                 escalated.insert(&record.id, entry);
             }
-            audit::Entry::Answer(answer) => {
+            audit::Record::Approval(answer) => {
                 let settled = escalated.remove(&*answer.id).filter(|_| answer.effects_hold);
                 settled.into_iter().for_each(|entry| write(&mut state, &roots, entry));
             }
-            audit::Entry::Session(opened) => {
+            audit::Record::Session(opened) => {
                 let root = opened.root.clone().unwrap_or_else(|| opened.session.clone());
                 roots.insert(opened.session.clone(), root);
             }
@@ -124,7 +124,7 @@ pub(crate) fn state_by(entries: &[audit::Entry]) -> State {
     state
 }
 
-fn write(state: &mut State, roots: &BTreeMap<String, String>, entry: &audit::Entry) {
+fn write(state: &mut State, roots: &BTreeMap<String, String>, entry: &audit::Record) {
     let session = entry.session().unwrap_or_default();
     for call in entry.calls() {
         for write in &call.wrote {

@@ -30,11 +30,11 @@ fn failure(error: &ToolCallError) -> FailureKind {
     }
 }
 
-fn runs(entries: &[audit::Entry]) -> Vec<&audit::ToolRun> {
+fn runs(entries: &[audit::Record]) -> Vec<&audit::ToolRun> {
     entries
         .iter()
         .filter_map(|entry| match entry {
-            audit::Entry::ToolRun(run) => Some(&**run),
+            audit::Record::ToolRun(run) => Some(&**run),
             _ => None,
         })
         .collect()
@@ -84,7 +84,7 @@ async fn what_a_call_did_holds_and_is_recorded_if_it_returned() {
         { "when": { "contains": "fail" }, "do": steps, "misbehave": "trap" },
         { "when": { "lacks": "fail" }, "do": steps, "value": "done" },
     ]);
-    let (_folder, log, builder) = recording(vec![brings("kit", call_tool)]);
+    let (_directory, log, builder) = recording(vec![brings("kit", call_tool)]);
     let host: Host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
 
@@ -155,7 +155,7 @@ async fn arguments_beyond_the_input_limit_are_not_handed_over() {
 #[tokio::test]
 async fn a_call_that_nobody_waits_for_is_recorded_and_leaves_nothing() {
     let waits = json!({ "do": [{ "set": ["session", "k", "v"] }], "misbehave": "sleep" });
-    let (_folder, log, builder) = recording(vec![brings("kit", waits)]);
+    let (_directory, log, builder) = recording(vec![brings("kit", waits)]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let given_up = tokio::time::timeout(std::time::Duration::from_millis(20), call(&session, "kit", json!({}))).await;

@@ -33,7 +33,7 @@ async fn count(session: &Session) -> String {
 
 #[tokio::test]
 async fn the_state_of_a_tree_is_that_of_a_session_and_of_all_below_it_and_of_no_other() {
-    let (_folder, log, builder) = recording(vec![counts("tree")]);
+    let (_directory, log, builder) = recording(vec![counts("tree")]);
     let host = builder.build().await.unwrap();
     let root = open(&host, "root", None, None);
     let child = open(&host, "child", Some("root"), None);
@@ -53,7 +53,7 @@ async fn the_state_of_a_tree_is_that_of_a_session_and_of_all_below_it_and_of_no_
     let roots: Vec<_> = written(&log)
         .into_iter()
         .filter_map(|entry| match entry {
-            audit::Entry::Session(opened) => Some((opened.session, opened.root)),
+            audit::Record::Session(opened) => Some((opened.session, opened.root)),
             _ => None,
         })
         .collect();
@@ -66,7 +66,7 @@ async fn the_state_of_a_tree_is_that_of_a_session_and_of_all_below_it_and_of_no_
 #[tokio::test]
 async fn the_scopes_of_a_root_session_are_three() {
     let steps = json!([{"set": ["session", "k", "s"]}, {"set": ["tree", "k", "t"]}, {"set": ["plugin", "k", "p"]}]);
-    let (_folder, log, builder) = recording(vec![plugin("p", json!({"prompt-submit": {"do": steps}}))]);
+    let (_directory, log, builder) = recording(vec![plugin("p", json!({"prompt-submit": {"do": steps}}))]);
     let host = builder.build().await.unwrap();
     let _ = open(&host, "root", None, None).prompt_submit("x".into()).await;
     let state: Vec<_> = state_in(&log).into_iter().map(|((_, of, _), value)| (of, value)).collect();
@@ -76,7 +76,7 @@ async fn the_scopes_of_a_root_session_are_three() {
 
 #[tokio::test]
 async fn what_a_sub_agent_learnt_of_its_tree_is_learnt_again_in_a_replay() {
-    let (_folder, log, recorder) = recording(vec![counts("tree")]);
+    let (_directory, log, recorder) = recording(vec![counts("tree")]);
     let host = recorder.build().await.unwrap();
     let root = open(&host, "root", None, None);
     let child = open(&host, "child", Some("root"), None);

@@ -47,12 +47,12 @@ async fn asking(
     entries: Vec<Entry>,
     meanwhile: impl Fn(usize, Host) -> BoxFuture<'static, Approval> + Send + Sync + 'static,
 ) -> (tempfile::TempDir, std::path::PathBuf, Arc<Person>, Session) {
-    let (folder, log, builder) = recording(entries);
+    let (directory, log, builder) = recording(entries);
     let person = Arc::new(Person { host: OnceLock::new(), meanwhile: Box::new(meanwhile), asked: Mutex::default() });
     let host = builder.approver(Arc::clone(&person) as _).build().await.unwrap();
     assert!(person.host.set(host.clone()).is_ok());
     let session = host.open_session(spec()).unwrap();
-    (folder, log, person, session)
+    (directory, log, person, session)
 }
 
 /// Other rules are taken up while the person thinks, who then says yes.
@@ -106,7 +106,7 @@ fn at(plugin: &str, key: &str, value: &str) -> State {
 #[tokio::test]
 async fn a_rule_that_rejects_by_then_rejects_what_was_agreed_to() {
     let rules = reloads(|_| Some(vec![asks("go on?"), rejects()]));
-    let (_folder, log, person, session) = asking(vec![asks("go on?")], rules).await;
+    let (_directory, log, person, session) = asking(vec![asks("go on?")], rules).await;
     let settled = ask(&session, "ls").await;
     assert_eq!(word(&settled), "Rejected by rejects: closed on Fridays");
     assert_eq!(person.asked(), [["asks: go on?"]]);
@@ -129,7 +129,7 @@ async fn a_rule_that_changes_what_was_agreed_to_has_it_asked_about_anew() {
         plugin("dry", json!({"before-tool-call": change}))
     };
     let rules = reloads(move |round| (round == 0).then(|| vec![asks("{command}?"), dry()]));
-    let (_folder, _, person, session) = asking(vec![asks("{command}?")], rules).await;
+    let (_directory, _, person, session) = asking(vec![asks("{command}?")], rules).await;
     let settled = ask(&session, "push").await;
     assert_eq!(word(&settled), r#"allowed {"command":"push --dry-run"}"#);
     assert_eq!(person.asked(), [["asks: push?"], ["asks: push --dry-run?"]]);
@@ -139,7 +139,7 @@ async fn a_rule_that_changes_what_was_agreed_to_has_it_asked_about_anew() {
 async fn a_further_question_is_asked_and_the_answered_one_is_not_asked_again() {
     let more = || plugin("more", json!({"before-tool-call": {"verdict": "escalate", "question": "on a Friday?"}}));
     let rules = reloads(move |round| (round == 0).then(|| vec![asks("go on?"), more()]));
-    let (_folder, log, person, session) = asking(vec![asks("go on?")], rules).await;
+    let (_directory, log, person, session) = asking(vec![asks("go on?")], rules).await;
     let settled = ask(&session, "ls").await;
     assert_eq!(word(&settled), r#"allowed {"command":"ls"}"#);
     assert_eq!(person.asked(), [["asks: go on?"], ["more: on a Friday?"]]);
@@ -154,7 +154,7 @@ async fn a_further_question_is_asked_and_the_answered_one_is_not_asked_again() {
 #[tokio::test]
 async fn a_third_round_of_questions_is_a_rejection() {
     let rules = reloads(|round| Some(vec![asks(&format!("go on {round}?"))]));
-    let (_folder, log, person, session) = asking(vec![asks("go on?")], rules).await;
+    let (_directory, log, person, session) = asking(vec![asks("go on?")], rules).await;
     let settled = ask(&session, "ls").await;
     let GateOutcome::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
     assert_eq!((rejection.cause, &rejection.by[..]), (Cause::TooManyQuestions, &["asks".to_owned()][..]));
@@ -166,7 +166,7 @@ async fn a_third_round_of_questions_is_a_rejection() {
 #[tokio::test]
 async fn under_the_same_rules_and_state_nobody_is_asked_again() {
     let same = reloads(|_| Some(vec![plugin("asks", counts("plugin"))]));
-    let (_folder, log, person, session) = asking(vec![plugin("asks", counts("plugin"))], same).await;
+    let (_directory, log, person, session) = asking(vec![plugin("asks", counts("plugin"))], same).await;
     let settled = ask(&session, "ls").await;
     assert_eq!(word(&settled), r#"allowed {"command":"ls"}"#);
     assert_eq!((person.asked().len(), settled.record.calls.len(), settled.earlier.len()), (1, 1, 0));
@@ -183,7 +183,7 @@ async fn state_that_another_session_has_changed_by_then_is_looked_at() {
         let behaviour = json!({"do": [{"get": ["plugin", "n"]}], "verdict": "escalate", "question": "after {last}?"});
         plugin("once", json!({"before-tool-call": [first, behaviour]}))
     };
-    let (_folder, _, person, session) = asking(vec![once()], |round, host| {
+    let (_directory, _, person, session) = asking(vec![once()], |round, host| {
         Box::pin(async move {
             if round == 0 {
                 let other = host.open_session(spec()).unwrap();
@@ -221,8 +221,8 @@ async fn the_effects_of_an_event_hold_once_it_is_answered_and_once() {
             })
         });
         let person = Arc::new(Person { host: OnceLock::new(), meanwhile: answers, asked: Mutex::default() });
-        let folder = tempfile::tempdir().unwrap();
-        let log = path.get_or_init(|| folder.keep().join("hookhost.db")).clone();
+        let directory = tempfile::tempdir().unwrap();
+        let log = path.get_or_init(|| directory.keep().join("hookhost.db")).clone();
         let host =
             builder(config(vec![plugin("asks", counts("plugin"))])).store(&log).approver(Arc::clone(&person) as _);
         let host = host.build().await.unwrap();
@@ -243,7 +243,7 @@ async fn the_effects_of_an_event_hold_once_it_is_answered_and_once() {
 #[tokio::test]
 async fn where_nobody_waits_for_the_answer_any_more_no_effect_holds() {
     let never: Meanwhile = Box::new(|_, _| Box::pin(std::future::pending()));
-    let (_folder, log, person, session) = asking(vec![plugin("asks", counts("plugin"))], never).await;
+    let (_directory, log, person, session) = asking(vec![plugin("asks", counts("plugin"))], never).await;
     {
         let event = ask(&session, "ls");
         tokio::pin!(event);
@@ -265,7 +265,7 @@ async fn where_nobody_waits_for_the_answer_any_more_no_effect_holds() {
 async fn the_asking_after_a_yes_can_be_replayed() {
     let other = || plugin("other", json!({"before-tool-call": {"verdict": "allow"}}));
     let rules = reloads(move |round| (round == 0).then(|| vec![asks("go on?"), other()]));
-    let (_folder, log, _, session) = asking(vec![asks("go on?")], rules).await;
+    let (_directory, log, _, session) = asking(vec![asks("go on?")], rules).await;
     assert_eq!(word(&ask(&session, "ls").await), r#"allowed {"command":"ls"}"#);
     drop(session);
     let host = builder(config(vec![asks("go on?"), other()])).build().await.unwrap();

@@ -59,13 +59,13 @@ fn list(path: &str) -> io::Result<String> {
 fn open_at(path: &str) -> Result<String, String> {
     use wasip2::filesystem::preopens::get_directories;
     use wasip2::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
-    let folders = get_directories();
-    let (folder, _) = folders.first().ok_or("no folder is granted")?;
-    let opened = folder.open_at(PathFlags::SYMLINK_FOLLOW, path, OpenFlags::empty(), DescriptorFlags::READ);
+    let directories = get_directories();
+    let (directory, _) = directories.first().ok_or("no directory is granted")?;
+    let opened = directory.open_at(PathFlags::SYMLINK_FOLLOW, path, OpenFlags::empty(), DescriptorFlags::READ);
     opened.map(|_| "opened".to_owned()).map_err(text)
 }
 
 #[cfg(not(target_os = "wasi"))]
 fn open_at(_: &str) -> Result<String, String> {
-    Err("only a guest has granted folders".to_owned())
+    Err("only a guest has granted directories".to_owned())
 }

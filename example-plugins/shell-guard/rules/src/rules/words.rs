@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use std::cmp::Ordering;
 
 /// The most bytes of a word in a list: the last number below those that stand for no character.
-const LONGEST: usize = 0xD7FF;
+const MAX_WORD_BYTES: usize = 0xD7FF;
 
 /// A list of words in one block of memory: each behind its length in bytes, which is written as a character.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +17,9 @@ impl Words {
         let mut list = String::new();
         for word in words {
             let length = u32::try_from(word.len()).ok().and_then(char::from_u32);
-            let Some(length) = length.filter(|_| word.len() <= LONGEST) else {
+            let Some(length) = length.filter(|_| word.len() <= MAX_WORD_BYTES) else {
                 return Err(format!(
-                    "a word of {} bytes is more than the {LONGEST} that a rule's may have",
+                    "a word of {} bytes is more than the {MAX_WORD_BYTES} that a rule's may have",
                     word.len()
                 ));
             };

@@ -5,7 +5,7 @@
 //!
 //! ```toml
 //! [[turn]]
-//! text = "I look at the folder first."
+//! text = "I look at the directory first."
 //! call = [{ tool = "list_dir", arguments = { path = "." } }]
 //!
 //! [[turn]]

@@ -4,7 +4,7 @@
 use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
 use crate::exit::CliError;
-use hookhost::config::{Config, Entry, Error, Layer, Places, Source};
+use hookhost::config::{Config, Entry, Error, Layer, Source, UserDirectories};
 use hookhost::plugin::Inspection;
 use std::path::Path;
 use toml::{Table, Value};
@@ -47,7 +47,7 @@ pub(super) fn new(
     inspection: &Inspection,
     proposed_priority: Option<i32>,
     file: &Path,
-    places: &Places,
+    places: &UserDirectories,
 ) -> Result<Entry, CliError> {
     let wasm = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
     let path = wasm.to_str().ok_or_else(|| CliError::usage(format!("the path {} is not UTF-8", wasm.display())))?;
@@ -70,7 +70,7 @@ pub(super) fn new(
         entry.insert("config".into(), Value::Table(config));
     }
     let document = Table::from_iter([("plugin".to_owned(), Value::Array(vec![Value::Table(entry)]))]);
-    // Relative folders in grants are relative to the file that will hold them.
+    // Relative directories in grants are relative to the file that will hold them.
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let source = Source { file, layer: Layer::Chosen, home: places.home.clone() };
     let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;

@@ -1,4 +1,4 @@
-//! `hookhost allow`: shows what a plugin hears and needs, asks, tries whether it takes its configuration, and writes its
+//! `hookhost allow`: shows what a plugin subscribes to and needs, asks, tries whether it takes its configuration, and writes its
 //! entry with the digest of exactly the bytes that were shown.
 
 mod entry;
@@ -15,7 +15,7 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::config::{
-    self, Change, Config, Entry, FILE_NAME, Layer, Places, ProjectFile, Source, TrustStore, Written,
+    self, Change, Config, Edited, Entry, FILE_NAME, Layer, ProjectFile, Source, TrustStore, UserDirectories,
 };
 use hookhost::plugin::Inspection;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn proposed_priority(args: &AllowArgs, bytes: &[u8]) -> Result<Option<i32>, CliE
 
 /// What the file has by now. A project's file counts by what was approved, and by where it lies: whose it is does not
 /// matter, and a link is not written through.
-fn present(args: &AllowArgs, file: &Path, places: &Places) -> Result<Config, CliError> {
+fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Config, CliError> {
     if std::fs::symlink_metadata(file).is_err() {
         return Ok(Config::empty());
     }
@@ -81,7 +81,7 @@ fn present(args: &AllowArgs, file: &Path, places: &Places) -> Result<Config, Cli
 }
 
 /// The file to write.
-fn target(args: &AllowArgs, places: &Places) -> Result<PathBuf, CliError> {
+fn target(args: &AllowArgs, places: &UserDirectories) -> Result<PathBuf, CliError> {
     if let Some(file) = &args.config {
         return Ok(file.clone());
     }
@@ -118,7 +118,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: 
     }
     let events: Vec<_> = inspection.events.iter().map(|event| event.name()).collect();
     let mut row = |label: &str, value: &str| text.push_str(&format!("  {DIM}{label:7}{DIM:#} {value}\n"));
-    row("hears", &if events.is_empty() { "no event".to_owned() } else { events.join(", ") });
+    row("events", &if events.is_empty() { "no event".to_owned() } else { events.join(", ") });
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
     let imports = interfaces::grouped(&interfaces::beyond_wasi(&inspection.imports));
     row("imports", &if imports.is_empty() { "nothing but base WASI".to_owned() } else { one_line(&imports) });
@@ -145,12 +145,12 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: 
 
 /// A project's file that counted before its owner changed it with this command counts still, as does one that this
 /// command made. Says whether the file counts.
-fn settle_trust(args: &AllowArgs, written: &Written, places: &Places) -> Result<bool, CliError> {
+fn settle_trust(args: &AllowArgs, edited: &Edited, places: &UserDirectories) -> Result<bool, CliError> {
     let store = TrustStore::of(places);
-    // Only what this command has written is approved, and nothing that came into the file meanwhile.
-    let now = ProjectFile::read(&written.file).map_err(not_loaded)?;
-    if now.digest == written.after {
-        match written.before {
+    // Only what this command has edited is approved, and nothing that came into the file meanwhile.
+    let now = ProjectFile::read(&edited.file).map_err(not_loaded)?;
+    if now.digest == edited.after {
+        match edited.before {
             Some(before) => {
                 store.renew(before, &now).map_err(not_loaded)?;
             }
@@ -165,9 +165,9 @@ fn settle_trust(args: &AllowArgs, written: &Written, places: &Places) -> Result<
     Ok(!args.project || store.is_approved(&now).map_err(not_loaded)?)
 }
 
-fn report(entry: &Entry, written: &Written) -> String {
-    let at = format!("{}:{}", one_line(&written.file.to_string_lossy()), written.line);
-    let done = match written.change {
+fn report(entry: &Entry, edited: &Edited) -> String {
+    let at = format!("{}:{}", one_line(&edited.file.to_string_lossy()), edited.line);
+    let done = match edited.change {
         Change::Added => "allowed",
         Change::DigestUpdated { .. } => "allowed anew",
         Change::Unchanged => "allowed already",

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The folder, beside the allowlist, in which plugins are looked for.
+/// The directory, beside the allowlist, in which plugins are looked for.
 const FOLDER: &str = "plugins";
 
 /// Most files that are listed.
@@ -22,11 +22,11 @@ const MAX_FILES: usize = 1000;
 pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let file = target(args, &places)?;
-    let folder = file.parent().unwrap_or(Path::new("")).join(FOLDER);
+    let directory = file.parent().unwrap_or(Path::new("")).join(FOLDER);
     let present =
         if file.exists() { Config::open(&file, &places, SECTIONS).map_err(not_loaded)? } else { Config::empty() };
     let mut text = String::new();
-    for wasm in components(&folder)? {
+    for wasm in components(&directory)? {
         let digest = Digest::of_file(&wasm);
         let why = match (present.entry_at(&wasm), digest) {
             (None, _) => "is not on the allowlist",
@@ -37,20 +37,20 @@ pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
         let _ = writeln!(text, "hookhost allow {} {DIM}# {why}{DIM:#}", output::one_line(&shown));
     }
     if text.is_empty() {
-        let folder = output::one_line(&folder.to_string_lossy());
-        output::note(&format!("no plugin in {folder} waits to be allowed\n"));
+        let directory = output::one_line(&directory.to_string_lossy());
+        output::note(&format!("no plugin in {directory} waits to be allowed\n"));
     }
     output::print(&text)?;
     Ok(Exit::Done)
 }
 
-/// The components in a folder, by name; none where there is no such folder.
-fn components(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
-    let entries = match std::fs::read_dir(folder) {
+/// The components in a directory, by name; none where there is no such directory.
+fn components(directory: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => {
-            return Err(not_loaded(Error::Io { action: "read", path: folder.to_owned(), source }));
+            return Err(not_loaded(Error::Io { action: "read", path: directory.to_owned(), source }));
         }
     };
     let files = entries.flatten().map(|entry| entry.path());

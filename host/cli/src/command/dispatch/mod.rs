@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use std::num::NonZeroU32;
 use tokio_util::sync::CancellationToken;
 
-/// Calls at once: plugins are asked one after another, and beside them an observer may hear of it.
+/// Calls at once: plugins are asked one after another, and beside them an observer may run.
 const AT_ONCE: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
@@ -112,7 +112,7 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     put("original", json!(record.original));
     put("final", last(settled));
     put("calls", json!(record.calls));
-    put("unconcerned", json!(record.unconcerned));
+    put("not-matched", json!(record.not_matched));
     put("reminders", json!(session.reminders()));
     put("notices", json!(session.take_notices()));
     put("id", json!(record.id));

@@ -192,7 +192,7 @@ fn asked(text: &mut String, settled: &Settled<Value>, nothing_found: bool) {
             plugins.push(name);
         }
     }
-    let unconcerned = one_line(&settled.record.unconcerned.join(", "));
+    let not_matched = one_line(&settled.record.not_matched.join(", "));
     if plugins.is_empty() {
         let _ = writeln!(text, "\nNobody judged it: no plugin that is allowed here is asked about commands.");
         let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost hooks");
@@ -200,8 +200,8 @@ fn asked(text: &mut String, settled: &Settled<Value>, nothing_found: bool) {
     } else if nothing_found {
         let _ = writeln!(text, "  {DIM}asked: {}{DIM:#}", plugins.join(", "));
     }
-    if !unconcerned.is_empty() {
-        let _ = writeln!(text, "  {DIM}not asked: {unconcerned}{DIM:#}");
+    if !not_matched.is_empty() {
+        let _ = writeln!(text, "  {DIM}not asked: {not_matched}{DIM:#}");
     }
 }
 

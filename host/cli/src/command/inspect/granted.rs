@@ -61,8 +61,8 @@ impl Given<'_> {
         self.is_this_file() && self.missing.is_empty() && self.inspection.problem.is_none()
     }
 
-    /// The events that it hears: those that it exports, less what the entry leaves out.
-    fn hears(&self) -> impl Iterator<Item = EventKind> {
+    /// The events that it subscribes to: those that it exports, less what the entry leaves out.
+    fn subscriptions(&self) -> impl Iterator<Item = EventKind> {
         let admitted = |event: &EventKind| self.entry.events.as_ref().is_none_or(|events| events.contains(event));
         self.inspection.events.iter().copied().filter(admitted)
     }
@@ -103,7 +103,7 @@ impl Given<'_> {
         let stop = entry::stop(entry.stop).map(|what| format!(", {what}"));
         let mode = format!("{}, priority {}", entry::mode(entry.mode), entry.priority);
         row("mode", &(mode + &on_failure.unwrap_or_default() + &stop.unwrap_or_default()));
-        row("hears", &self.hears().map(EventKind::name).collect::<Vec<_>>().join(", "));
+        row("events", &self.subscriptions().map(EventKind::name).collect::<Vec<_>>().join(", "));
         row("only", &entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref()));
         row(
             "set-up",
@@ -133,7 +133,7 @@ impl Given<'_> {
             "mode": entry.mode,
             "on-failure": entry.on_failure,
             "stop": entry.stop,
-            "events": self.hears().collect::<Vec<_>>(),
+            "events": self.subscriptions().collect::<Vec<_>>(),
             "actions": entry.actions,
             "tools": entry.tools,
             "limits": entry::limits_json(&entry.limits),

@@ -27,12 +27,12 @@ use hookhost_agent::agent::{Agent, Dialogue, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, Overrides};
 use hookhost_agent::message::TokenUsage;
 use hookhost_agent::tool::Toolbox;
-use signals::{Heard, Signals};
+use signals::{Received, Signals};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// The name of the file with what was typed, in the folder of what is remembered.
+/// The name of the file with what was typed, in the directory of what is remembered.
 const HISTORY: &str = "history";
 
 pub(crate) async fn run(args: &ReplArgs) -> Result<Exit, CliError> {
@@ -134,9 +134,9 @@ impl<'a> Repl<'a> {
     /// Reads and answers, until the person leaves.
     async fn read_and_answer(mut self, mut signals: Signals) -> Result<Exit, CliError> {
         let (provider, model) = (one_line(&self.model.0), one_line(&self.model.1));
-        let folder = one_line(&self.workspace.to_string_lossy());
+        let directory = one_line(&self.workspace.to_string_lossy());
         output::note(&format!(
-            "{NAME}{model}{NAME:#} of {provider} in {folder}\n{DIM}/help shows what can be typed; Ctrl-D leaves{DIM:#}\n"
+            "{NAME}{model}{NAME:#} of {provider} in {directory}\n{DIM}/help shows what can be typed; Ctrl-D leaves{DIM:#}\n"
         ));
         let ended = self.lines(&mut signals).await;
         self.close().await;
@@ -149,18 +149,18 @@ impl<'a> Repl<'a> {
         loop {
             let typed = tokio::select! {
                 typed = self.editor.read() => typed?,
-                heard = signals.next() => match heard {
-                    Heard::Terminate => {
+                received = signals.next() => match received {
+                    Received::Terminate => {
                         self.editor.give_back();
                         return Ok(Exit::Interrupted);
                     }
-                    Heard::Quit => {
+                    Received::Quit => {
                         self.editor.give_back();
                         interrupt::end_at_once(&self.host).await
                     }
                     // Of a terminal that does not edit. The line that it has is given up by the terminal itself.
-                    Heard::Interrupt if interrupted => return Ok(Exit::Interrupted),
-                    Heard::Interrupt => {
+                    Received::Interrupt if interrupted => return Ok(Exit::Interrupted),
+                    Received::Interrupt => {
                         interrupted = true;
                         self.hint();
                         output::print(PROMPT)?;
@@ -223,12 +223,12 @@ impl<'a> Repl<'a> {
             loop {
                 tokio::select! {
                     outcome = &mut running => break outcome,
-                    heard = signals.next() => match heard {
-                        Heard::Interrupt if cancel.is_cancelled() => interrupt::end_at_once(&self.host).await,
-                        Heard::Quit => interrupt::end_at_once(&self.host).await,
-                        heard => {
+                    received = signals.next() => match received {
+                        Received::Interrupt if cancel.is_cancelled() => interrupt::end_at_once(&self.host).await,
+                        Received::Quit => interrupt::end_at_once(&self.host).await,
+                        received => {
                             screen::interrupted();
-                            leaves |= heard == Heard::Terminate;
+                            leaves |= received == Received::Terminate;
                             cancel.cancel();
                         }
                     },
@@ -306,8 +306,8 @@ impl<'a> Repl<'a> {
         let model = named(&chosen);
         let (config, section) = (self.loaded(), &self.section);
         let (tools, interactive) = (self.tools.clone(), self.answering.is_somebody_there());
-        let folder: &Path = &self.workspace;
-        self.agent = command::run::agent(self.host.clone(), &config, section, chosen, tools, folder, interactive)?;
+        let directory: &Path = &self.workspace;
+        self.agent = command::run::agent(self.host.clone(), &config, section, chosen, tools, directory, interactive)?;
         *self.choices.provider.lock().unwrap_or_else(PoisonError::into_inner) = model.0.clone();
         self.model = model;
         self.end_session().await;

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Received {
     Interrupt,
     Terminate,
     /// Ctrl-\: as a second Ctrl-C, also without a first.
@@ -34,12 +34,12 @@ impl Signals {
         })
     }
 
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> Received {
         tokio::select! {
-            _ = self.interrupt.recv() => Heard::Interrupt,
-            _ = self.terminate.recv() => Heard::Terminate,
-            _ = self.hang_up.recv() => Heard::Terminate,
-            _ = self.quit.recv() => Heard::Quit,
+            _ = self.interrupt.recv() => Received::Interrupt,
+            _ = self.terminate.recv() => Received::Terminate,
+            _ = self.hang_up.recv() => Received::Terminate,
+            _ = self.quit.recv() => Received::Quit,
         }
     }
 }

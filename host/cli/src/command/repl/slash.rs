@@ -20,7 +20,7 @@ pub(super) const COMMANDS: [Command; 8] = [
     command(
         "hooks",
         "[EVENT]",
-        "shows which plugins hear each event, or this one, in the order in which they are asked",
+        "shows which plugins subscribe to each event, or this one, in the order in which they are asked",
     ),
     command("tools", "", "shows the tools that the model is offered, and who brings each"),
     command(

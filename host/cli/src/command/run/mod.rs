@@ -1,4 +1,4 @@
-//! `hookhost run`: the agent on a folder, every step of it an event that the plugins hear.
+//! `hookhost run`: the agent on a directory, every step of it an event that the plugins subscribe to.
 
 mod progress;
 pub(crate) mod report;
@@ -107,8 +107,8 @@ pub(crate) fn stopped(error: AgentError) -> CliError {
 }
 
 pub(crate) fn workspace(args: &AgentOptions, session: Option<&Header>) -> Result<PathBuf, CliError> {
-    let folder = match (&args.workspace, session) {
-        (Some(folder), _) => folder,
+    let directory = match (&args.workspace, session) {
+        (Some(directory), _) => directory,
         (None, Some(session)) if session.workspace.is_dir() => &session.workspace,
         (None, Some(session)) => {
             let workspace = session.workspace.display();
@@ -117,11 +117,11 @@ pub(crate) fn workspace(args: &AgentOptions, session: Option<&Header>) -> Result
         }
         (None, None) => return configuration::cwd(),
     };
-    let shown = folder.display();
+    let shown = directory.display();
     let wrong =
         |why: &dyn std::fmt::Display| CliError::usage(format!("the workspace {shown} cannot be worked on: {why}"));
-    let workspace = folder.canonicalize().map_err(|error| wrong(&error))?;
-    if workspace.is_dir() { Ok(workspace) } else { Err(wrong(&"it is not a folder")) }
+    let workspace = directory.canonicalize().map_err(|error| wrong(&error))?;
+    if workspace.is_dir() { Ok(workspace) } else { Err(wrong(&"it is not a directory")) }
 }
 
 /// The prompt, from the command line or the standard input.
@@ -200,7 +200,7 @@ pub(crate) fn agent(
     }
     settings.interactive = interactive;
     settings.context_window = limits.context_window;
-    settings.sessions_dir = Some(session::folder()?);
+    settings.sessions_dir = Some(session::directory()?);
     let mut builder = Agent::builder(host, provider, tools, settings);
     for (provider, models) in others {
         builder = builder.models(provider, models).map_err(anyhow::Error::new)?;

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 
 /// How often the files and the record of approvals are looked at while there is something that could not be taken up, or
 /// that is not approved. The
-/// record is not watched, since the log stands in the same folder and changes all the time; and of a folder that was taken
+/// record is not watched, since the log stands in the same directory and changes all the time; and of a directory that was taken
 /// away and made again, nothing more is told.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -50,7 +50,7 @@ impl Drop for ConfigWatcher {
     }
 }
 
-/// What is watched: folders, since a file that is written anew is another one, and the names in them that matter.
+/// What is watched: directories, since a file that is written anew is another one, and the names in them that matter.
 struct Watched {
     watcher: RecommendedWatcher,
     files: BTreeSet<PathBuf>,
@@ -174,7 +174,7 @@ impl Watched {
         let plugins = config.enabled().map(|entry| entry.path.clone());
         let mut files: Vec<PathBuf> = config.files().iter().cloned().chain(plugins).collect();
         if args.config.is_none() {
-            files.extend(workspace.ancestors().map(|folder| folder.join(FILE_NAME)));
+            files.extend(workspace.ancestors().map(|directory| directory.join(FILE_NAME)));
             files.extend(ProjectFile::find(workspace));
             if let Ok(places) = configuration::places() {
                 files.push(places.user_file());
@@ -183,10 +183,10 @@ impl Watched {
         for file in files {
             // A link is followed: it is the file behind it that is written.
             for file in [file.canonicalize().ok(), Some(file)].into_iter().flatten() {
-                let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { continue };
+                let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { continue };
                 self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-                // Each time: a folder that was made anew is another one. What is not there is looked for again.
-                let _ = self.watcher.watch(folder, RecursiveMode::NonRecursive);
+                // Each time: a directory that was made anew is another one. What is not there is looked for again.
+                let _ = self.watcher.watch(directory, RecursiveMode::NonRecursive);
                 self.files.insert(file);
             }
         }

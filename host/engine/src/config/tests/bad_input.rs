@@ -169,7 +169,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "grants = { read-dirs = { 'policy' = 'p' } }",
-        "5:37 plugin.grants.read-dirs.policy [] `plugin.grants.read-dirs.policy`: \"policy\" is no guest folder: one begins with `/` and has neither `.` nor `..` in it",
+        "5:37 plugin.grants.read-dirs.policy [] `plugin.grants.read-dirs.policy`: \"policy\" is no guest directory: one begins with `/` and has neither `.` nor `..` in it",
     ),
     (
         "grants = { read-dirs = { '/p' = '' } }",
@@ -177,7 +177,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "grants = { read-dirs = { '/p' = 'p' }, write-dirs = { '/p' = 'q' } }",
-        "5:62 plugin.grants.write-dirs./p [] `plugin.grants.write-dirs./p`: this guest folder is in `read-dirs` too: keep it in one of them",
+        "5:62 plugin.grants.write-dirs./p [] `plugin.grants.write-dirs./p`: this guest directory is in `read-dirs` too: keep it in one of them",
     ),
     (
         "grants = { approve = 'yes' }",

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::{SHA256, World, entry};
-use crate::config::{Change, Config, Digest, Entry, Error, Written, allow};
+use crate::config::{Change, Config, Digest, Edited, Entry, Error, allow};
 
 const OTHER: &str = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752";
 
@@ -13,12 +13,12 @@ fn new(world: &World, name: &str, digest: &str) -> Entry {
     Entry::new(name, world.project.join(format!("{name}.wasm")), digest.parse().unwrap())
 }
 
-fn write(world: &World, entry: &Entry) -> Result<Written, Error> {
+fn write(world: &World, entry: &Entry) -> Result<Edited, Error> {
     allow(&world.project.join("hookhost.toml"), entry, &world.places, &["agent"])
 }
 
 #[test]
-fn a_first_entry_makes_the_file_and_its_folder() {
+fn a_first_entry_makes_the_file_and_its_directory() {
     let world = World::new();
     let file = world.project.join("made/here/hookhost.toml");
     let written = allow(&file, &new(&world, "a", SHA256), &world.places, &[]).unwrap();
@@ -28,7 +28,7 @@ fn a_first_entry_makes_the_file_and_its_folder() {
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), expected);
     let after = Digest::of_bytes(expected.as_bytes());
-    assert_eq!(written, Written { file, line: 1, text: expected, change: Change::Added, before: None, after });
+    assert_eq!(written, Edited { file, line: 1, text: expected, change: Change::Added, before: None, after });
 }
 
 #[test]

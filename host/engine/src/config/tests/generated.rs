@@ -8,7 +8,7 @@ use super::{entry, parse};
 use crate::{
     config::{
         ActionKind, Config, Digest, Entry, Grants, Layer, Limits, Mode, ModelGrant, OnFailure, Source, StateGrant,
-        written::WrittenEntry,
+        raw::RawEntry,
     },
     contract::{EventKind, Stop},
 };
@@ -18,8 +18,8 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn path() -> impl Strategy<Value = PathBuf> {
-    ("/(etc/)?", "[^/\\x00]{1,8}").prop_filter_map("no path of its own", |(folder, name)| {
-        (name != "." && name != "..").then(|| PathBuf::from(format!("{folder}{name}.wasm")))
+    ("/(etc/)?", "[^/\\x00]{1,8}").prop_filter_map("no path of its own", |(directory, name)| {
+        (name != "." && name != "..").then(|| PathBuf::from(format!("{directory}{name}.wasm")))
     })
 }
 
@@ -152,7 +152,7 @@ proptest! {
     #[test]
     fn a_valid_entry_is_read_as_it_was_written(entry in valid_entry()) {
         let source = Source { home: Some("/home/ada".into()), ..Source::new("/etc/hookhost.toml", Layer::Chosen) };
-        let text = WrittenEntry::of(&entry, "/etc".as_ref()).and_then(|written| written.to_toml()).unwrap();
+        let text = RawEntry::of(&entry, "/etc".as_ref()).and_then(|written| written.to_toml()).unwrap();
         let config = Config::parse(&text, &source, &[]).map_err(|error| TestCaseError::fail(format!("{text}\n{error}")))?;
         let found = Entry { origin: None, ..config.entries()[0].clone() };
         prop_assert_eq!(found, entry, "{}", text);

@@ -44,7 +44,7 @@ fn an_unapproved_project_file_is_announced_and_not_even_parsed() {
 }
 
 #[test]
-fn a_project_file_is_found_from_any_folder_below_it() {
+fn a_project_file_is_found_from_any_directory_below_it() {
     let world = World::new();
     let file = world.write_project("", &entry("a"));
     world.approve(&file);
@@ -202,7 +202,7 @@ fn a_mistake_in_any_file_that_counts_stops_everything() {
 }
 
 #[test]
-fn the_users_own_file_is_not_a_projects_for_those_who_work_in_its_folder() {
+fn the_users_own_file_is_not_a_projects_for_those_who_work_in_its_directory() {
     let world = World::new();
     world.write_user(&entry("mine"));
     let found = Config::discover(&world.places.config, &world.places, &[]).unwrap();

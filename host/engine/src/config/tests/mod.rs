@@ -11,7 +11,7 @@ mod values;
 
 use std::{fs, path::PathBuf};
 
-use super::{Config, Error, Layer, Places, ProjectFile, Source, TrustStore};
+use super::{Config, Error, Layer, ProjectFile, Source, TrustStore, UserDirectories};
 
 /// A digest in the right form.
 const SHA256: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
@@ -27,10 +27,10 @@ fn parse(text: &str) -> Result<Config, Error> {
     Config::parse(text, &source, &["agent"])
 }
 
-/// A user and a project in a temporary folder.
+/// A user and a project in a temporary directory.
 struct World {
     root: tempfile::TempDir,
-    places: Places,
+    places: UserDirectories,
     /// Symbolic links resolved, as messages show it.
     project: PathBuf,
 }
@@ -39,11 +39,11 @@ impl World {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let real = root.path().canonicalize().unwrap();
-        let at = |folder: &str| {
-            fs::create_dir_all(real.join(folder)).unwrap();
-            real.join(folder)
+        let at = |directory: &str| {
+            fs::create_dir_all(real.join(directory)).unwrap();
+            real.join(directory)
         };
-        let places = Places { config: at("config"), state: real.join("state"), home: Some(at("home")) };
+        let places = UserDirectories { config: at("config"), state: real.join("state"), home: Some(at("home")) };
         Self { project: at("work/project"), places, root }
     }
 
@@ -52,10 +52,10 @@ impl World {
         self.places.user_file()
     }
 
-    /// Writes the configuration of a folder of the project; "" is the project itself.
-    fn write_project(&self, folder: &str, text: &str) -> PathBuf {
-        let file = self.project.join(folder).join("hookhost.toml");
-        fs::create_dir_all(self.project.join(folder)).unwrap();
+    /// Writes the configuration of a directory of the project; "" is the project itself.
+    fn write_project(&self, directory: &str, text: &str) -> PathBuf {
+        let file = self.project.join(directory).join("hookhost.toml");
+        fs::create_dir_all(self.project.join(directory)).unwrap();
         fs::write(&file, text).unwrap();
         file
     }

@@ -106,11 +106,11 @@ fn a_project_can_shorten_the_approval_deadline_and_not_lengthen_it() {
     let settle = |user: Option<&str>, project: &[&str]| {
         let world = World::new();
         world.write_user(&user.map(key).unwrap_or_default());
-        let folders = ["", "sub", "sub/sub"];
-        for (folder, time) in folders.iter().zip(project) {
-            world.approve(&world.write_project(folder, &key(time)));
+        let directories = ["", "sub", "sub/sub"];
+        for (directory, time) in directories.iter().zip(project) {
+            world.approve(&world.write_project(directory, &key(time)));
         }
-        let deepest = world.project.join(folders[project.len() - 1]);
+        let deepest = world.project.join(directories[project.len() - 1]);
         let found = Config::discover(&deepest, &world.places, &[]).map(|found| found.config);
         found.map(|config| config.settings().approval_deadline.as_secs()).map_err(|error| {
             let error = error.to_string();

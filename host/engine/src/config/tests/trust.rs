@@ -224,7 +224,7 @@ fn the_users_own_file_may_be_a_link_and_needs_no_approval_beside_it_or_where_it_
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_a_project_grants_does_not_lead_out_of_it_by_a_link() {
+fn a_directory_that_a_project_grants_does_not_lead_out_of_it_by_a_link() {
     let world = World::new();
     let outside = world.root.path().canonicalize().unwrap().join("home");
     fs::create_dir_all(world.project.join("real")).unwrap();
@@ -303,7 +303,7 @@ fn what_cannot_be_read_is_announced_and_waited_for_by_nobody() {
 
 #[cfg(unix)]
 #[test]
-fn the_store_is_the_users_alone_whatever_its_folder_was_before() {
+fn the_store_is_the_users_alone_whatever_its_directory_was_before() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new();
     fs::create_dir(&world.places.state).unwrap();

@@ -127,7 +127,7 @@ fn a_home_path_without_a_home_is_an_error() {
     let source = crate::config::Source::new("/etc/hookhost.toml", Layer::Chosen);
     let text = entry("a").replace("a.wasm", "~/a.wasm");
     let error = super::Config::parse(&text, &source, &[]).unwrap_err().to_string();
-    assert!(error.contains("home folder is not known"), "{error}");
+    assert!(error.contains("home directory is not known"), "{error}");
     assert_eq!(only(&text).path, Path::new("/home/ada/a.wasm"));
 }
 

@@ -7,13 +7,13 @@ use crate::sandbox::failure::Limit;
 use serde::{Deserialize, Serialize};
 
 /// Most findings, and most reminders, of one call; one more is a failure, so that nothing is lost in silence.
-const MOST: usize = 64;
+const MAX_EFFECTS: usize = 64;
 
 /// Longest reminder with its tags and key, in bytes: it is plugin text that a model reads.
-const LONGEST_REMINDER: usize = 4096;
+const MAX_REMINDER_BYTES: usize = 4096;
 
 /// Longest finding, in bytes.
-const LONGEST_FINDING: usize = 64 * 1024;
+const MAX_FINDING_BYTES: usize = 64 * 1024;
 
 /// Most bytes of all findings and reminders of one call together, as JSON: a byte of a text may be written as six.
 const MAX_WRITTEN: usize = 256 * 1024;
@@ -108,12 +108,12 @@ impl wit::effects::Host for Guest {
     fn report(&mut self, finding: wit::effects::Finding) -> wasmtime::Result<()> {
         self.count_call()?;
         self.has_a_record("a finding")?;
-        if self.effects.findings.len() == MOST {
-            return Err(exceeded(format!("reported more than {MOST} findings about one event")));
+        if self.effects.findings.len() == MAX_EFFECTS {
+            return Err(exceeded(format!("reported more than {MAX_EFFECTS} findings about one event")));
         }
         let texts = [&finding.code, &finding.explanation, &finding.action].into_iter();
-        if size(texts.chain(&finding.references).chain(&finding.details)) > LONGEST_FINDING {
-            return Err(exceeded(format!("reported a finding of more than {LONGEST_FINDING} bytes")));
+        if size(texts.chain(&finding.references).chain(&finding.details)) > MAX_FINDING_BYTES {
+            return Err(exceeded(format!("reported a finding of more than {MAX_FINDING_BYTES} bytes")));
         }
         let finding = Finding {
             code: finding.code,
@@ -135,12 +135,12 @@ impl wit::effects::Host for Guest {
     fn remind(&mut self, reminder: wit::effects::Reminder) -> wasmtime::Result<()> {
         self.count_call()?;
         self.has_a_record("a reminder")?;
-        if self.effects.reminders.len() == MOST {
-            return Err(exceeded(format!("gave more than {MOST} reminders about one event")));
+        if self.effects.reminders.len() == MAX_EFFECTS {
+            return Err(exceeded(format!("gave more than {MAX_EFFECTS} reminders about one event")));
         }
         let texts = [&reminder.body].into_iter().chain(&reminder.tags).chain(&reminder.dedupe_key);
-        if size(texts) > LONGEST_REMINDER {
-            return Err(exceeded(format!("gave a reminder of more than {LONGEST_REMINDER} bytes")));
+        if size(texts) > MAX_REMINDER_BYTES {
+            return Err(exceeded(format!("gave a reminder of more than {MAX_REMINDER_BYTES} bytes")));
         }
         let reminder = Reminder {
             plugin: self.plugin.to_string(),

@@ -32,24 +32,24 @@ pub const MAX_LOG_LINES: usize = 1_000;
 pub(crate) struct Log {
     pub(crate) lines: Vec<LogLine>,
     /// Bytes, as JSON, that may still be written: what a line takes in the record counts, not what it says.
-    pub(crate) room: usize,
+    pub(crate) capacity: usize,
     /// Lines that found no room.
     pub(crate) dropped: u64,
 }
 
 impl Log {
-    pub(crate) fn with_room(room: usize) -> Self {
-        Self { room, ..Self::default() }
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { capacity, ..Self::default() }
     }
 
     pub(crate) fn write(&mut self, level: Level, message: String) {
         let line = LogLine { level, message };
         // A text is at least as long as JSON: one that is far too long need not be looked through.
-        let fits = line.message.len() <= self.room && self.lines.len() < MAX_LOG_LINES;
+        let fits = line.message.len() <= self.capacity && self.lines.len() < MAX_LOG_LINES;
         // And a comma.
-        match fits.then(|| self.room.checked_sub(written_size(&line) + 1)).flatten() {
-            Some(room) => {
-                self.room = room;
+        match fits.then(|| self.capacity.checked_sub(written_size(&line) + 1)).flatten() {
+            Some(left) => {
+                self.capacity = left;
                 self.lines.push(line);
             }
             None => self.dropped += 1,

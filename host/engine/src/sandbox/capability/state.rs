@@ -1,11 +1,11 @@
 //! `state`: the plugin's own values.
 
 use super::{Guest, wit};
-use crate::sandbox::turn;
+use crate::sandbox::processor_time;
 use crate::state::{Scope, StateError, View};
 use wit::state as interface;
 
-type Answer<T> = wasmtime::Result<Result<T, interface::Error>>;
+type StateResult<T> = wasmtime::Result<Result<T, interface::Error>>;
 
 impl From<interface::Scope> for Scope {
     fn from(scope: interface::Scope) -> Self {
@@ -27,19 +27,19 @@ impl From<StateError> for interface::Error {
 }
 
 impl Guest {
-    fn with_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> Answer<T> {
+    fn with_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> StateResult<T> {
         self.count_call()?;
         let answer = match &mut self.state {
             Some(view) => use_it(view).map_err(Into::into),
             None => Err(interface::Error::Unavailable("`configure` has no state".into())),
         };
         // It may have waited for a disk.
-        turn::check(self.compute())?;
+        processor_time::check(self.compute())?;
         Ok(answer)
     }
 
     /// The same, where what is written is kept.
-    fn with_kept_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> Answer<T> {
+    fn with_kept_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> StateResult<T> {
         if !self.is_recorded {
             self.count_call()?;
             let why = "what is written about `audit-record` is not kept: records are not recorded";
@@ -50,19 +50,25 @@ impl Guest {
 }
 
 impl interface::Host for Guest {
-    fn get(&mut self, scope: interface::Scope, key: String) -> Answer<Option<Vec<u8>>> {
+    fn get(&mut self, scope: interface::Scope, key: String) -> StateResult<Option<Vec<u8>>> {
         self.with_state(|view| view.get(scope.into(), &key))
     }
 
-    fn set(&mut self, scope: interface::Scope, key: String, value: Vec<u8>, ttl_seconds: Option<u64>) -> Answer<()> {
+    fn set(
+        &mut self,
+        scope: interface::Scope,
+        key: String,
+        value: Vec<u8>,
+        ttl_seconds: Option<u64>,
+    ) -> StateResult<()> {
         self.with_kept_state(|view| view.set(scope.into(), &key, value, ttl_seconds))
     }
 
-    fn delete(&mut self, scope: interface::Scope, key: String) -> Answer<()> {
+    fn delete(&mut self, scope: interface::Scope, key: String) -> StateResult<()> {
         self.with_kept_state(|view| view.delete(scope.into(), &key))
     }
 
-    fn increment(&mut self, scope: interface::Scope, key: String, by: i64) -> Answer<i64> {
+    fn increment(&mut self, scope: interface::Scope, key: String, by: i64) -> StateResult<i64> {
         self.with_kept_state(|view| view.increment(scope.into(), &key, by))
     }
 }

@@ -1,11 +1,11 @@
-use super::{Busy, LATE, Left, Over, Spent};
+use super::{Busy, LATE_AFTER, Left, Over, Spent};
 use crate::sandbox::ticker::TICK;
 use std::time::Duration;
 use tokio::time::Instant;
 
 const MS: Duration = Duration::from_millis(1);
 const DEADLINE: Duration = Duration::from_millis(100);
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A call that is given the thread again so long after it gave it back; what it waited for was there after `rang`.
 fn away(spent: &mut Spent, left: fn(Instant) -> Left, rang: Option<Duration>, until: Duration) -> Option<Over> {
@@ -22,7 +22,7 @@ fn away_while(
 ) -> Option<Over> {
     let since = Instant::now();
     spent.away(left(since), since + until, rang.map(|after| since + after), busy, DEADLINE);
-    spent.over(DEADLINE, PATIENCE)
+    spent.over(DEADLINE, TIMEOUT)
 }
 
 fn spent() -> Spent {
@@ -38,7 +38,7 @@ fn what_a_call_waits_for_by_its_own_choice_counts_against_its_deadline() {
 
 #[test]
 fn an_answer_that_was_there_in_time_counts_however_late_a_thread_is_free() {
-    assert_eq!(away(&mut spent(), Left::Waiting, Some(DEADLINE - MS), PATIENCE), None);
+    assert_eq!(away(&mut spent(), Left::Waiting, Some(DEADLINE - MS), TIMEOUT), None);
 }
 
 #[test]
@@ -49,24 +49,24 @@ fn an_answer_that_was_there_too_late_does_not_count() {
 #[test]
 fn time_in_which_it_could_run_is_not_its_own() {
     let mut spent = spent();
-    assert_eq!(away(&mut spent, Left::Runnable, None, PATIENCE), None);
-    assert_eq!((spent.own, spent.starved), (Duration::ZERO, PATIENCE));
+    assert_eq!(away(&mut spent, Left::Runnable, None, TIMEOUT), None);
+    assert_eq!((spent.own, spent.starved), (Duration::ZERO, TIMEOUT));
 }
 
 #[test]
 fn a_call_that_starves_for_longer_than_the_bound_is_overloaded() {
     // With the time for which it waited for its place.
     let mut spent = Spent { starved: MS, ..spent() };
-    assert_eq!(away(&mut spent, Left::Waiting, Some(Duration::ZERO), PATIENCE), Some(Over::Overloaded));
+    assert_eq!(away(&mut spent, Left::Waiting, Some(Duration::ZERO), TIMEOUT), Some(Over::Overloaded));
 }
 
 #[test]
 fn a_call_that_computes_for_long_is_given_a_share_of_a_busy_machine() {
     let long = Duration::from_secs(60);
-    let mut spent = Spent { own: 10 * PATIENCE, starved: 9 * 10 * PATIENCE };
-    assert_eq!(spent.over(long, PATIENCE), None);
-    spent.starved = 11 * 10 * PATIENCE;
-    assert_eq!(spent.over(long, PATIENCE), Some(Over::Overloaded));
+    let mut spent = Spent { own: 10 * TIMEOUT, starved: 9 * 10 * TIMEOUT };
+    assert_eq!(spent.over(long, TIMEOUT), None);
+    spent.starved = 11 * 10 * TIMEOUT;
+    assert_eq!(spent.over(long, TIMEOUT), Some(Over::Overloaded));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn where_the_timer_was_held_up_the_call_waits_as_long_again() {
 
 #[test]
 fn a_timer_that_is_as_late_as_timers_are_ends_the_call() {
-    assert_eq!(away(&mut spent(), Left::Waiting, None, DEADLINE + LATE - MS), Some(Over::Deadline));
+    assert_eq!(away(&mut spent(), Left::Waiting, None, DEADLINE + LATE_AFTER - MS), Some(Over::Deadline));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn time_that_the_calls_own_connections_took_is_its_own_where_it_could_run() {
         let mut spent = spent();
         assert_eq!(away_while(30 * MS, &mut spent, left, rang, 50 * MS), None);
         assert_eq!((spent.own, spent.starved), (30 * MS, 20 * MS));
-        assert_eq!(away_while(PATIENCE, &mut spent, left, rang, 70 * MS), Some(Over::Deadline));
+        assert_eq!(away_while(TIMEOUT, &mut spent, left, rang, 70 * MS), Some(Over::Deadline));
         assert_eq!((spent.own, spent.starved), (DEADLINE, 20 * MS));
     }
 }

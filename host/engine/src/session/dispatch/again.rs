@@ -1,7 +1,7 @@
 //! What a person has said yes to before, and which questions are open.
 
 use super::{Dispatch, Held};
-use crate::audit::{Answer, AskedAgain, Record};
+use crate::audit::{ApprovalRecord, AskedAgain, EventRecord};
 use crate::compose::{self, Step};
 use crate::contract::Question;
 use crate::event::GateEvent;
@@ -58,7 +58,7 @@ impl Dispatch<'_> {
     }
 
     /// These askings were before it.
-    pub(in crate::session) fn come_after(&mut self, earlier: Vec<(Record, Answer)>) {
+    pub(in crate::session) fn come_after(&mut self, earlier: Vec<(EventRecord, ApprovalRecord)>) {
         self.earlier = earlier;
     }
 

@@ -114,7 +114,7 @@ impl Dispatch<'_> {
             event: self.record.event,
             time: crate::session::now(),
             calls: self.record.calls.clone(),
-            withheld: std::collections::BTreeMap::new(),
+            redacted: std::collections::BTreeMap::new(),
         };
         let writes = std::mem::take(&mut held.writes);
         let with = With { writes, reminders: held.reminders(true), question: None };
@@ -213,7 +213,7 @@ impl Dispatch<'_> {
                 }
             }
             if ledger.narrowed && !ledger.asked {
-                self.record.unconcerned.push(plugin.name().to_owned());
+                self.record.not_matched.push(plugin.name().to_owned());
             }
         }
         held

@@ -46,7 +46,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// Of a file in the text format of core modules.
     pub(crate) fn read(name: &str) -> Self {
-        let path = folder().join(name).with_extension("wat");
+        let path = directory().join(name).with_extension("wat");
         let module = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self::of_module(name, &module)
     }
@@ -87,8 +87,8 @@ impl Shape {
 
     /// An entry for it. It has fuel and time for long, so that what the file limits is reached first on a slow machine
     /// too, and the grants of what the skeleton imports.
-    pub(crate) fn entry(&self, folder: &Path) -> Entry {
-        let path = folder.join(&self.name).with_extension("wasm");
+    pub(crate) fn entry(&self, directory: &Path) -> Entry {
+        let path = directory.join(&self.name).with_extension("wasm");
         fs::write(&path, &self.bytes).unwrap();
         if let Some(size) = self.size {
             fs::File::options().append(true).open(&path).unwrap().set_len(size).unwrap();
@@ -111,18 +111,18 @@ impl Shape {
             },
             limits.join("\n"),
         );
-        let config = Config::parse(&text, &Source::new(folder.join("hookhost.toml"), Layer::Chosen), &[]);
+        let config = Config::parse(&text, &Source::new(directory.join("hookhost.toml"), Layer::Chosen), &[]);
         config.unwrap_or_else(|error| panic!("{}: {error}", self.name)).entries()[0].clone()
     }
 }
 
-/// A plugin that hears another event, and behaves.
+/// A plugin that subscribes to another event, and behaves.
 pub(crate) fn neighbour() -> Shape {
     Shape::of_bytes("neighbour", bytes("neighbour", "", "finalize-content"))
 }
 
-/// The folder of the files.
-pub(crate) fn folder() -> PathBuf {
+/// The directory of the files.
+pub(crate) fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hostile")
 }
 

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A session of a plugin with a core module like that, under limits written like that.
-async fn session(folder: &Path, limits: &str, module: &str) -> Result<Session, String> {
+async fn session(directory: &Path, limits: &str, module: &str) -> Result<Session, String> {
     let shape = Shape::of_module("p", &format!(";;@ limits: {limits}\n{module}"));
-    let config = Config::from_entries(vec![shape.entry(folder)], Settings::default()).unwrap();
+    let config = Config::from_entries(vec![shape.entry(directory)], Settings::default()).unwrap();
     let host = Host::builder(config).build().await.map_err(|error| error.to_string())?;
     Ok(host.open_session(spec()).unwrap())
 }
@@ -58,10 +58,10 @@ async fn each_limit_on_a_call_has_its_kind_and_names_its_key_and_the_next_event_
         (calls, "capability-calls = 50", "capability-calls = 49", "capability-calls"),
         (answer, "output = 50_000", "output = 20_000", "answer-too-large"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let generous = session(folder.path(), enough, &doing(what)).await.unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let generous = session(directory.path(), enough, &doing(what)).await.unwrap();
         assert_eq!(misbehaves(&generous).await, None, "{enough}");
-        let strict = session(folder.path(), less, &doing(what)).await.unwrap();
+        let strict = session(directory.path(), less, &doing(what)).await.unwrap();
         let (found, said) = misbehaves(&strict).await.unwrap_or_else(|| panic!("{less} is not held"));
         let key = less.split(' ').next().unwrap();
         assert!(found == json!(kind) && said.contains(&format!("(limits.{key})")), "{less}: {found} {said}");
@@ -73,10 +73,10 @@ async fn each_limit_on_a_call_has_its_kind_and_names_its_key_and_the_next_event_
 async fn what_a_plugin_is_made_of_is_limited_when_it_is_loaded() {
     // The skeleton has one table, three core modules, and one of wasmtime's where it calls itself.
     for (enough, less) in [("tables = 3", "tables = 2"), ("instances = 4", "instances = 3")] {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let module = "(table 1 funcref) (table 1 funcref)";
-        assert!(behaves(&session(folder.path(), enough, module).await.unwrap()).await, "{enough}");
-        let refused = session(folder.path(), less, module).await.map(drop).unwrap_err();
+        assert!(behaves(&session(directory.path(), enough, module).await.unwrap()).await, "{enough}");
+        let refused = session(directory.path(), less, module).await.map(drop).unwrap_err();
         let key = less.split(' ').next().unwrap();
         assert!(refused.contains(&format!("limits.{key} allows")), "{less}: {refused}");
     }
@@ -84,8 +84,8 @@ async fn what_a_plugin_is_made_of_is_limited_when_it_is_loaded() {
 
 #[tokio::test]
 async fn what_a_plugin_is_made_of_is_limited_for_each_plugin_though_another_may_have_more() {
-    let folder = tempfile::tempdir().unwrap();
-    let generous = Shape::of_module("generous", ";;@ limits: instances = 200, tables = 100").entry(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let generous = Shape::of_module("generous", ";;@ limits: instances = 200, tables = 100").entry(directory.path());
     for (limit, said) in [
         ("instances = 2", "is made of more than its 2 core instances (limits.instances)"),
         ("tables = 1", "is made of more than its 1 tables (limits.tables)"),
@@ -93,7 +93,7 @@ async fn what_a_plugin_is_made_of_is_limited_for_each_plugin_though_another_may_
         ("table-elements = 1", "asked for more than its 1 elements of tables (limits.table-elements)"),
     ] {
         let module = format!(";;@ limits: {limit}\n(table 1 funcref)");
-        let strict = Shape::of_module("strict", &module).entry(folder.path());
+        let strict = Shape::of_module("strict", &module).entry(directory.path());
         let config = Config::from_entries(vec![generous.clone(), strict], Settings::default()).unwrap();
         let refused = Host::builder(config).build().await.map(drop).unwrap_err().to_string();
         assert_eq!(refused, format!("plugin `strict` failed while it was set up: it {said}"));
@@ -102,21 +102,21 @@ async fn what_a_plugin_is_made_of_is_limited_for_each_plugin_though_another_may_
 
 #[tokio::test]
 async fn handles_that_are_given_back_can_be_had_again() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let things = "(loop (call $thing-drop (call $thing-new (i32.const 1)))
         (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 1000))))";
     let destructor = "(elem (i32.const 1) $destructor) (func $destructor (param i32))";
     let module = format!("{destructor} {}", doing(things));
-    let session = session(folder.path(), "handles = 1", &module).await.unwrap();
+    let session = session(directory.path(), "handles = 1", &module).await.unwrap();
     assert_eq!(misbehaves(&session).await, None);
 }
 
 #[tokio::test]
 async fn what_is_logged_beyond_the_limit_is_dropped_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let lines = "(loop (call $log (i32.const 1) (i32.const 64) (i32.const 100))
         (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 50))))";
-    let session = session(folder.path(), "log = 1_000", &doing(lines)).await.unwrap();
+    let session = session(directory.path(), "log = 1_000", &doing(lines)).await.unwrap();
     let record = session.prompt_submit("bad".into()).await.record;
     // A line is 100 bytes that are 0, and each of them is six in the log.
     assert_eq!((record.calls[0].log.len(), record.calls[0].log_dropped), (1, 49));
@@ -134,8 +134,8 @@ async fn lines_beyond_their_number_are_dropped_and_counted_however_short_they_ar
 
 #[tokio::test]
 async fn an_event_that_is_too_large_is_not_given() {
-    let folder = tempfile::tempdir().unwrap();
-    let session = session(folder.path(), "input = 400", "").await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let session = session(directory.path(), "input = 400", "").await.unwrap();
     assert!(behaves(&session).await);
     let record = session.prompt_submit("x".repeat(400)).await.record;
     let failure = record.calls[0].failure.as_ref().unwrap();
@@ -145,12 +145,12 @@ async fn an_event_that_is_too_large_is_not_given() {
 
 #[tokio::test]
 async fn recursion_ends_at_the_stack_whatever_the_limits_are() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let deeper = "(func $deeper (param i32) (result i32) (if (local.get 0) (then
         (return (i32.add (i32.const 1) (call $deeper (i32.sub (local.get 0) (i32.const 1))))))) (i32.const 0))";
     for (depth, fails) in [(1_000, false), (10_000_000, true)] {
         let module = format!("{deeper} {}", doing(&format!("(drop (call $deeper (i32.const {depth})))")));
-        let session = session(folder.path(), "memory = \"4GiB\"", &module).await.unwrap();
+        let session = session(directory.path(), "memory = \"4GiB\"", &module).await.unwrap();
         let found = misbehaves(&session).await;
         assert_eq!(found.is_some(), fails, "{found:?}");
         assert!(found.is_none_or(|(kind, said)| kind == "trap" && said.contains("call stack exhausted")));

@@ -59,10 +59,10 @@ async fn probe(session: &Session) -> (Learnt, u64) {
 
 #[tokio::test]
 async fn a_guest_that_probes_for_time_and_chance_learns_nothing_but_the_event() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let shape = Shape::of_module("probe", PROBE);
-    let config = Config::from_entries(vec![shape.entry(folder.path())], Settings::default()).unwrap();
-    let log = folder.path().join("hookhost.db");
+    let config = Config::from_entries(vec![shape.entry(directory.path())], Settings::default()).unwrap();
+    let log = directory.path().join("hookhost.db");
     let host = Host::builder(config.clone()).store(&log).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let mut randoms = std::collections::BTreeSet::new();

@@ -93,8 +93,8 @@ async fn ask(session: &Session, prompt: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_guest_finds_nothing_of_another_session_in_what_the_same_plugin_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let host = host(vec![Shape::of_module("both", &both()).entry(folder.path())]).await;
+    let directory = tempfile::tempdir().unwrap();
+    let host = host(vec![Shape::of_module("both", &both()).entry(directory.path())]).await;
     let (one, two) = (host.open_session(spec()).unwrap(), host.open_session(spec()).unwrap());
     for _ in 0..3 {
         // Also where the call was cut off.
@@ -109,9 +109,9 @@ async fn a_guest_finds_nothing_of_another_session_in_what_the_same_plugin_left()
 
 #[tokio::test]
 async fn a_guest_finds_nothing_of_another_plugin() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut keeper = Shape::of_module("keeper", KEEPER).entry(folder.path());
-    let mut seeker = Shape::of_module("seeker", SEEKER).entry(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let mut keeper = Shape::of_module("keeper", KEEPER).entry(directory.path());
+    let mut seeker = Shape::of_module("seeker", SEEKER).entry(directory.path());
     (keeper.priority, seeker.priority) = (1, 2);
     let host = host(vec![keeper, seeker]).await;
     for _ in 0..3 {
@@ -128,10 +128,10 @@ async fn the_seeker_would_find_what_is_there() {
         ("(global.set $secret (i64.const 7))", "2"),
         ("(table.set $mine (i32.const 999) (ref.func $bad))", "3"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let module = SEEKER.replace("(local.set $pages (memory.size))", leave);
         let shape = Shape::of_module("seeker", &format!("{module} (elem declare func $bad)"));
-        let session = host(vec![shape.entry(folder.path())]).await.open_session(spec()).unwrap();
+        let session = host(vec![shape.entry(directory.path())]).await.open_session(spec()).unwrap();
         assert_eq!(ask(&session, "bad").await.as_deref(), Some(found), "{leave}");
     }
 }

@@ -1,6 +1,6 @@
 //! `docs/hostile.md` is followed literally: every row of its table, with the plugin in `tests/hostile/` of that name.
 
-use super::component::{Shape, folder, neighbour};
+use super::component::{Shape, directory, neighbour};
 use super::generated;
 use crate::failure_table::says;
 use crate::support::spec;
@@ -56,7 +56,7 @@ pub(crate) fn bare(cell: &str) -> String {
 #[test]
 fn every_hostile_plugin_has_exactly_one_row() {
     let mut rows: Vec<_> = rows().into_iter().map(|row| row.name).collect();
-    let files = std::fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
+    let files = std::fs::read_dir(directory()).unwrap().map(|file| file.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|end| end == "wat"));
     let mut shapes: Vec<_> = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
     shapes.extend(generated::ALL.iter().map(|(name, _)| (*name).to_owned()));
@@ -69,12 +69,12 @@ fn every_hostile_plugin_has_exactly_one_row() {
 async fn every_row_is_what_the_host_does_and_nobody_else_notices() {
     let mut wrong = Vec::new();
     for row in rows() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let shape = match generated::ALL.iter().find(|(name, _)| *name == row.name) {
             Some((name, generate)) => generate(name),
             None => Shape::read(&row.name),
         };
-        if let Err(why) = follow(&row, &shape, folder.path()).await {
+        if let Err(why) = follow(&row, &shape, directory.path()).await {
             wrong.push(format!("{}: {why}", row.name));
         }
     }
@@ -82,15 +82,15 @@ async fn every_row_is_what_the_host_does_and_nobody_else_notices() {
 }
 
 /// A host of this plugin and a neighbour.
-async fn host(shape: &Shape, folder: &Path) -> Result<Host, String> {
+async fn host(shape: &Shape, directory: &Path) -> Result<Host, String> {
     let settings = Settings { concurrent_calls: NonZeroU32::new(2).unwrap(), ..Settings::default() };
-    let entries = vec![shape.entry(folder), neighbour().entry(folder)];
+    let entries = vec![shape.entry(directory), neighbour().entry(directory)];
     let config = Config::from_entries(entries, settings).unwrap();
     Host::builder(config).build().await.map_err(|error| error.to_string())
 }
 
-async fn follow(row: &Row, shape: &Shape, folder: &Path) -> Result<(), String> {
-    let host = match host(shape, folder).await {
+async fn follow(row: &Row, shape: &Shape, directory: &Path) -> Result<(), String> {
+    let host = match host(shape, directory).await {
         Ok(host) if row.does != "not loaded" => host,
         Ok(_) => return Err("is loaded".into()),
         Err(why) if row.does == "not loaded" => return seen(row, Some(&why)),

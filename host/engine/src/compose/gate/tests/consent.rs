@@ -2,7 +2,7 @@
 
 use super::events::{Event, Plugin, Run, event, plugin};
 use crate::compose::generated::{VALUES, cases, question};
-use crate::compose::{Answer, Asker, Consent, Decision, Layer, MAX_QUESTION_ROUNDS, OnFailure, Step};
+use crate::compose::{Consent, Decision, Layer, MAX_QUESTION_ROUNDS, OnFailure, QuestionOrigin, Step, Verdict};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -91,9 +91,9 @@ impl Story {
         let stands = match &run.decision {
             Decision::Rejected(_) => None,
             Decision::Stands { value, changed_by, response, questions, .. } => {
-                let by = |asker: &Asker| match asker {
-                    Asker::Configuration => None,
-                    Asker::Member(member) => Some(names[*member]),
+                let by = |asker: &QuestionOrigin| match asker {
+                    QuestionOrigin::Configuration => None,
+                    QuestionOrigin::Member(member) => Some(names[*member]),
                 };
                 Some(Stands {
                     value: *value,
@@ -215,7 +215,7 @@ proptest! {
             let form = asking.run.last_form(&event);
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
                 let about_it = asking.run.heard.iter().find(|heard| (heard.member, heard.form) == (member, form));
-                let said_no = |said: &Answer<u8, u8>| matches!(said, Answer::Reject(_) | Answer::Failed(OnFailure::Reject));
+                let said_no = |said: &Verdict<u8, u8>| matches!(said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject));
                 let is_author = matches!(&asking.run.decision,
                     Decision::Stands { changed_by, .. } if changed_by.last() == Some(&member));
                 prop_assert!(is_author || about_it.is_some_and(|heard| heard.value == value && !said_no(&heard.said)));

@@ -2,7 +2,7 @@
 
 use super::events::{Event, Plugin, event, place, plugin};
 use crate::compose::generated::cases;
-use crate::compose::{Answer, Decision, MAX_PASSES, OnFailure};
+use crate::compose::{Decision, MAX_ROUNDS, OnFailure, Verdict};
 use proptest::prelude::*;
 
 proptest! {
@@ -16,10 +16,10 @@ proptest! {
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
                 let about_it = run.heard.iter().find(|heard| (heard.member, heard.form) == (member, form));
                 let agreed = about_it.is_some_and(|heard| heard.value == *value && match heard.said {
-                    Answer::Allow | Answer::Approve | Answer::Respond(_) | Answer::Escalate(_) => true,
-                    Answer::Unconcerned | Answer::Failed(OnFailure::Skip) => true,
-                    Answer::Change(same) => same == *value,
-                    Answer::Reject(_) | Answer::Failed(OnFailure::Reject) => false,
+                    Verdict::Allow | Verdict::Approve | Verdict::Respond(_) | Verdict::Escalate(_) => true,
+                    Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) => true,
+                    Verdict::Change(same) => same == *value,
+                    Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject) => false,
                 });
                 prop_assert!(agreed || changed_by.last() == Some(&member), "{member} in {run:?}");
             }
@@ -29,14 +29,14 @@ proptest! {
     #[test]
     fn a_reject_about_any_value_it_was_asked_about_rejects(event in event()) {
         let run = event.run();
-        let rejects = run.binding(&event).any(|heard| matches!(heard.said, Answer::Reject(_)));
+        let rejects = run.binding(&event).any(|heard| matches!(heard.said, Verdict::Reject(_)));
         prop_assert!(!rejects || matches!(run.decision, Decision::Rejected(_)));
     }
 
     #[test]
     fn a_failure_that_is_not_skipped_rejects(event in event()) {
         let run = event.run();
-        let fails = run.binding(&event).any(|heard| heard.said == Answer::Failed(OnFailure::Reject));
+        let fails = run.binding(&event).any(|heard| heard.said == Verdict::Failed(OnFailure::Reject));
         prop_assert!(!fails || matches!(run.decision, Decision::Rejected(_)));
     }
 
@@ -49,14 +49,14 @@ proptest! {
     #[test]
     fn a_plugin_that_always_fails_with_skip_changes_nothing(event in event(), at in place()) {
         let at = at.min(event.plugins.len());
-        let failing = Plugin::always(&Answer::Failed(OnFailure::Skip));
+        let failing = Plugin::always(&Verdict::Failed(OnFailure::Skip));
         prop_assert_eq!(event.with(failing, at).run().without(at), event.run());
     }
 
     #[test]
     fn a_plugin_that_no_value_concerns_changes_nothing(event in event(), at in place()) {
         let at = at.min(event.plugins.len());
-        prop_assert_eq!(event.with(Plugin::always(&Answer::Unconcerned), at).run().without(at), event.run());
+        prop_assert_eq!(event.with(Plugin::always(&Verdict::NotMatched), at).run().without(at), event.run());
     }
 
     #[test]
@@ -69,16 +69,16 @@ proptest! {
         let heard = event.run().heard;
         for member in 0..event.plugins.len() {
             let times = heard.iter().filter(|heard| heard.member == member).count();
-            prop_assert!(times <= MAX_PASSES as usize + 1);
+            prop_assert!(times <= MAX_ROUNDS as usize + 1);
         }
     }
 
     #[test]
-    fn a_failure_never_erases_what_another_plugin_answered(event in event(), at in place(), pass in 1..=MAX_PASSES) {
-        // One that answers nothing but in one pass, where it fails: the others' answers come to the same or to a no.
+    fn a_failure_never_erases_what_another_plugin_answered(event in event(), at in place(), round in 1..=MAX_ROUNDS) {
+        // One that answers nothing but in one round, where it fails: the others' answers come to the same or to a no.
         let at = at.min(event.plugins.len());
-        let on_failure = |now| if now == pass { OnFailure::Reject } else { OnFailure::Skip };
-        let failing = Plugin::of(|_, now| Answer::Failed(on_failure(now)));
+        let on_failure = |now| if now == round { OnFailure::Reject } else { OnFailure::Skip };
+        let failing = Plugin::of(|_, now| Verdict::Failed(on_failure(now)));
         let (with, without) = (event.with(failing, at).run().without(at).decision, event.decide());
         prop_assert!(with == without || matches!(with, Decision::Rejected(_)));
     }

@@ -1,13 +1,13 @@
 //! Random events: a value, a chain of plugins that answer at random, a configuration that asks at random.
 
 use crate::compose::generated::{ENFORCING, VALUES, layer, member, question, refusal};
-use crate::compose::{Answer, Asker, Decision, Gate, Layer, MAX_PASSES, Member, Objection, OnFailure};
+use crate::compose::{Decision, Gate, Layer, MAX_ROUNDS, Member, Objection, OnFailure, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
-pub(super) type Said = Answer<u8, u8>;
+pub(super) type Said = Verdict<u8, u8>;
 
-/// A plugin: what it answers about each value, in each pass. A pristine instance answers as a function of what it is
+/// A plugin: what it answers about each value, in each round. A pristine instance answers as a function of what it is
 /// asked, so this is all that a plugin can be.
 #[derive(Clone, Debug)]
 pub(super) struct Plugin {
@@ -26,7 +26,7 @@ pub(super) struct Event {
 /// One thing that was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Heard {
-    pub(super) pass: u32,
+    pub(super) round: u32,
     pub(super) member: usize,
     pub(super) value: u8,
     /// How often the value had been changed by then: equal values may be different forms.
@@ -46,8 +46,8 @@ pub(super) struct Run {
 impl Plugin {
     /// An enforcing plugin that answers so.
     pub(super) fn of(says: impl Fn(u8, u32) -> Said) -> Self {
-        let passes = 1..=MAX_PASSES + 1;
-        let says = passes.map(|pass| (0..VALUES).map(|value| says(value, pass)).collect()).collect();
+        let rounds = 1..=MAX_ROUNDS + 1;
+        let says = rounds.map(|round| (0..VALUES).map(|value| says(value, round)).collect()).collect();
         Self { member: ENFORCING, says }
     }
 
@@ -70,8 +70,8 @@ impl Plugin {
         self
     }
 
-    pub(super) fn answer(&self, value: u8, pass: u32) -> Said {
-        self.says[pass as usize - 1][usize::from(value)].clone()
+    pub(super) fn answer(&self, value: u8, round: u32) -> Said {
+        self.says[round as usize - 1][usize::from(value)].clone()
     }
 }
 
@@ -85,11 +85,11 @@ impl Event {
         let mut gate = Gate::new(self.plugins.iter().map(|plugin| plugin.member).collect(), self.value);
         let mut heard = Vec::new();
         while let Some(ask) = gate.ask() {
-            assert!(heard.len() < self.plugins.len() * (MAX_PASSES as usize + 1), "the asking does not end");
+            assert!(heard.len() < self.plugins.len() * (MAX_ROUNDS as usize + 1), "the asking does not end");
             let value = *gate.value();
             let said = self.plugins[ask.member].answer(value, ask.round);
             let form = gate.version() as usize;
-            heard.push(Heard { pass: ask.round, member: ask.member, value, form, said: said.clone() });
+            heard.push(Heard { round: ask.round, member: ask.member, value, form, said: said.clone() });
             gate.answer(said);
         }
         let mut consulted = Vec::new();
@@ -153,8 +153,8 @@ impl Run {
                 questions: questions
                     .into_iter()
                     .map(|(asker, question)| match asker {
-                        Asker::Member(member) => (Asker::Member(down(member)), question),
-                        Asker::Configuration => (asker, question),
+                        QuestionOrigin::Member(member) => (QuestionOrigin::Member(down(member)), question),
+                        QuestionOrigin::Configuration => (asker, question),
                     })
                     .collect(),
                 approved_by: approved_by.map(down),
@@ -172,26 +172,26 @@ impl Run {
 impl Heard {
     /// Whether it changes the value, coming from a plugin that enforces.
     pub(super) fn changes(&self) -> bool {
-        matches!(self.said, Answer::Change(to) if to != self.value)
+        matches!(self.said, Verdict::Change(to) if to != self.value)
     }
 
     /// Whether it is no objection to the value: `allow`, or what counts as that.
     pub(super) fn allows(&self) -> bool {
         match self.said {
-            Answer::Allow | Answer::Approve => true,
-            Answer::Change(to) => to == self.value,
+            Verdict::Allow | Verdict::Approve => true,
+            Verdict::Change(to) => to == self.value,
             _ => false,
         }
     }
 
     /// Whether it is no answer, and nothing comes of that.
     pub(super) fn is_silence(&self) -> bool {
-        matches!(self.said, Answer::Unconcerned | Answer::Failed(OnFailure::Skip))
+        matches!(self.said, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip))
     }
 
     /// Whether it ends the asking, coming from a plugin that enforces.
     pub(super) fn is_no(&self) -> bool {
-        matches!(self.said, Answer::Reject(_) | Answer::Failed(OnFailure::Reject))
+        matches!(self.said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject))
     }
 }
 
@@ -207,15 +207,15 @@ const TIRED: Mood = [10, 18, 24, 8, 2, 1, 1, 0, 0];
 fn said(mood: Mood, code: u8) -> Said {
     let number = code % VALUES;
     let kinds = [
-        Answer::Allow,
-        Answer::Change(number),
-        Answer::Failed(OnFailure::Skip),
-        Answer::Unconcerned,
-        Answer::Approve,
-        Answer::Escalate(question(number)),
-        Answer::Respond(number),
-        Answer::Reject(refusal(number)),
-        Answer::Failed(OnFailure::Reject),
+        Verdict::Allow,
+        Verdict::Change(number),
+        Verdict::Failed(OnFailure::Skip),
+        Verdict::NotMatched,
+        Verdict::Approve,
+        Verdict::Escalate(question(number)),
+        Verdict::Respond(number),
+        Verdict::Reject(refusal(number)),
+        Verdict::Failed(OnFailure::Reject),
     ];
     let mut kind = code / VALUES;
     for (times, said) in mood.into_iter().zip(kinds) {
@@ -227,24 +227,24 @@ fn said(mood: Mood, code: u8) -> Said {
     unreachable!("the times add up to 64")
 }
 
-/// How a plugin behaves from pass to pass.
+/// How a plugin behaves from round to round.
 #[derive(Clone, Copy, Debug)]
 enum Temper {
-    /// The same in each pass, as most do.
+    /// The same in each round, as most do.
     Steady,
-    /// Another in each pass.
+    /// Another in each round.
     Fickle,
-    /// Restless until the last passes, so that these are come to, and then tired.
+    /// Restless until the last rounds, so that these are come to, and then tired.
     Quarrelsome,
 }
 
 fn plugin_of(temper: Temper) -> impl Strategy<Value = Plugin> {
-    let passes = MAX_PASSES as usize + 1;
-    let given = if matches!(temper, Temper::Steady) { 1 } else { passes };
+    let rounds = MAX_ROUNDS as usize + 1;
+    let given = if matches!(temper, Temper::Steady) { 1 } else { rounds };
     let codes = prop::collection::vec(any::<u8>(), given * usize::from(VALUES));
     (member(), codes).prop_map(move |(member, codes)| {
-        let says = |(pass, codes): (usize, &[u8])| {
-            let mood = match (temper, pass) {
+        let says = |(round, codes): (usize, &[u8])| {
+            let mood = match (temper, round) {
                 (Temper::Steady | Temper::Fickle, _) | (_, 4..) => CALM,
                 (Temper::Quarrelsome, ..3) => RESTLESS,
                 (Temper::Quarrelsome, 3) => TIRED,
@@ -252,7 +252,7 @@ fn plugin_of(temper: Temper) -> impl Strategy<Value = Plugin> {
             codes.iter().map(|&code| said(mood, code)).collect::<Vec<_>>()
         };
         let says: Vec<_> = codes.chunks(VALUES.into()).enumerate().map(says).collect();
-        Plugin { member, says: says.iter().cycle().take(passes).cloned().collect() }
+        Plugin { member, says: says.iter().cycle().take(rounds).cloned().collect() }
     })
 }
 

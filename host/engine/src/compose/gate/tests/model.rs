@@ -3,7 +3,7 @@
 
 use super::events::{Event, Heard, Plugin, Run, Said, event};
 use crate::compose::generated::{cases, question, refusal};
-use crate::compose::{Answer, Asker, Decision, Layer, Member, Objection, OnFailure};
+use crate::compose::{Decision, Layer, Member, Objection, OnFailure, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -15,10 +15,10 @@ struct Model<'a> {
 impl Model<'_> {
     fn run(event: &Event) -> Run {
         let mut model = Model { event, heard: Vec::new() };
-        while let Some((pass, member)) = model.next() {
+        while let Some((round, member)) = model.next() {
             let (form, (_, value)) = model.current();
-            let said = event.plugins[member].answer(value, pass);
-            model.heard.push(Heard { pass, member, value, form, said });
+            let said = event.plugins[member].answer(value, round);
+            model.heard.push(Heard { round, member, value, form, said });
         }
         let (decision, consulted) = model.decision();
         Run { decision, consulted, heard: model.heard }
@@ -38,7 +38,7 @@ impl Model<'_> {
         let mut forms = vec![(None, self.event.value)];
         for heard in self.said() {
             match heard.said {
-                Answer::Change(to) if to != heard.value => forms.push((Some(heard.member), to)),
+                Verdict::Change(to) if to != heard.value => forms.push((Some(heard.member), to)),
                 _ => {}
             }
         }
@@ -59,7 +59,7 @@ impl Model<'_> {
     /// It gave no answer the last time it was asked.
     fn is_silent(&self, member: usize) -> bool {
         let last = self.said_by(member).next_back().map(|heard| &heard.said);
-        matches!(last, Some(Answer::Unconcerned | Answer::Failed(OnFailure::Skip)))
+        matches!(last, Some(Verdict::NotMatched | Verdict::Failed(OnFailure::Skip)))
     }
 
     /// Those that must have seen the value and have not.
@@ -68,22 +68,22 @@ impl Model<'_> {
         members.filter(|&member| self.event.enforces(member) && !self.has_seen(member)).collect()
     }
 
-    /// Rules 1 and 5: whom to ask next, in which pass.
+    /// Rules 1 and 5: whom to ask next, in which round.
     fn next(&self) -> Option<(u32, usize)> {
         if self.said().any(|heard| self.no(heard).is_some()) {
             return None;
         }
-        let (pass, place) = self.heard.last().map_or((1, 0), |last| (last.pass, last.member + 1));
-        let rest = (place..self.event.plugins.len()).map(|member| (pass, member));
-        let all = (0..self.event.plugins.len()).map(|member| (pass + 1, member));
-        rest.chain(all).find(|&(pass, member)| !self.has_seen(member) && self.may_ask(pass, member))
+        let (round, place) = self.heard.last().map_or((1, 0), |last| (last.round, last.member + 1));
+        let rest = (place..self.event.plugins.len()).map(|member| (round, member));
+        let all = (0..self.event.plugins.len()).map(|member| (round + 1, member));
+        rest.chain(all).find(|&(round, member)| !self.has_seen(member) && self.may_ask(round, member))
     }
 
-    /// Four passes for everybody; then once more those that gave no answer last, if only such are missing.
-    fn may_ask(&self, pass: u32, member: usize) -> bool {
-        let begun = self.heard.last().is_some_and(|last| last.pass == 5);
-        pass <= 4
-            || pass == 5
+    /// Four rounds for everybody; then once more those that gave no answer last, if only such are missing.
+    fn may_ask(&self, round: u32, member: usize) -> bool {
+        let begun = self.heard.last().is_some_and(|last| last.round == 5);
+        round <= 4
+            || round == 5
                 && self.event.enforces(member)
                 && self.is_silent(member)
                 && (begun || self.missing().into_iter().all(|member| self.is_silent(member)))
@@ -93,23 +93,23 @@ impl Model<'_> {
     fn no(&self, heard: &Heard) -> Option<Objection> {
         let by = heard.member;
         match &heard.said {
-            Answer::Reject(refusal) => Some(Objection::Verdict { by, refusal: refusal.clone() }),
-            Answer::Failed(OnFailure::Reject) => Some(Objection::Failure { by }),
+            Verdict::Reject(refusal) => Some(Objection::Verdict { by, refusal: refusal.clone() }),
+            Verdict::Failed(OnFailure::Reject) => Some(Objection::Failure { by }),
             _ => None,
         }
     }
 
     /// Rule 3: the last question it asked, unless it said afterwards that it has none.
     fn question(&self, member: usize) -> Option<Escalation> {
-        let last = self.said_by(member).rfind(|heard| heard.allows() || matches!(heard.said, Answer::Escalate(_)))?;
-        if let Answer::Escalate(question) = &last.said { Some(question.clone()) } else { None }
+        let last = self.said_by(member).rfind(|heard| heard.allows() || matches!(heard.said, Verdict::Escalate(_)))?;
+        if let Verdict::Escalate(question) = &last.said { Some(question.clone()) } else { None }
     }
 
     /// Rule 6: the first response to the value as it now is.
     fn response(&self) -> Option<(usize, u8)> {
         let (current, _) = self.current();
         self.said().filter(|heard| heard.form == current).find_map(|heard| match heard.said {
-            Answer::Respond(response) => Some((heard.member, response)),
+            Verdict::Respond(response) => Some((heard.member, response)),
             _ => None,
         })
     }
@@ -119,7 +119,7 @@ impl Model<'_> {
         let (current, _) = self.current();
         (0..self.event.plugins.len())
             .filter(|&member| self.event.plugins[member].member.may_approve.is_some())
-            .filter(|&member| self.said_by(member).any(|heard| heard.form == current && heard.said == Answer::Approve))
+            .filter(|&member| self.said_by(member).any(|heard| heard.form == current && heard.said == Verdict::Approve))
             .collect()
     }
 
@@ -155,12 +155,12 @@ impl Model<'_> {
             consulted.push(value);
             for (layer, ask) in &self.event.asks[usize::from(value)] {
                 if !self.is_waived(*layer) {
-                    questions.push((Asker::Configuration, ask.clone()));
+                    questions.push((QuestionOrigin::Configuration, ask.clone()));
                 }
             }
         }
         for member in 0..self.event.plugins.len() {
-            questions.extend(self.question(member).map(|question| (Asker::Member(member), question)));
+            questions.extend(self.question(member).map(|question| (QuestionOrigin::Member(member), question)));
         }
         let decision = Decision::Stands {
             value,
@@ -185,16 +185,16 @@ proptest! {
 #[test]
 fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_values() {
     let all: [Said; 10] = [
-        Answer::Allow,
-        Answer::Approve,
-        Answer::Change(0),
-        Answer::Change(1),
-        Answer::Escalate(question(0)),
-        Answer::Reject(refusal(0)),
-        Answer::Respond(0),
-        Answer::Unconcerned,
-        Answer::Failed(OnFailure::Reject),
-        Answer::Failed(OnFailure::Skip),
+        Verdict::Allow,
+        Verdict::Approve,
+        Verdict::Change(0),
+        Verdict::Change(1),
+        Verdict::Escalate(question(0)),
+        Verdict::Reject(refusal(0)),
+        Verdict::Respond(0),
+        Verdict::NotMatched,
+        Verdict::Failed(OnFailure::Reject),
+        Verdict::Failed(OnFailure::Skip),
     ];
     let members = [(true, None), (true, Some(Layer::User)), (true, Some(Layer::Project)), (false, Some(Layer::User))];
     let mut plugins = Vec::new();
@@ -218,7 +218,7 @@ fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_
     }
 }
 
-/// A property says little about what no event shows: the random ones come to every end, in every pass.
+/// A property says little about what no event shows: the random ones come to every end, in every round.
 #[test]
 fn the_random_events_come_to_every_end() {
     use proptest::strategy::ValueTree as _;
@@ -228,19 +228,19 @@ fn the_random_events_come_to_every_end() {
         let event = event().new_tree(&mut runner).expect("nothing is filtered").current();
         let Run { heard, decision, consulted } = event.run();
         let mut see = |what, is: bool| *seen.entry(what).or_default() += u32::from(is);
-        see("a fourth pass", heard.iter().any(|heard| heard.pass == 4));
-        see("those asked once more after it", heard.iter().any(|heard| heard.pass == 5));
+        see("a fourth round", heard.iter().any(|heard| heard.round == 4));
+        see("those asked once more after it", heard.iter().any(|heard| heard.round == 5));
         match decision {
             Decision::Rejected(Objection::Verdict { .. }) => see("rejected", true),
             Decision::Rejected(Objection::Failure { .. }) => see("failed", true),
             Decision::Rejected(Objection::Disagreement { .. }) => see("disagreed", true),
             Decision::Stands { changed_by, response, questions, approved_by, value } => {
-                let asks = |asker: fn(&Asker) -> bool| questions.iter().any(|(by, _)| asker(by));
+                let asks = |asker: fn(&QuestionOrigin) -> bool| questions.iter().any(|(by, _)| asker(by));
                 see("allowed as it was", changed_by.is_empty() && questions.is_empty());
                 see("allowed after several changes", changed_by.len() > 1 && questions.is_empty());
                 see("responded", response.is_some());
-                see("asked by the configuration", asks(|by| matches!(by, Asker::Configuration)));
-                see("asked by a plugin", asks(|by| matches!(by, Asker::Member(_))));
+                see("asked by the configuration", asks(|by| matches!(by, QuestionOrigin::Configuration)));
+                see("asked by a plugin", asks(|by| matches!(by, QuestionOrigin::Member(_))));
                 see(
                     "asked nothing by the configuration that was consulted",
                     !consulted.is_empty() && questions.is_empty(),
@@ -249,11 +249,11 @@ fn the_random_events_come_to_every_end() {
                 see("approved, what the configuration asks about", approved_by.is_some() && asked);
                 see(
                     "approved, and asked by the configuration all the same",
-                    approved_by.is_some() && asks(|by| matches!(by, Asker::Configuration)),
+                    approved_by.is_some() && asks(|by| matches!(by, QuestionOrigin::Configuration)),
                 );
                 see(
                     "approved, what a plugin asks about",
-                    approved_by.is_some() && asks(|by| matches!(by, Asker::Member(_))),
+                    approved_by.is_some() && asks(|by| matches!(by, QuestionOrigin::Member(_))),
                 );
             }
         }

@@ -2,13 +2,13 @@
 
 use super::events::{Heard, Said, event};
 use crate::compose::generated::cases;
-use crate::compose::{Answer, Asker, Decision, Layer, MAX_PASSES, Objection};
+use crate::compose::{Decision, Layer, MAX_ROUNDS, Objection, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
 /// The questions of plugins among these.
-fn of_plugins(questions: &[(Asker, Escalation)]) -> Vec<(Asker, Escalation)> {
-    questions.iter().filter(|(asker, _)| *asker != Asker::Configuration).cloned().collect()
+fn of_plugins(questions: &[(QuestionOrigin, Escalation)]) -> Vec<(QuestionOrigin, Escalation)> {
+    questions.iter().filter(|(asker, _)| *asker != QuestionOrigin::Configuration).cloned().collect()
 }
 
 proptest! {
@@ -19,7 +19,7 @@ proptest! {
     #[test]
     fn the_first_pass_asks_every_plugin_in_order_unless_one_says_no(event in event()) {
         let heard = event.run().heard;
-        let asked: Vec<usize> = heard.iter().filter(|heard| heard.pass == 1).map(|heard| heard.member).collect();
+        let asked: Vec<usize> = heard.iter().filter(|heard| heard.round == 1).map(|heard| heard.member).collect();
         prop_assert_eq!(&asked, &(0..asked.len()).collect::<Vec<_>>());
         let no = heard.last().is_some_and(|last| last.is_no() && event.enforces(last.member));
         prop_assert!(no || asked.len() == event.plugins.len());
@@ -30,7 +30,7 @@ proptest! {
         let (mut value, mut form) = (event.value, 0);
         for heard in event.run().heard {
             prop_assert_eq!((heard.value, heard.form), (value, form));
-            if let Answer::Change(to) = heard.said && to != value && event.enforces(heard.member) {
+            if let Verdict::Change(to) = heard.said && to != value && event.enforces(heard.member) {
                 (value, form) = (to, form + 1);
             }
         }
@@ -42,7 +42,7 @@ proptest! {
     fn a_reject_ends_the_asking_and_is_the_outcome(event in event()) {
         let run = event.run();
         let rejects = run.binding(&event).find_map(|heard| match &heard.said {
-            Answer::Reject(refusal) => Some((heard, Objection::Verdict { by: heard.member, refusal: refusal.clone() })),
+            Verdict::Reject(refusal) => Some((heard, Objection::Verdict { by: heard.member, refusal: refusal.clone() })),
             _ => None,
         });
         if let Some((heard, objection)) = rejects {
@@ -59,10 +59,10 @@ proptest! {
         let Decision::Stands { questions, .. } = &run.decision else { return Ok(()) };
         for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
             let said: Vec<&Heard> = run.heard.iter().filter(|heard| heard.member == member).collect();
-            let escalated = said.iter().rposition(|heard| matches!(heard.said, Answer::Escalate(_)));
-            let asked = questions.iter().find(|(asker, _)| *asker == Asker::Member(member)).map(|(_, asked)| asked);
+            let escalated = said.iter().rposition(|heard| matches!(heard.said, Verdict::Escalate(_)));
+            let asked = questions.iter().find(|(asker, _)| *asker == QuestionOrigin::Member(member)).map(|(_, asked)| asked);
             match escalated.map(|at| (&said[at].said, &said[at..])) {
-                Some((Answer::Escalate(last), after)) if !after.iter().any(|heard| heard.allows()) => {
+                Some((Verdict::Escalate(last), after)) if !after.iter().any(|heard| heard.allows()) => {
                     prop_assert_eq!(asked, Some(last));
                 }
                 _ => prop_assert_eq!(asked, None),
@@ -74,12 +74,12 @@ proptest! {
 
     #[test]
     fn a_change_to_the_same_value_is_an_allow(event in event()) {
-        let same = |value, said: &Said| *said == Answer::Change(value);
-        let allowing = event.saying(|_, value, said| if same(value, said) { Answer::Allow } else { said.clone() });
+        let same = |value, said: &Said| *said == Verdict::Change(value);
+        let allowing = event.saying(|_, value, said| if same(value, said) { Verdict::Allow } else { said.clone() });
         let (mut run, allowing) = (event.run(), allowing.run());
         for heard in &mut run.heard {
             if same(heard.value, &heard.said) {
-                heard.said = Answer::Allow;
+                heard.said = Verdict::Allow;
             }
         }
         prop_assert_eq!(run, allowing);
@@ -91,8 +91,8 @@ proptest! {
         if let Decision::Stands { value, changed_by, .. } = &run.decision {
             let changes: Vec<&Heard> = run.binding(&event).filter(|heard| heard.changes()).collect();
             prop_assert_eq!(changed_by, &changes.iter().map(|heard| heard.member).collect::<Vec<_>>());
-            let last = changes.last().map_or(Answer::Change(event.value), |last| last.said.clone());
-            prop_assert_eq!(last, Answer::Change(*value));
+            let last = changes.last().map_or(Verdict::Change(event.value), |last| last.said.clone());
+            prop_assert_eq!(last, Verdict::Change(*value));
         }
     }
 
@@ -102,8 +102,8 @@ proptest! {
     fn later_passes_ask_in_order(event in event()) {
         let heard = event.run().heard;
         for (one, next) in heard.iter().zip(&heard[1.min(heard.len())..]) {
-            prop_assert!((one.pass, one.member) < (next.pass, next.member));
-            prop_assert!(next.pass - one.pass <= 1);
+            prop_assert!((one.round, one.member) < (next.round, next.member));
+            prop_assert!(next.round - one.round <= 1);
         }
     }
 
@@ -121,8 +121,8 @@ proptest! {
     #[test]
     fn nobody_is_asked_in_a_fifth_pass_but_an_enforcing_plugin_that_gave_no_answer_last_time(event in event()) {
         let heard = event.run().heard;
-        for (at, last) in heard.iter().enumerate().filter(|(_, heard)| heard.pass > MAX_PASSES) {
-            prop_assert_eq!(last.pass, MAX_PASSES + 1);
+        for (at, last) in heard.iter().enumerate().filter(|(_, heard)| heard.round > MAX_ROUNDS) {
+            prop_assert_eq!(last.round, MAX_ROUNDS + 1);
             prop_assert!(event.enforces(last.member));
             let before = heard[..at].iter().rfind(|earlier| earlier.member == last.member);
             prop_assert!(before.is_some_and(Heard::is_silence));
@@ -134,7 +134,7 @@ proptest! {
         let run = event.run();
         if let Decision::Rejected(Objection::Disagreement { by }) = &run.decision {
             let form = run.last_form(&event);
-            prop_assert!(run.heard.last().is_some_and(|last| last.pass >= MAX_PASSES));
+            prop_assert!(run.heard.last().is_some_and(|last| last.round >= MAX_ROUNDS));
             prop_assert!(!by.is_empty());
             for member in 0..event.plugins.len() {
                 let last = run.binding(&event).rfind(|heard| heard.member == member);
@@ -149,7 +149,7 @@ proptest! {
     #[test]
     fn who_changes_a_value_after_the_fourth_pass_finds_no_agreement(event in event()) {
         let run = event.run();
-        let late = run.binding(&event).any(|heard| heard.pass > MAX_PASSES && heard.changes());
+        let late = run.binding(&event).any(|heard| heard.round > MAX_ROUNDS && heard.changes());
         prop_assert!(!late || matches!(run.decision, Decision::Rejected(_)));
     }
 
@@ -161,7 +161,7 @@ proptest! {
         if let Decision::Stands { response, .. } = &run.decision {
             let form = run.last_form(&event);
             let first = run.binding(&event).find_map(|heard| match heard.said {
-                Answer::Respond(response) if heard.form == form => Some((heard.member, response)),
+                Verdict::Respond(response) if heard.form == form => Some((heard.member, response)),
                 _ => None,
             });
             prop_assert_eq!(response, &first);
@@ -173,7 +173,7 @@ proptest! {
     #[test]
     fn approve_without_the_grant_is_an_allow(event in event()) {
         let allowing = event.saying(|member, _, said| match said {
-            Answer::Approve if member.may_approve.is_none() => Answer::Allow,
+            Verdict::Approve if member.may_approve.is_none() => Verdict::Allow,
             _ => said.clone(),
         });
         prop_assert_eq!(event.decide(), allowing.decide());
@@ -183,13 +183,13 @@ proptest! {
     fn the_configuration_asks_about_what_would_run_unless_a_plugin_that_may_approved_exactly_that(event in event()) {
         let run = event.run();
         let form = run.last_form(&event);
-        let approving = run.binding(&event).filter(|heard| heard.said == Answer::Approve && heard.form == form);
+        let approving = run.binding(&event).filter(|heard| heard.said == Verdict::Approve && heard.form == form);
         let approving: Vec<Layer> =
             approving.filter_map(|heard| event.plugins[heard.member].member.may_approve).collect();
         match run.decision {
             Decision::Stands { value, response, questions, approved_by, .. } => {
                 prop_assert_eq!(approved_by.is_some(), !approving.is_empty());
-                let of_configuration = questions.iter().filter(|(by, _)| *by == Asker::Configuration);
+                let of_configuration = questions.iter().filter(|(by, _)| *by == QuestionOrigin::Configuration);
                 let asked: Vec<Escalation> = of_configuration.map(|(_, asked)| asked.clone()).collect();
                 if response.is_some() {
                     prop_assert_eq!((run.consulted, asked), (vec![], vec![]));
@@ -211,7 +211,7 @@ proptest! {
             plugin.member.may_approve = plugin.member.may_approve.map(|_| Layer::Project);
         }
         event.asks.iter_mut().flatten().for_each(|(layer, _)| *layer = Layer::User);
-        let allowing = event.saying(|_, _, said| if *said == Answer::Approve { Answer::Allow } else { said.clone() });
+        let allowing = event.saying(|_, _, said| if *said == Verdict::Approve { Verdict::Allow } else { said.clone() });
         match (event.decide(), allowing.decide()) {
             (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
                 prop_assert_eq!(questions, without);
@@ -222,7 +222,7 @@ proptest! {
 
     #[test]
     fn an_approve_never_waives_another_plugins_escalation(event in event()) {
-        let allowing = event.saying(|_, _, said| if *said == Answer::Approve { Answer::Allow } else { said.clone() });
+        let allowing = event.saying(|_, _, said| if *said == Verdict::Approve { Verdict::Allow } else { said.clone() });
         match (event.decide(), allowing.decide()) {
             (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
                 prop_assert_eq!(of_plugins(&questions), of_plugins(&without));
@@ -236,9 +236,9 @@ proptest! {
     #[test]
     fn what_stands_carries_the_configurations_questions_and_then_the_plugins_in_order(event in event()) {
         if let Decision::Stands { questions, .. } = event.decide() {
-            let place = |asker: &Asker| match asker {
-                Asker::Configuration => 0,
-                Asker::Member(member) => member + 1,
+            let place = |asker: &QuestionOrigin| match asker {
+                QuestionOrigin::Configuration => 0,
+                QuestionOrigin::Member(member) => member + 1,
             };
             let places: Vec<usize> = questions.iter().map(|(asker, _)| place(asker)).collect();
             prop_assert!(places.is_sorted());
@@ -249,8 +249,8 @@ proptest! {
 
     #[test]
     fn a_persons_yes_applies_what_would_have_stood_without_the_questions(event in event()) {
-        let asks = |said: &Said| matches!(said, Answer::Escalate(_));
-        let mut unasked = event.saying(|_, _, said| if asks(said) { Answer::Allow } else { said.clone() });
+        let asks = |said: &Said| matches!(said, Verdict::Escalate(_));
+        let mut unasked = event.saying(|_, _, said| if asks(said) { Verdict::Allow } else { said.clone() });
         unasked.asks.iter_mut().for_each(Vec::clear);
         match (event.decide(), unasked.decide()) {
             (

@@ -2,10 +2,10 @@
 
 use super::events::{Event, Plugin, Said};
 use crate::compose::generated::{ENFORCING, question, refusal};
-use crate::compose::{Answer, Ask, Asker, Decision, Gate, Layer, MAX_PASSES, Member, Objection, OnFailure};
+use crate::compose::{Ask, Decision, Gate, Layer, MAX_ROUNDS, Member, Objection, OnFailure, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
 
-type Questions = Vec<(Asker, Escalation)>;
+type Questions = Vec<(QuestionOrigin, Escalation)>;
 
 /// The value, the response and the questions that stand.
 fn stands(event: &Event) -> (u8, Option<(usize, u8)>, Questions) {
@@ -24,7 +24,7 @@ fn approved_by(event: &Event) -> Option<usize> {
 
 /// Changes 0 into 1.
 fn changer() -> Plugin {
-    Plugin::of(|value, _| if value == 0 { Answer::Change(1) } else { Answer::Allow })
+    Plugin::of(|value, _| if value == 0 { Verdict::Change(1) } else { Verdict::Allow })
 }
 
 /// Says one thing about the value 0, and another about all else.
@@ -34,8 +34,8 @@ fn says(first: Said, then: Said) -> Plugin {
 
 #[test]
 fn a_later_reject_outranks_a_held_escalation() {
-    let escalates = Plugin::always(&Answer::Escalate(question(1)));
-    let rejects = Plugin::always(&Answer::Reject(refusal(1)));
+    let escalates = Plugin::always(&Verdict::Escalate(question(1)));
+    let rejects = Plugin::always(&Verdict::Reject(refusal(1)));
     assert_eq!(
         Event::before([escalates, rejects]).decide(),
         Decision::Rejected(Objection::Verdict { by: 1, refusal: refusal(1) })
@@ -44,46 +44,46 @@ fn a_later_reject_outranks_a_held_escalation() {
 
 #[test]
 fn a_failure_beside_a_reject_is_a_rejection_in_both_orders() {
-    let fails = Plugin::always(&Answer::Failed(OnFailure::Reject));
-    let rejects = Plugin::always(&Answer::Reject(refusal(1)));
+    let fails = Plugin::always(&Verdict::Failed(OnFailure::Reject));
+    let rejects = Plugin::always(&Verdict::Reject(refusal(1)));
     assert_eq!(
         Event::before([fails.clone(), rejects.clone()]).decide(),
         Decision::Rejected(Objection::Failure { by: 0 })
     );
     let verdict = |by| Decision::Rejected(Objection::Verdict { by, refusal: refusal(1) });
     assert_eq!(Event::before([rejects.clone(), fails]).decide(), verdict(0));
-    let skipped = Plugin::always(&Answer::Failed(OnFailure::Skip));
+    let skipped = Plugin::always(&Verdict::Failed(OnFailure::Skip));
     assert_eq!(Event::before([skipped.clone(), rejects.clone()]).decide(), verdict(1));
     assert_eq!(Event::before([rejects, skipped]).decide(), verdict(0));
 }
 
 #[test]
 fn only_the_own_allow_or_approve_about_a_newer_value_withdraws_an_escalation() {
-    let escalates = |then| Event::before([says(Answer::Escalate(question(1)), then), changer()]);
-    for withdrawn in [Answer::Allow, Answer::Approve, Answer::Change(1)] {
+    let escalates = |then| Event::before([says(Verdict::Escalate(question(1)), then), changer()]);
+    for withdrawn in [Verdict::Allow, Verdict::Approve, Verdict::Change(1)] {
         assert_eq!(stands(&escalates(withdrawn)).2, vec![]);
     }
-    for kept in [Answer::Failed(OnFailure::Skip), Answer::Unconcerned, Answer::Respond(1), Answer::Change(2)] {
-        assert_eq!(stands(&escalates(kept)).2, vec![(Asker::Member(0), question(1))]);
+    for kept in [Verdict::Failed(OnFailure::Skip), Verdict::NotMatched, Verdict::Respond(1), Verdict::Change(2)] {
+        assert_eq!(stands(&escalates(kept)).2, vec![(QuestionOrigin::Member(0), question(1))]);
     }
-    assert_eq!(stands(&escalates(Answer::Escalate(question(2)))).2, vec![(Asker::Member(0), question(2))]);
+    assert_eq!(stands(&escalates(Verdict::Escalate(question(2)))).2, vec![(QuestionOrigin::Member(0), question(2))]);
 }
 
 #[test]
 fn an_approval_of_an_old_value_is_not_one_of_the_new() {
-    let approver = |then| says(Answer::Approve, then).may_approve();
-    assert_eq!(approved_by(&Event::before([approver(Answer::Allow)])), Some(0));
-    for then in [Answer::Allow, Answer::Failed(OnFailure::Skip), Answer::Unconcerned] {
+    let approver = |then| says(Verdict::Approve, then).may_approve();
+    assert_eq!(approved_by(&Event::before([approver(Verdict::Allow)])), Some(0));
+    for then in [Verdict::Allow, Verdict::Failed(OnFailure::Skip), Verdict::NotMatched] {
         assert_eq!(approved_by(&Event::before([approver(then), changer()])), None);
     }
-    assert_eq!(approved_by(&Event::before([approver(Answer::Approve), changer()])), Some(0));
+    assert_eq!(approved_by(&Event::before([approver(Verdict::Approve), changer()])), Some(0));
 }
 
 #[test]
 fn an_approval_is_not_one_of_the_same_value_that_came_about_by_other_changes() {
-    let approver = Plugin::of(|_, pass| if pass == 1 { Answer::Approve } else { Answer::Allow }).may_approve();
-    let back = Plugin::of(|value, _| if value == 1 { Answer::Change(0) } else { Answer::Allow });
-    let once = Plugin::of(|_, pass| if pass == 1 { Answer::Change(1) } else { Answer::Allow });
+    let approver = Plugin::of(|_, round| if round == 1 { Verdict::Approve } else { Verdict::Allow }).may_approve();
+    let back = Plugin::of(|value, _| if value == 1 { Verdict::Change(0) } else { Verdict::Allow });
+    let once = Plugin::of(|_, round| if round == 1 { Verdict::Change(1) } else { Verdict::Allow });
     let event = Event::before([approver, once, back]);
     assert_eq!((stands(&event).0, approved_by(&event)), (0, None));
 }
@@ -95,18 +95,19 @@ fn a_plugin_that_may_approve_does_not_approve_its_own_change() {
 
 #[test]
 fn an_approve_in_audit_mode_or_without_the_grant_waives_nothing() {
-    let approver = Plugin::always(&Answer::Approve);
+    let approver = Plugin::always(&Verdict::Approve);
     for approver in [approver.clone(), approver.may_approve().auditing()] {
         let mut event = Event::before([approver]);
         event.asks[0] = vec![(Layer::User, question(1)), (Layer::Project, question(2))];
-        let questions = vec![(Asker::Configuration, question(1)), (Asker::Configuration, question(2))];
+        let questions =
+            vec![(QuestionOrigin::Configuration, question(1)), (QuestionOrigin::Configuration, question(2))];
         assert_eq!(stands(&event).2, questions);
     }
 }
 
 #[test]
 fn an_approve_of_a_projects_plugin_waives_what_projects_ask_and_nothing_else() {
-    let approver = |layer| Plugin::always(&Answer::Approve).of_layer(layer);
+    let approver = |layer| Plugin::always(&Verdict::Approve).of_layer(layer);
     let asked = |plugins: Vec<Plugin>| {
         let mut event = Event::before(plugins);
         event.asks[0] = [Layer::User, Layer::Project, Layer::Chosen].into_iter().zip((1..).map(question)).collect();
@@ -121,60 +122,60 @@ fn an_approve_of_a_projects_plugin_waives_what_projects_ask_and_nothing_else() {
 
 #[test]
 fn the_configuration_asks_first_and_about_the_final_value_only() {
-    let escalates = Plugin::always(&Answer::Escalate(question(1)));
+    let escalates = Plugin::always(&Verdict::Escalate(question(1)));
     let mut event = Event::before([escalates, changer()]);
     event.asks[0] = vec![(Layer::User, question(2))];
     event.asks[1] = vec![(Layer::User, question(3))];
-    let questions = vec![(Asker::Configuration, question(3)), (Asker::Member(0), question(1))];
+    let questions = vec![(QuestionOrigin::Configuration, question(3)), (QuestionOrigin::Member(0), question(1))];
     assert_eq!(stands(&event).2, questions);
 }
 
 #[test]
 fn the_configuration_asks_nothing_where_a_response_stands_and_again_where_it_was_dropped() {
-    let responds = says(Answer::Respond(7), Answer::Allow);
+    let responds = says(Verdict::Respond(7), Verdict::Allow);
     let mut event = Event::before([responds.clone()]);
     event.asks = vec![vec![(Layer::User, question(1))]; event.asks.len()];
     assert_eq!(stands(&event), (0, Some((0, 7)), vec![]));
     event.plugins = vec![responds, changer()];
-    assert_eq!(stands(&event), (1, None, vec![(Asker::Configuration, question(1))]));
+    assert_eq!(stands(&event), (1, None, vec![(QuestionOrigin::Configuration, question(1))]));
 }
 
 #[test]
 fn the_first_response_stands() {
-    let event = Event::before([Plugin::always(&Answer::Respond(1)), Plugin::always(&Answer::Respond(2))]);
+    let event = Event::before([Plugin::always(&Verdict::Respond(1)), Plugin::always(&Verdict::Respond(2))]);
     assert_eq!(stands(&event).1, Some((0, 1)));
 }
 
 #[test]
 fn plugins_that_never_agree_are_named_after_the_last_pass() {
-    let wants = |to: u8| Plugin::of(move |value, _| if value == to { Answer::Allow } else { Answer::Change(to) });
-    let plugins = [Plugin::always(&Answer::Allow), wants(1), wants(2)];
+    let wants = |to: u8| Plugin::of(move |value, _| if value == to { Verdict::Allow } else { Verdict::Change(to) });
+    let plugins = [Plugin::always(&Verdict::Allow), wants(1), wants(2)];
     let disagree = Decision::Rejected(Objection::Disagreement { by: vec![0, 1] });
     assert_eq!(Event::before(plugins.clone()).decide(), disagree);
     // One that fails all the time is not among them.
-    let failing = Plugin::always(&Answer::Failed(OnFailure::Skip));
+    let failing = Plugin::always(&Verdict::Failed(OnFailure::Skip));
     assert_eq!(Event::before([&plugins[..], &[failing]].concat()).decide(), disagree);
 }
 
 #[test]
 fn a_plugin_that_failed_before_is_asked_once_more_after_the_last_pass() {
-    // The last change comes in the last pass, behind the plugin that has only failed so far.
+    // The last change comes in the last round, behind the plugin that has only failed so far.
     let others = [
-        Plugin::of(|value, _| Answer::Change(1 - value.min(1))),
-        Plugin::of(|value, pass| if pass < MAX_PASSES { Answer::Change(1 - value.min(1)) } else { Answer::Allow }),
+        Plugin::of(|value, _| Verdict::Change(1 - value.min(1))),
+        Plugin::of(|value, round| if round < MAX_ROUNDS { Verdict::Change(1 - value.min(1)) } else { Verdict::Allow }),
     ];
     let failing = |then: Said| {
-        Plugin::of(move |_, pass| if pass <= MAX_PASSES { Answer::Failed(OnFailure::Skip) } else { then.clone() })
+        Plugin::of(move |_, round| if round <= MAX_ROUNDS { Verdict::Failed(OnFailure::Skip) } else { then.clone() })
     };
     let event = |first: Plugin| Event::before([&[first][..], &others].concat());
-    assert_eq!(stands(&event(failing(Answer::Failed(OnFailure::Skip)))).0, 1);
-    assert_eq!(stands(&event(failing(Answer::Allow))).0, 1);
+    assert_eq!(stands(&event(failing(Verdict::Failed(OnFailure::Skip)))).0, 1);
+    assert_eq!(stands(&event(failing(Verdict::Allow))).0, 1);
     assert_eq!(
-        event(failing(Answer::Reject(refusal(1)))).decide(),
+        event(failing(Verdict::Reject(refusal(1)))).decide(),
         Decision::Rejected(Objection::Verdict { by: 0, refusal: refusal(1) })
     );
     assert_eq!(
-        event(failing(Answer::Change(3))).decide(),
+        event(failing(Verdict::Change(3))).decide(),
         Decision::Rejected(Objection::Disagreement { by: vec![1, 2] })
     );
 }
@@ -183,16 +184,16 @@ fn a_plugin_that_failed_before_is_asked_once_more_after_the_last_pass() {
 fn the_same_plugin_is_named_until_it_has_answered() {
     let mut gate = Gate::<u8, ()>::new(vec![ENFORCING; 2], 0);
     assert_eq!((gate.ask(), gate.ask()), (Some(Ask { member: 0, round: 1 }), Some(Ask { member: 0, round: 1 })));
-    gate.answer(Answer::Allow);
+    gate.answer(Verdict::Allow);
     // Nobody has been asked since.
-    gate.answer(Answer::Change(1));
+    gate.answer(Verdict::Change(1));
     assert_eq!((gate.value(), gate.version()), (&0, 0));
     assert_eq!(gate.ask(), Some(Ask { member: 1, round: 1 }));
 }
 
 #[test]
 fn a_decision_before_the_asking_has_ended_is_a_rejection() {
-    let decide = |answers: Vec<Answer<u8, ()>>| {
+    let decide = |answers: Vec<Verdict<u8, ()>>| {
         let mut gate = Gate::new(vec![ENFORCING; 3], 0);
         for answer in answers {
             assert!(gate.ask().is_some());
@@ -201,10 +202,10 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
         gate.decide(|_| panic!("nothing stands"))
     };
     let disagreement = |by| Decision::Rejected(Objection::Disagreement { by });
-    assert_eq!(decide(vec![Answer::Allow]), disagreement(vec![1, 2]));
+    assert_eq!(decide(vec![Verdict::Allow]), disagreement(vec![1, 2]));
     // Where only those are left that gave no answer, they are named.
-    let skip = || Answer::Failed(OnFailure::Skip);
-    assert_eq!(decide(vec![skip(), Answer::Unconcerned, Answer::Change(1)]), disagreement(vec![0, 1]));
+    let skip = || Verdict::Failed(OnFailure::Skip);
+    assert_eq!(decide(vec![skip(), Verdict::NotMatched, Verdict::Change(1)]), disagreement(vec![0, 1]));
 }
 
 #[test]

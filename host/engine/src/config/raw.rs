@@ -1,5 +1,5 @@
 //! An entry as it stands in the file: the keys, and nothing worked out. Read and written by serde; `check` makes an
-//! [`Entry`](super::Entry) of it, [`WrittenEntry::of`] the reverse, leaving out what is default.
+//! [`Entry`](super::Entry) of it, [`RawEntry::of`] the reverse, leaving out what is default.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ use crate::contract::{EventKind, Stop};
 /// The keys of `[[plugin]]`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct WrittenEntry {
+pub(super) struct RawEntry {
     pub(super) name: String,
     pub(super) path: String,
     pub(super) sha256: Digest,
@@ -43,9 +43,9 @@ pub(super) struct WrittenEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stop: Option<Stop>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) limits: Option<WrittenLimits>,
+    pub(super) limits: Option<RawLimits>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) grants: Option<WrittenGrants>,
+    pub(super) grants: Option<RawGrants>,
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub(super) config: serde_json::Map<String, serde_json::Value>,
 }
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for EventName {
 /// The keys of `[plugin.limits]`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct WrittenLimits {
+pub(super) struct RawLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     fuel: Option<Count64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub(super) struct WrittenLimits {
     capability_calls: Option<Count32>,
 }
 
-impl WrittenLimits {
+impl RawLimits {
     /// The limits that these and the defaults make.
     pub(super) fn over(&self, default: &Limits) -> Limits {
         let time = |quantity: UpToAnHour| Duration::from_micros(quantity.get().get());
@@ -184,9 +184,9 @@ fn to_u32(count: NonZeroU64) -> NonZeroU32 {
 /// The keys of `[plugin.grants]`.
 #[derive(Serialize, Deserialize, Default, PartialEq)]
 #[serde(rename_all = "kebab-case", default)]
-pub(super) struct WrittenGrants {
+pub(super) struct RawGrants {
     #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<WrittenState>,
+    state: Option<RawState>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) read_dirs: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -196,7 +196,7 @@ pub(super) struct WrittenGrants {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) http: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) model: Option<WrittenModel>,
+    pub(super) model: Option<RawModel>,
     #[serde(skip_serializing_if = "is_false")]
     transcript: bool,
     #[serde(skip_serializing_if = "is_false")]
@@ -216,7 +216,7 @@ fn is_false(value: &bool) -> bool {
 
 /// The keys of `state`.
 #[derive(Serialize, Deserialize, PartialEq)]
-struct WrittenState {
+struct RawState {
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<Size>,
 }
@@ -224,13 +224,13 @@ struct WrittenState {
 /// The keys of `model`.
 #[derive(Serialize, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct WrittenModel {
+pub(super) struct RawModel {
     pub(super) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_calls: Option<Count32>,
 }
 
-impl WrittenGrants {
+impl RawGrants {
     /// The grants, `read-dirs` and `write-dirs` being already expanded.
     pub(super) fn with_dirs(
         &self,
@@ -258,13 +258,15 @@ impl WrittenGrants {
         }
     }
 
-    fn of(grants: &Grants, folder: &Path) -> Result<Self, String> {
+    fn of(grants: &Grants, directory: &Path) -> Result<Self, String> {
         let dirs = |dirs: &BTreeMap<String, PathBuf>| {
-            dirs.iter().map(|(guest, host)| Ok((guest.clone(), shorten(host, folder)?))).collect::<Result<_, String>>()
+            dirs.iter()
+                .map(|(guest, host)| Ok((guest.clone(), shorten(host, directory)?)))
+                .collect::<Result<_, String>>()
         };
         Ok(Self {
             state: match &grants.state {
-                Some(state) => Some(WrittenState { quota: Some(Size::new(state.quota.get() as u64)?) }),
+                Some(state) => Some(RawState { quota: Some(Size::new(state.quota.get() as u64)?) }),
                 None => None,
             },
             read_dirs: dirs(&grants.read_dirs)?,
@@ -272,7 +274,7 @@ impl WrittenGrants {
             env: grants.env.clone(),
             http: grants.http.clone(),
             model: match &grants.model {
-                Some(model) => Some(WrittenModel {
+                Some(model) => Some(RawModel {
                     name: model.name.clone(),
                     max_calls: Some(Count32::new(model.max_calls.get().into())?),
                 }),
@@ -287,13 +289,13 @@ impl WrittenGrants {
     }
 }
 
-impl WrittenEntry {
-    /// How a file in `folder` writes that entry.
-    pub(super) fn of(entry: &Entry, folder: &Path) -> Result<Self, String> {
-        let grants = WrittenGrants::of(&entry.grants, folder)?;
+impl RawEntry {
+    /// How a file in `directory` writes that entry.
+    pub(super) fn of(entry: &Entry, directory: &Path) -> Result<Self, String> {
+        let grants = RawGrants::of(&entry.grants, directory)?;
         Ok(Self {
             name: entry.name.clone(),
-            path: shorten(&entry.path, folder)?,
+            path: shorten(&entry.path, directory)?,
             sha256: entry.digest,
             priority: (entry.priority != Entry::DEFAULT_PRIORITY).then_some(entry.priority),
             enabled: (!entry.enabled).then_some(false),
@@ -303,8 +305,8 @@ impl WrittenEntry {
             mode: (entry.mode != Mode::default()).then_some(entry.mode),
             on_failure: entry.on_failure,
             stop: (entry.stop != Stop::default()).then_some(entry.stop),
-            limits: WrittenLimits::of(&entry.limits, &Limits::for_grants(&entry.grants))?,
-            grants: (grants != WrittenGrants::default()).then_some(grants),
+            limits: RawLimits::of(&entry.limits, &Limits::for_grants(&entry.grants))?,
+            grants: (grants != RawGrants::default()).then_some(grants),
             config: entry.config.clone(),
         })
     }
@@ -313,14 +315,14 @@ impl WrittenEntry {
     pub(super) fn to_toml(&self) -> Result<String, String> {
         #[derive(Serialize)]
         struct File<'a> {
-            plugin: [&'a WrittenEntry; 1],
+            plugin: [&'a RawEntry; 1],
         }
         toml::to_string(&File { plugin: [self] }).map_err(|error| error.to_string())
     }
 }
 
-impl fmt::Debug for WrittenEntry {
+impl fmt::Debug for RawEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WrittenEntry").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("RawEntry").field("name", &self.name).finish_non_exhaustive()
     }
 }

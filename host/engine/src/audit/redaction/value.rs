@@ -4,7 +4,7 @@
 //! back. It works on the text: without recursion, so no depth of nesting is too much for it, and with every other byte
 //! left as it was, repeated keys and the spelling of numbers included.
 
-use super::raw;
+use crate::audit::raw;
 use crate::config::{AuditSettings, Digest, KeyPattern};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -16,13 +16,13 @@ const MASKED: &str = r#""(masked)""#;
 /// Bytes of its JSON text that a cut leaves of a value.
 const BEGINNING: usize = 1024;
 /// Masked values that are listed, and the bytes of each one's pointer: the log must not grow by what it withholds.
-const MOST_LISTED: usize = 64;
-const LONGEST_POINTER: usize = 256;
+const MAX_LISTED: usize = 64;
+const MAX_POINTER_BYTES: usize = 256;
 
 /// What is not in the log of a value that is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Withheld {
+pub struct Redacted {
     /// Where `"(masked)"` stands for a value: JSON pointers (RFC 6901), at most 64 of at most 256 bytes each. They go on
     /// into strings that hold JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +36,7 @@ pub struct Withheld {
     pub cut: bool,
 }
 
-impl Withheld {
+impl Redacted {
     /// Whether the value is in the log as it was.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -50,26 +50,26 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// The value as the log is to hold it, and what that withholds. Without masked keys it costs a look at the length.
-pub(crate) fn withhold<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<'a, RawValue>, Withheld) {
-    let mut mask = Mask { keys: &settings.mask, withheld: Withheld::default() };
+pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<'a, RawValue>, Redacted) {
+    let mut mask = Mask { keys: &settings.mask, redacted: Redacted::default() };
     let masked = if mask.keys.is_empty() { None } else { mask.apply(value.get(), "") };
-    let mut withheld = mask.withheld;
+    let mut redacted = mask.redacted;
     let recorded = match masked {
         None => Cow::Borrowed(value),
         Some(text) => match RawValue::from_string(text) {
             Ok(masked) => Cow::Owned(masked),
             // Of what could not be masked well, nothing.
             Err(_) => {
-                withheld.cut = true;
-                return (Cow::Owned(cut("")), withheld);
+                redacted.cut = true;
+                return (Cow::Owned(cut("")), redacted);
             }
         },
     };
     if recorded.get().len() <= settings.largest_value.get() {
-        return (recorded, withheld);
+        return (recorded, redacted);
     }
-    withheld.cut = true;
-    (Cow::Owned(cut(recorded.get())), withheld)
+    redacted.cut = true;
+    (Cow::Owned(cut(recorded.get())), redacted)
 }
 
 /// What is recorded of a text that is too large.
@@ -90,7 +90,7 @@ fn cut(text: &str) -> Box<RawValue> {
 
 struct Mask<'k> {
     keys: &'k [KeyPattern],
-    withheld: Withheld,
+    redacted: Redacted,
 }
 
 /// One level of nesting.
@@ -170,16 +170,16 @@ impl Mask<'_> {
             return None;
         }
         // Too long for the list here is too long for it further in.
-        let at = pointer(at, levels).unwrap_or_else(|| "/".repeat(LONGEST_POINTER + 1));
+        let at = pointer(at, levels).unwrap_or_else(|| "/".repeat(MAX_POINTER_BYTES + 1));
         let masked = self.apply(&inside, &at)?;
         Some(raw(&masked).get().to_owned())
     }
 
     fn list(&mut self, at: &str, levels: &[Level<'_>]) {
-        let room = self.withheld.masked.len() < MOST_LISTED;
+        let room = self.redacted.masked.len() < MAX_LISTED;
         match pointer(at, levels).filter(|_| room) {
-            Some(pointer) => self.withheld.masked.push(pointer),
-            None => self.withheld.masked_unlisted += 1,
+            Some(pointer) => self.redacted.masked.push(pointer),
+            None => self.redacted.masked_unlisted += 1,
         }
     }
 }
@@ -192,18 +192,18 @@ fn pointer(at: &str, levels: &[Level<'_>]) -> Option<String> {
         match level {
             Level::Key => {}
             // Longer than the list has room for, even if it is all escapes of six bytes: not worth reading each time.
-            Level::Member(key) if key.len() > 6 * LONGEST_POINTER + 2 => return None,
+            Level::Member(key) if key.len() > 6 * MAX_POINTER_BYTES + 2 => return None,
             Level::Member(key) => {
                 let key = unescaped(key).unwrap_or(Cow::Borrowed("\u{fffd}"));
                 pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
             }
             Level::Item(index) => pointer.push_str(&index.to_string()),
         }
-        if pointer.len() > LONGEST_POINTER {
+        if pointer.len() > MAX_POINTER_BYTES {
             return None;
         }
     }
-    (pointer.len() <= LONGEST_POINTER).then_some(pointer)
+    (pointer.len() <= MAX_POINTER_BYTES).then_some(pointer)
 }
 
 /// A text with parts of it replaced, in order; the rest is copied as it is.

@@ -1,12 +1,14 @@
 //! What becomes a line of the log.
 
-use super::record::{Answer, Dropped, LogBegins, Observed, Record, RulesChanged, SessionEnded, SessionOpened, ToolRun};
-use super::withholding;
+use super::record::{
+    ApprovalRecord, Dropped, EventRecord, LogBegins, Observed, RulesChanged, SessionEnded, SessionOpened, ToolRun,
+};
+use super::redaction;
 use crate::config::AuditSettings;
 use serde::Serialize;
 
 /// A kind of record.
-pub(crate) trait Loggable: Serialize + Clone + Sync {
+pub(crate) trait ToRecord: Serialize + Clone + Sync {
     /// The word for it.
     const KIND: &'static str;
 
@@ -14,7 +16,7 @@ pub(crate) trait Loggable: Serialize + Clone + Sync {
     fn time(&self) -> u64;
 
     /// Without what the configuration keeps out of the log.
-    fn withheld(self, _settings: &AuditSettings) -> Self {
+    fn redacted(self, _settings: &AuditSettings) -> Self {
         self
     }
 
@@ -30,10 +32,10 @@ pub(crate) trait Loggable: Serialize + Clone + Sync {
         if settings.mask.is_empty() && body.len() <= settings.largest_value.get() {
             return body;
         }
-        json(&self.clone().withheld(settings))
+        json(&self.clone().redacted(settings))
     }
 
-    /// The record as those who hear the audit log get it.
+    /// The record as those who subscribe to the audit log get it.
     fn body_for_observers(&self, settings: &AuditSettings) -> String {
         match self.without_state() {
             Some(without) => without.body(settings),
@@ -43,15 +45,15 @@ pub(crate) trait Loggable: Serialize + Clone + Sync {
 }
 
 /// Records always have JSON; one that had none would still be a record of its kind.
-fn json<R: Loggable>(record: &R) -> String {
+fn json<R: ToRecord>(record: &R) -> String {
     let fields = serde_json::to_string(record).unwrap_or_else(|_| "{}".into());
     let separator = if fields == "{}" { "" } else { "," };
     format!(r#"{{"kind":"{}"{separator}{}"#, R::KIND, fields.strip_prefix('{').unwrap_or("}"))
 }
 
-macro_rules! loggable {
+macro_rules! to_record {
     ($($record:ty = $kind:literal { $($item:item)* })*) => {
-        $(impl Loggable for $record {
+        $(impl ToRecord for $record {
             const KIND: &'static str = $kind;
             fn time(&self) -> u64 {
                 self.time
@@ -61,16 +63,16 @@ macro_rules! loggable {
     };
 }
 
-loggable! {
+to_record! {
     LogBegins = "log" {}
     SessionOpened = "session" {}
     SessionEnded = "session-ended" {}
-    Answer = "answer" {}
+    ApprovalRecord = "answer" {}
     Dropped = "dropped" {}
     RulesChanged = "rules-changed" {}
-    Record = "event" {
-        fn withheld(self, settings: &AuditSettings) -> Self {
-            withholding::record(self, settings)
+    EventRecord = "event" {
+        fn redacted(self, settings: &AuditSettings) -> Self {
+            redaction::record(self, settings)
         }
         fn without_state(&self) -> Option<Self> {
             let mut record = self.clone();
@@ -79,8 +81,8 @@ loggable! {
         }
     }
     ToolRun = "tool-run" {
-        fn withheld(self, settings: &AuditSettings) -> Self {
-            withholding::tool_run(self, settings)
+        fn redacted(self, settings: &AuditSettings) -> Self {
+            redaction::tool_run(self, settings)
         }
         fn without_state(&self) -> Option<Self> {
             let mut run = self.clone();
@@ -89,8 +91,8 @@ loggable! {
         }
     }
     Observed = "observed" {
-        fn withheld(self, settings: &AuditSettings) -> Self {
-            withholding::observed(self, settings)
+        fn redacted(self, settings: &AuditSettings) -> Self {
+            redaction::observed(self, settings)
         }
         fn without_state(&self) -> Option<Self> {
             let mut observed = self.clone();

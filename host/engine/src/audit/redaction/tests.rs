@@ -1,5 +1,5 @@
-use super::super::record::{Entry, KeptAnswer, StateWrite};
-use super::super::{Loggable, Scope};
+use super::super::record::{KeptAnswer, Record, StateWrite};
+use super::super::{Scope, ToRecord};
 use super::*;
 use crate::config::{Digest, KeyPattern, Mode};
 use crate::contract::{Asker, Escalation, EventKind, Failure, FailureKind, OutcomeKind, Question};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const SECRET: &str = "hunter2";
 
 /// A record every part of which holds the secret, under a key that is masked.
-fn full() -> Record {
+fn full() -> EventRecord {
     let text = || json!({"password": SECRET, "user": "me"}).to_string();
     let value = || raw(&json!({"password": SECRET, "user": "me"}));
     let call = CallRecord {
@@ -64,7 +64,7 @@ fn full() -> Record {
             details: Some(text()),
         }],
     };
-    Record {
+    EventRecord {
         id: "e".into(),
         session: "s".into(),
         turn: 0,
@@ -87,9 +87,9 @@ fn full() -> Record {
         }],
         approved_by: None,
         calls: vec![call],
-        unconcerned: vec![],
+        not_matched: vec![],
         not_replayable: vec![],
-        withheld: BTreeMap::new(),
+        redacted: BTreeMap::new(),
     }
 }
 
@@ -119,9 +119,9 @@ fn masking() -> AuditSettings {
     AuditSettings { mask: vec!["password".parse::<KeyPattern>().unwrap()], ..AuditSettings::default() }
 }
 
-fn recorded(record: &Record, settings: &AuditSettings) -> Record {
+fn recorded(record: &EventRecord, settings: &AuditSettings) -> EventRecord {
     let body = record.body(settings);
-    let Entry::Event(record) = Entry::from_json(&body).unwrap() else { panic!("{body}") };
+    let Record::Event(record) = Record::from_json(&body).unwrap() else { panic!("{body}") };
     *record
 }
 
@@ -131,16 +131,16 @@ fn no_part_of_a_record_holds_what_is_masked_and_each_is_named() {
     assert!(record.body(&AuditSettings::default()).matches(SECRET).count() >= PARTS.len());
     let body = record.body(&masking());
     assert!(!body.contains(SECRET), "{body}");
-    let withheld = recorded(&record, &masking()).withheld;
-    assert_eq!(withheld.keys().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(PARTS));
-    assert_eq!(withheld["original"].masked, ["/password"]);
+    let redacted = recorded(&record, &masking()).redacted;
+    assert_eq!(redacted.keys().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(PARTS));
+    assert_eq!(redacted["original"].masked, ["/password"]);
     let observed = Observed {
         id: "e".into(),
         session: "s".into(),
         event: EventKind::CustomEvent,
         time: 0,
         calls: record.calls,
-        withheld: BTreeMap::new(),
+        redacted: BTreeMap::new(),
     };
     assert!(!observed.body(&masking()).contains(SECRET));
 }
@@ -148,10 +148,10 @@ fn no_part_of_a_record_holds_what_is_masked_and_each_is_named() {
 #[test]
 fn a_record_of_which_nothing_is_withheld_stays_as_it_is() {
     let mut record = full();
-    assert_eq!(recorded(&record, &AuditSettings::default()).withheld, BTreeMap::new());
+    assert_eq!(recorded(&record, &AuditSettings::default()).redacted, BTreeMap::new());
     record.calls[0].log = vec![LogLine { level: Level::Info, message: "x".repeat(300 << 10) }];
     let recorded = recorded(&record, &AuditSettings::default());
-    assert_eq!(recorded.withheld.keys().collect::<Vec<_>>(), ["calls/0/log/0/message"]);
+    assert_eq!(recorded.redacted.keys().collect::<Vec<_>>(), ["calls/0/log/0/message"]);
     assert_eq!(recorded.original.get(), record.original.get());
 }
 
@@ -163,8 +163,8 @@ fn a_cut_value_says_how_large_it_was_and_how_it_begins() {
     record.calls[0].wrote[0].write = WrittenValue::Set { value: Bytes(vec![0xff; 300 << 10]), expires: None };
     let recorded = recorded(&record, &AuditSettings::default());
     let parts = ["calls/0/wrote/0/value", "original", "raw"];
-    assert_eq!(recorded.withheld.keys().collect::<Vec<_>>(), parts);
-    assert!(recorded.withheld.values().all(|withheld| withheld.cut && withheld.masked.is_empty()));
+    assert_eq!(recorded.redacted.keys().collect::<Vec<_>>(), parts);
+    assert!(recorded.redacted.values().all(|redacted| redacted.cut && redacted.masked.is_empty()));
     let original: Value = serde_json::from_str(recorded.original.get()).unwrap();
     assert_eq!(original["cut"]["bytes"], json!(record.original.get().len()));
     let raw: Value = serde_json::from_str(&recorded.raw.unwrap()).unwrap();

@@ -18,24 +18,24 @@ thread_local! {
     /// The same by the thread's own clock; none for a guest that has not computed for a tick yet.
     static OWN_TIME: Cell<Option<Duration>> = const { Cell::new(None) };
     /// Whether that guest has given the thread back because of an epoch, and waits for nothing.
-    static GIVEN_BACK: Cell<bool> = const { Cell::new(false) };
+    static YIELDED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Notes that this thread goes on with a guest, now, which has computed for `long` or not.
-pub(super) fn begins(long: bool) {
+pub(super) fn start(long: bool) {
     BEGAN.set(Some(Instant::now()));
-    OWN_TIME.set(long.then(own_time));
-    GIVEN_BACK.set(false);
+    OWN_TIME.set(long.then(thread_time));
+    YIELDED.set(false);
 }
 
 /// The thread's own time since it went on with this guest; nothing in the guest's first tick.
 pub(super) fn computed() -> Duration {
-    OWN_TIME.get().map_or(Duration::ZERO, |began| own_time().saturating_sub(began))
+    OWN_TIME.get().map_or(Duration::ZERO, |began| thread_time().saturating_sub(began))
 }
 
 /// Time for which this thread has had a processor.
 #[cfg(unix)]
-pub(super) fn own_time() -> Duration {
+pub(super) fn thread_time() -> Duration {
     // Not by rustix, which reads the vDSO itself and crashes under valgrind, where it is hidden.
     let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.map(Duration::from).unwrap_or_default()
@@ -43,19 +43,19 @@ pub(super) fn own_time() -> Duration {
 
 /// Wall time, where a thread's own is not to be had.
 #[cfg(not(unix))]
-pub(super) fn own_time() -> Duration {
+pub(super) fn thread_time() -> Duration {
     static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     BEGAN.elapsed()
 }
 
 /// Notes that the guest gives the thread back, to go on at once when it is its turn again.
-pub(super) fn give_back() {
-    GIVEN_BACK.set(true);
+pub(super) fn note_yield() {
+    YIELDED.set(true);
 }
 
 /// Whether the guest that this thread went on with last did so, and waits for nothing.
-pub(super) fn was_given_back() -> bool {
-    GIVEN_BACK.take()
+pub(super) fn take_yielded() -> bool {
+    YIELDED.take()
 }
 
 /// Whether the guest that this thread runs may go on.
@@ -69,7 +69,7 @@ pub(super) fn check(compute: Duration) -> wasmtime::Result<()> {
     }
     // By its own clock, since the thread may have been without a processor. From here on, where that was not read before.
     if OWN_TIME.get().is_none() {
-        OWN_TIME.set(Some(own_time()));
+        OWN_TIME.set(Some(thread_time()));
     }
     if wall > compute && computed() > compute { Err(over(compute)) } else { Ok(()) }
 }

@@ -1,10 +1,10 @@
-//! The folders that an entry grants.
+//! The directories that an entry grants.
 //!
 //! Each is opened once, when its plugin is loaded. Every call reaches it through that handle and never through its path
-//! again: a folder that is renamed, or another one in its place, changes nothing in what the guest reaches. Within it,
+//! again: a directory that is renamed, or another one in its place, changes nothing in what the guest reaches. Within it,
 //! wasmtime resolves each path one step at a time, so that neither `..` nor a symbolic link leads out.
 //!
-//! Others who use the folder follow links, so a plugin makes none that could lead out, and gives none a second place: the
+//! Others who use the directory follow links, so a plugin makes none that could lead out, and gives none a second place: the
 //! target of a link is a path without `..` that is not absolute, which stays below wherever the link is moved to.
 
 use super::guest::Guest;
@@ -18,54 +18,56 @@ use wasmtime_wasi::p2::FsError;
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, HostDescriptor as _, PathFlags};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
-/// The open folders of a plugin.
+/// The open directories of a plugin.
 #[derive(Clone, Default)]
-pub(crate) struct Folders {
+pub(crate) struct Preopens {
     granted: WasiFilesystemCtx,
     /// The same, and none can be written to: what a replay gives.
     unwritable: WasiFilesystemCtx,
     any: bool,
 }
 
-/// A folder that could not be opened.
+/// A directory that could not be opened.
 #[derive(Debug)]
-pub(crate) struct Unopened {
+pub(crate) struct PreopenError {
     /// The key of `[plugin.grants]`.
     pub(crate) grant: &'static str,
     /// Where the guest would see it.
     pub(crate) guest: String,
-    pub(crate) folder: PathBuf,
+    pub(crate) directory: PathBuf,
     pub(crate) source: io::Error,
 }
 
-impl Folders {
+impl Preopens {
     /// Opens what is granted.
     ///
     /// # Errors
-    /// If a folder is not there, or cannot be opened.
-    pub(crate) fn open(grants: &Grants) -> Result<Self, Unopened> {
+    /// If a directory is not there, or cannot be opened.
+    pub(crate) fn open(grants: &Grants) -> Result<Self, PreopenError> {
         let (mut granted, mut unwritable) = (WasiCtx::builder(), WasiCtx::builder());
         let kinds = [
             ("read-dirs", &grants.read_dirs, FsPerms::ReadOnly),
             ("write-dirs", &grants.write_dirs, FsPerms::ReadWrite),
         ];
-        for (grant, folders, permissions) in kinds {
-            for (guest, folder) in folders {
-                let open =
-                    |context: &mut WasiCtxBuilder, permissions| match context.preopened_dir(folder, guest, permissions)
-                    {
-                        Ok(_) => Ok(()),
-                        Err(error) => {
-                            let source = error.downcast().unwrap_or_else(io::Error::other);
-                            Err(Unopened { grant, guest: guest.clone(), folder: folder.clone(), source })
-                        }
-                    };
+        for (grant, directories, permissions) in kinds {
+            for (guest, directory) in directories {
+                let open = |context: &mut WasiCtxBuilder, permissions| match context.preopened_dir(
+                    directory,
+                    guest,
+                    permissions,
+                ) {
+                    Ok(_) => Ok(()),
+                    Err(error) => {
+                        let source = error.downcast().unwrap_or_else(io::Error::other);
+                        Err(PreopenError { grant, guest: guest.clone(), directory: directory.clone(), source })
+                    }
+                };
                 open(&mut granted, permissions)?;
                 open(&mut unwritable, FsPerms::ReadOnly)?;
             }
         }
         let files = |mut context: WasiCtxBuilder| std::mem::take(context.build().filesystem());
-        Ok(Self { granted: files(granted), unwritable: files(unwritable), any: grants.gives_folders() })
+        Ok(Self { granted: files(granted), unwritable: files(unwritable), any: grants.has_directories() })
     }
 
     /// Whether there is none.
@@ -79,16 +81,16 @@ impl Folders {
     }
 }
 
-impl std::fmt::Debug for Folders {
+impl std::fmt::Debug for Preopens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Folders").field("any", &self.any).finish_non_exhaustive()
+        f.debug_struct("Preopens").field("any", &self.any).finish_non_exhaustive()
     }
 }
 
 /// The interface, as wasmtime's bindings call it; the linker takes any version that is compatible.
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
 
-type Answer = wasmtime::Result<(Result<(), ErrorCode>,)>;
+type FsResult = wasmtime::Result<(Result<(), ErrorCode>,)>;
 type Linked = (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String);
 type Renamed = (Resource<Descriptor>, String, Resource<Descriptor>, String);
 type Symlinked = (Resource<Descriptor>, String, String);
@@ -99,34 +101,34 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     let mut types = linker.instance(TYPES)?;
     types.func_wrap_async(
         "[method]descriptor.symlink-at",
-        |mut store: StoreContextMut<'_, Guest>, (folder, target, path): Symlinked| {
+        |mut store: StoreContextMut<'_, Guest>, (directory, target, path): Symlinked| {
             Box::new(async move {
                 if may_lead_out(&target) {
                     return Ok((Err(ErrorCode::NotPermitted),));
                 }
-                answer(store.data_mut().files().symlink_at(folder, target, path).await)
+                answer(store.data_mut().files().symlink_at(directory, target, path).await)
             })
         },
     )?;
     types.func_wrap_async(
         "[method]descriptor.rename-at",
-        |mut store: StoreContextMut<'_, Guest>, (folder, path, to, new): Renamed| {
+        |mut store: StoreContextMut<'_, Guest>, (directory, path, to, new): Renamed| {
             Box::new(async move {
-                if names_a_way_out(store.data_mut(), &folder, &path).await {
+                if names_a_way_out(store.data_mut(), &directory, &path).await {
                     return Ok((Err(ErrorCode::NotPermitted),));
                 }
-                answer(store.data_mut().files().rename_at(folder, path, to, new).await)
+                answer(store.data_mut().files().rename_at(directory, path, to, new).await)
             })
         },
     )?;
     types.func_wrap_async(
         "[method]descriptor.link-at",
-        |mut store: StoreContextMut<'_, Guest>, (folder, flags, path, to, new): Linked| {
+        |mut store: StoreContextMut<'_, Guest>, (directory, flags, path, to, new): Linked| {
             Box::new(async move {
-                if names_a_way_out(store.data_mut(), &folder, &path).await {
+                if names_a_way_out(store.data_mut(), &directory, &path).await {
                     return Ok((Err(ErrorCode::NotPermitted),));
                 }
-                answer(store.data_mut().files().link_at(folder, flags, path, to, new).await)
+                answer(store.data_mut().files().link_at(directory, flags, path, to, new).await)
             })
         },
     )?;
@@ -134,23 +136,23 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-fn answer(done: Result<(), FsError>) -> Answer {
+fn answer(done: Result<(), FsError>) -> FsResult {
     Ok((match done {
         Ok(()) => Ok(()),
         Err(error) => Err(error.downcast()?),
     },))
 }
 
-/// Whether a link with that target could lead out of a folder, wherever in it the link is.
+/// Whether a link with that target could lead out of a directory, wherever in it the link is.
 fn may_lead_out(target: &str) -> bool {
     target.starts_with(['/', '\\']) || target.split(['/', '\\']).any(|part| part == "..") || target.contains(':')
 }
 
 /// Whether there is a link at a path that could lead out. A target that wasmtime does not tell, as it is absolute, could.
-async fn names_a_way_out(guest: &mut Guest, folder: &Resource<Descriptor>, path: &str) -> bool {
+async fn names_a_way_out(guest: &mut Guest, directory: &Resource<Descriptor>, path: &str) -> bool {
     // With a slash at its end it would name what the link leads to.
     let path = path.trim_end_matches('/').to_owned();
-    let target = guest.files().readlink_at(Resource::new_borrow(folder.rep()), path).await;
+    let target = guest.files().readlink_at(Resource::new_borrow(directory.rep()), path).await;
     match target.map_err(FsError::downcast) {
         Ok(target) => may_lead_out(&target),
         Err(Ok(error)) => matches!(error, ErrorCode::NotPermitted | ErrorCode::Access),

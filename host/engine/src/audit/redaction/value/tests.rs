@@ -1,6 +1,6 @@
 //! Nothing that is to be masked is left, in whatever form it stands; all else is left as it was.
 
-use super::{Withheld, withhold};
+use super::{Redacted, redact};
 use crate::config::{AuditSettings, Digest};
 use proptest::{collection, prelude::*, sample};
 use serde_json::value::RawValue;
@@ -21,9 +21,9 @@ fn value(text: &str) -> Box<RawValue> {
 /// What is recorded of a value of any size, with these keys masked, and the pointers to what is.
 fn masked(keys: &[&str], text: &str) -> (String, Vec<String>) {
     let value = value(text);
-    let (recorded, withheld) = withhold(&value, &settings(keys, 1 << 26));
-    assert!(!withheld.cut && withheld.masked_unlisted == 0, "{withheld:?}");
-    (recorded.get().to_owned(), withheld.masked)
+    let (recorded, redacted) = redact(&value, &settings(keys, 1 << 26));
+    assert!(!redacted.cut && redacted.masked_unlisted == 0, "{redacted:?}");
+    (recorded.get().to_owned(), redacted.masked)
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn no_depth_of_nesting_is_too_much() {
         format!("{}{{\"key\":{}1{}}}{}", "[".repeat(depth), "[".repeat(depth), "]".repeat(depth), "]".repeat(depth));
     for text in [text.clone(), Value::String(text).to_string()] {
         let value = value(&text);
-        let (recorded, withheld) = withhold(&value, &settings(&["key"], 1 << 26));
+        let (recorded, redacted) = redact(&value, &settings(&["key"], 1 << 26));
         assert_eq!(recorded.get().matches("(masked)").count(), 1);
-        assert_eq!((withheld.masked.len(), withheld.masked_unlisted), (0, 1), "its pointer is too long to be listed");
+        assert_eq!((redacted.masked.len(), redacted.masked_unlisted), (0, 1), "its pointer is too long to be listed");
     }
 }
 
@@ -118,10 +118,10 @@ fn of_many_masked_values_some_are_listed_and_the_rest_counted() {
     let items: Vec<_> = (0..100).map(|n| json!({ "key": n })).collect();
     let text = json!([{ "x".repeat(300): { "key": 0 } }, items, "z".repeat(0)]).to_string();
     let value = value(&text);
-    let (recorded, withheld) = withhold(&value, &settings(&["key"], 1 << 20));
+    let (recorded, redacted) = redact(&value, &settings(&["key"], 1 << 20));
     assert_eq!(recorded.get().matches("(masked)").count(), 101);
-    assert_eq!((withheld.masked.len(), withheld.masked_unlisted), (64, 37));
-    assert_eq!(withheld.masked[0], "/1/0/key");
+    assert_eq!((redacted.masked.len(), redacted.masked_unlisted), (64, 37));
+    assert_eq!(redacted.masked[0], "/1/0/key");
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn masking_many_values_far_down_or_below_a_long_key_takes_time_in_proportion_to_
     let long_key = format!("{{\"{}\":{{{members}}}}}", "\\n".repeat(1 << 20));
     for text in [far_down, long_key] {
         let value = value(&text);
-        let (_, withheld) = withhold(&value, &settings(&["key"], 1 << 26));
-        assert_eq!(withheld.masked_unlisted, 20_000);
+        let (_, redacted) = redact(&value, &settings(&["key"], 1 << 26));
+        assert_eq!(redacted.masked_unlisted, 20_000);
     }
 }
 
@@ -140,26 +140,26 @@ fn masking_many_values_far_down_or_below_a_long_key_takes_time_in_proportion_to_
 fn a_value_of_the_largest_size_is_whole_and_a_byte_more_is_cut() {
     let text = |length: usize| format!("\"{}\"", "x".repeat(length - 2));
     let whole = value(&text(2000));
-    let (recorded, withheld) = withhold(&whole, &settings(&[], 2000));
-    assert!(matches!(recorded, Cow::Borrowed(_)) && withheld.is_nothing());
+    let (recorded, redacted) = redact(&whole, &settings(&[], 2000));
+    assert!(matches!(recorded, Cow::Borrowed(_)) && redacted.is_nothing());
 
     let large = value(&text(2001));
-    let (recorded, withheld) = withhold(&large, &settings(&[], 2000));
+    let (recorded, redacted) = redact(&large, &settings(&[], 2000));
     let expected = json!({ "cut": {
         "bytes": 2001,
         "sha256": Digest::of_bytes(large.get().as_bytes()).to_string(),
         "begins": &large.get()[..1024],
     }});
     assert_eq!(serde_json::from_str::<Value>(recorded.get()).unwrap(), expected);
-    assert_eq!(withheld, Withheld { cut: true, ..Withheld::default() });
-    assert!(!withheld.is_nothing());
+    assert_eq!(redacted, Redacted { cut: true, ..Redacted::default() });
+    assert!(!redacted.is_nothing());
 }
 
 #[test]
 fn a_cut_never_divides_a_character() {
     for shift in 0..4 {
         let large = value(&format!("\"{}{}\"", "x".repeat(shift), "🦀".repeat(1000)));
-        let (recorded, _) = withhold(&large, &settings(&[], 1024));
+        let (recorded, _) = redact(&large, &settings(&[], 1024));
         let begins =
             serde_json::from_str::<Value>(recorded.get()).unwrap()["cut"]["begins"].as_str().unwrap().to_owned();
         assert!(large.get().starts_with(&begins) && (1021..=1024).contains(&begins.len()), "{}", begins.len());
@@ -172,47 +172,47 @@ fn what_is_masked_counts_neither_for_the_size_nor_for_the_digest_nor_for_the_beg
     let settings = settings(&["key"], 1024);
     // Small once it is masked.
     let small = value(&text(&"s".repeat(5000), 10));
-    let (recorded, withheld) = withhold(&small, &settings);
+    let (recorded, redacted) = redact(&small, &settings);
     assert_eq!(recorded.get(), text("(masked)", 10));
-    assert_eq!(withheld, Withheld { masked: vec!["/key".to_owned()], ..Withheld::default() });
+    assert_eq!(redacted, Redacted { masked: vec!["/key".to_owned()], ..Redacted::default() });
     // Large still: one secret leaves the same record as another.
     let records: Vec<_> = ["s3cret", "another"]
         .iter()
         .map(|secret| {
             let large = value(&text(secret, 5000));
-            let (recorded, withheld) = withhold(&large, &settings);
-            (recorded.get().to_owned(), withheld)
+            let (recorded, redacted) = redact(&large, &settings);
+            (recorded.get().to_owned(), redacted)
         })
         .collect();
     assert_eq!(records[0], records[1]);
     let cut: Value = serde_json::from_str(&records[0].0).unwrap();
     assert_eq!(cut["cut"]["bytes"], text("(masked)", 5000).len());
     assert_eq!(cut["cut"]["sha256"], Digest::of_bytes(text("(masked)", 5000).as_bytes()).to_string());
-    assert_eq!(records[0].1, Withheld { masked: vec!["/key".to_owned()], masked_unlisted: 0, cut: true });
+    assert_eq!(records[0].1, Redacted { masked: vec!["/key".to_owned()], masked_unlisted: 0, cut: true });
 }
 
 #[test]
 fn the_record_says_no_more_than_there_is_to_say() {
-    let all = Withheld { masked: vec!["/a".to_owned()], masked_unlisted: 3, cut: true };
-    for (withheld, expected) in
-        [(Withheld::default(), json!({})), (all, json!({ "masked": ["/a"], "masked-unlisted": 3, "cut": true }))]
+    let all = Redacted { masked: vec!["/a".to_owned()], masked_unlisted: 3, cut: true };
+    for (redacted, expected) in
+        [(Redacted::default(), json!({})), (all, json!({ "masked": ["/a"], "masked-unlisted": 3, "cut": true }))]
     {
-        assert_eq!(serde_json::to_value(&withheld).unwrap(), expected);
-        assert_eq!(serde_json::from_value::<Withheld>(expected).unwrap(), withheld);
+        assert_eq!(serde_json::to_value(&redacted).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<Redacted>(expected).unwrap(), redacted);
     }
 }
 
 /// JSON as somebody may write it: repeated keys, escapes, white space, and JSON in strings.
 #[derive(Clone, Debug)]
-enum Written {
+enum Json {
     Leaf(u16),
     Number(String),
-    Array(Vec<Written>, String),
-    Object(Vec<(String, Written)>, String),
-    Inside(Box<Written>),
+    Array(Vec<Json>, String),
+    Object(Vec<(String, Json)>, String),
+    Inside(Box<Json>),
 }
 
-impl Written {
+impl Json {
     /// Its text. Leaves below a masked key are secrets; with `hidden`, `"(masked)"` stands for what is below one.
     fn text(&self, secret: bool, hidden: bool) -> String {
         match self {
@@ -251,19 +251,17 @@ impl Written {
     }
 }
 
-fn written() -> impl Strategy<Value = Written> {
+fn written() -> impl Strategy<Value = Json> {
     let number = sample::select(&["0", "-1.50", "1e400", "123456789012345678901234567890", "true", "null", "\"\""][..]);
-    let leaf =
-        prop_oneof![any::<u16>().prop_map(Written::Leaf), number.prop_map(|text| Written::Number(text.to_owned()))];
+    let leaf = prop_oneof![any::<u16>().prop_map(Json::Leaf), number.prop_map(|text| Json::Number(text.to_owned()))];
     leaf.prop_recursive(6, 48, 4, |inner| {
         let key = sample::select(&["a", "key", "my_key_1", "b/~", "é", "{", "\\\"", ""][..]).prop_map(str::to_owned);
         let space = sample::select(&["", " ", "\n\t"][..]).prop_map(str::to_owned);
         prop_oneof![
-            (collection::vec(inner.clone(), 0..4), space.clone())
-                .prop_map(|(items, space)| Written::Array(items, space)),
+            (collection::vec(inner.clone(), 0..4), space.clone()).prop_map(|(items, space)| Json::Array(items, space)),
             (collection::vec((key, inner.clone()), 0..4), space)
-                .prop_map(|(members, space)| Written::Object(members, space)),
-            inner.prop_map(|inner| Written::Inside(Box::new(inner))),
+                .prop_map(|(members, space)| Json::Object(members, space)),
+            inner.prop_map(|inner| Json::Inside(Box::new(inner))),
         ]
     })
 }
@@ -275,28 +273,28 @@ proptest! {
     fn no_text_under_a_masked_key_survives_and_every_other_byte_does(written in written()) {
         let text = written.text(false, false);
         let value = value(&text);
-        let (recorded, withheld) = withhold(&value, &settings(&["*key*"], 1 << 26));
+        let (recorded, redacted) = redact(&value, &settings(&["*key*"], 1 << 26));
         prop_assert!(!recorded.get().contains("secret"), "{}", recorded.get());
         prop_assert_eq!(recorded.get(), written.text(false, true), "of {}", text);
-        prop_assert_eq!(withheld.masked.len() as u64 + withheld.masked_unlisted, written.count() as u64);
-        prop_assert_eq!(withheld.is_nothing(), written.count() == 0);
+        prop_assert_eq!(redacted.masked.len() as u64 + redacted.masked_unlisted, written.count() as u64);
+        prop_assert_eq!(redacted.is_nothing(), written.count() == 0);
     }
 
     #[test]
     fn a_value_without_masked_keys_that_is_not_too_large_is_the_value_itself(written in written()) {
         let text = written.text(false, false);
         let value = value(&text);
-        let (recorded, withheld) = withhold(&value, &settings(&["none of them"], text.len()));
+        let (recorded, redacted) = redact(&value, &settings(&["none of them"], text.len()));
         prop_assert!(matches!(recorded, Cow::Borrowed(same) if std::ptr::eq(same, &*value)));
-        prop_assert!(withheld.is_nothing());
+        prop_assert!(redacted.is_nothing());
     }
 
     #[test]
     fn nothing_masked_is_in_what_a_cut_leaves(written in written(), tail in 2000_usize..3000) {
         let text = format!("[{},\"{}\"]", written.text(false, false), "t".repeat(tail));
         let value = value(&text);
-        let (recorded, withheld) = withhold(&value, &settings(&["*key*"], 1024));
-        prop_assert!(withheld.cut && !recorded.get().contains("secret"));
+        let (recorded, redacted) = redact(&value, &settings(&["*key*"], 1024));
+        prop_assert!(redacted.cut && !recorded.get().contains("secret"));
         let hidden = format!("[{},\"{}\"]", written.text(false, true), "t".repeat(tail));
         let cut: Value = serde_json::from_str(recorded.get()).unwrap();
         prop_assert_eq!(&cut["cut"]["sha256"], &Digest::of_bytes(hidden.as_bytes()).to_string());
@@ -306,7 +304,7 @@ proptest! {
     fn no_json_makes_the_mask_panic_or_write_what_is_no_json(text in "[\\[\\]{}:,\"\\\\ku0-9é a]{0,24}", inside in any::<bool>()) {
         let text = if inside { Value::String(text).to_string() } else { text };
         if let Ok(value) = RawValue::from_string(text) {
-            let (recorded, _) = withhold(&value, &settings(&["*k*", "a"], 1 << 20));
+            let (recorded, _) = redact(&value, &settings(&["*k*", "a"], 1 << 20));
             prop_assert!(RawValue::from_string(recorded.get().to_owned()).is_ok());
         }
     }

@@ -1,8 +1,11 @@
 //! What the configuration keeps out of a record: each of its values is masked and cut on its own.
 
-use super::mask::{Withheld, withhold};
+mod value;
+
+pub use value::Redacted;
+
 use super::raw;
-use super::record::{CallRecord, Observed, Record, ToolRun, WrittenValue};
+use super::record::{CallRecord, EventRecord, Observed, ToolRun, WrittenValue};
 use crate::config::AuditSettings;
 use crate::contract::bytes::Bytes;
 use crate::sandbox::ModelReply;
@@ -11,16 +14,17 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use value::redact;
 
 /// What stands in place of a masked value.
 const MASKED: &str = "(masked)";
 
 /// The record as the log is to hold it.
-pub(super) fn record(mut record: Record, settings: &AuditSettings) -> Record {
-    let mut parts = Withholding { settings, parts: std::mem::take(&mut record.withheld) };
+pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> EventRecord {
+    let mut parts = Redaction { settings, parts: std::mem::take(&mut record.redacted) };
     parts.json("original", &mut record.original);
-    let hides_arguments = parts.parts.get("original").is_some_and(|withheld| {
-        withheld.masked_unlisted > 0 || withheld.masked.iter().any(|at| at.contains("/arguments"))
+    let hides_arguments = parts.parts.get("original").is_some_and(|redacted| {
+        redacted.masked_unlisted > 0 || redacted.masked.iter().any(|at| at.contains("/arguments"))
     });
     parts.json_if_any("final", &mut record.last);
     parts.json_if_any("response", &mut record.response);
@@ -42,34 +46,34 @@ pub(super) fn record(mut record: Record, settings: &AuditSettings) -> Record {
         }
     }
     parts.calls(&mut record.calls);
-    record.withheld = parts.parts;
+    record.redacted = parts.parts;
     record
 }
 
 /// The record of what observers did, as the log is to hold it.
 pub(super) fn observed(mut observed: Observed, settings: &AuditSettings) -> Observed {
-    let mut parts = Withholding { settings, parts: std::mem::take(&mut observed.withheld) };
+    let mut parts = Redaction { settings, parts: std::mem::take(&mut observed.redacted) };
     parts.calls(&mut observed.calls);
-    observed.withheld = parts.parts;
+    observed.redacted = parts.parts;
     observed
 }
 
 /// The record of a tool's call, as the log is to hold it.
 pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
-    let mut parts = Withholding { settings, parts: std::mem::take(&mut run.withheld) };
+    let mut parts = Redaction { settings, parts: std::mem::take(&mut run.redacted) };
     parts.json("arguments", &mut run.arguments);
     parts.call("call", &mut run.call);
-    run.withheld = parts.parts;
+    run.redacted = parts.parts;
     run
 }
 
-struct Withholding<'s> {
+struct Redaction<'s> {
     settings: &'s AuditSettings,
     /// What was withheld so far, by the part of the record: its path, without a leading slash.
-    parts: BTreeMap<String, Withheld>,
+    parts: BTreeMap<String, Redacted>,
 }
 
-impl Withholding<'_> {
+impl Redaction<'_> {
     fn calls(&mut self, calls: &mut [CallRecord]) {
         for (index, call) in calls.iter_mut().enumerate() {
             self.call(&format!("calls/{index}"), call);
@@ -118,7 +122,7 @@ impl Withholding<'_> {
     fn state(&mut self, part: &str, key: &str, value: &mut Bytes) {
         if self.settings.mask.iter().any(|pattern| pattern.matches(key)) {
             *value = Bytes::from(MASKED.to_owned());
-            self.parts.insert(part.to_owned(), Withheld { masked: vec![String::new()], ..Withheld::default() });
+            self.parts.insert(part.to_owned(), Redacted { masked: vec![String::new()], ..Redacted::default() });
         } else {
             self.text(part, value);
         }
@@ -133,10 +137,10 @@ impl Withholding<'_> {
     /// A text, which may hold JSON. What is left of one that is cut is the JSON that says so, as a text.
     fn text<T: Serialize + DeserializeOwned + From<String>>(&mut self, part: &str, text: &mut T) {
         let json = raw(text);
-        let (recorded, withheld) = withhold(&json, self.settings);
-        if !withheld.is_nothing() {
+        let (recorded, redacted) = redact(&json, self.settings);
+        if !redacted.is_nothing() {
             *text = serde_json::from_str(recorded.get()).unwrap_or_else(|_| T::from(recorded.get().to_owned()));
-            self.parts.insert(part.to_owned(), withheld);
+            self.parts.insert(part.to_owned(), redacted);
         }
     }
 
@@ -147,11 +151,11 @@ impl Withholding<'_> {
     }
 
     fn json(&mut self, part: &str, value: &mut Box<RawValue>) {
-        let (recorded, withheld) = withhold(value, self.settings);
-        if !withheld.is_nothing() {
-            let repeats = withheld.masked_unlisted > 0 || withheld.masked.iter().any(|at| at.contains("/arguments"));
+        let (recorded, redacted) = redact(value, self.settings);
+        if !redacted.is_nothing() {
+            let repeats = redacted.masked_unlisted > 0 || redacted.masked.iter().any(|at| at.contains("/arguments"));
             *value = if repeats { without_actions(&recorded) } else { recorded.into_owned() };
-            self.parts.insert(part.to_owned(), withheld);
+            self.parts.insert(part.to_owned(), redacted);
         }
     }
 }
