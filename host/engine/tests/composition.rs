@@ -218,7 +218,7 @@ fn decide(
             ("allow", "") => Verdict::Allow,
             ("approve", "") => Verdict::Approve,
             ("fails", "") => Verdict::Failed(chain.on_failure[member]),
-            ("not", "concerned") => Verdict::NotMatched,
+            ("not", "matched") => Verdict::NotMatched,
             ("modify", new) if !new.is_empty() => Verdict::Change(new.to_owned()),
             ("escalate", question) => Verdict::Escalate(escalation(question)),
             ("reject", reason) => Verdict::Reject(refusal(reason)),
