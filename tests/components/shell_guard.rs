@@ -42,7 +42,7 @@ pub(crate) async fn judged(session: &Session, command: &str) -> (String, CallRec
             hookhost::contract::Action::Shell(shell) if shell.command != command => shell.command,
             _ => "allow".into(),
         },
-        GateOutcome::Rejected(rejection) if rejection.to_string().starts_with("Not approved") => "ask".into(),
+        GateOutcome::Rejected(rejection) if rejection.to_string().starts_with("Rejected: not approved") => "ask".into(),
         GateOutcome::Rejected(_) => "deny".into(),
         other @ GateOutcome::Responded { .. } => format!("{other:?}"),
     };

@@ -200,16 +200,16 @@ impl std::fmt::Display for Rejection {
         match self.cause {
             Cause::Verdict => write!(f, "Rejected by {by}: {reason}"),
             Cause::Failed(kind) if kind.is_timeout() => {
-                write!(f, "Blocked because the plugin {by} timed out: it {reason}")
+                write!(f, "Rejected because the plugin {by} timed out: it {reason}")
             }
             Cause::Failed(FailureKind::Overloaded) => {
-                write!(f, "Blocked because the machine is overloaded: the plugin {by} {reason}")
+                write!(f, "Rejected because the machine is overloaded: the plugin {by} {reason}")
             }
-            Cause::Failed(_) => write!(f, "Blocked because the plugin {by} failed: it {reason}"),
+            Cause::Failed(_) => write!(f, "Rejected because the plugin {by} failed: it {reason}"),
             Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
-            Cause::NotApproved => write!(f, "Not approved (asked by {by}): {reason}"),
+            Cause::NotApproved => write!(f, "Rejected: not approved (asked by {by}): {reason}"),
             Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
-            Cause::NotRecorded => write!(f, "Blocked because the audit log cannot be written: {reason}"),
+            Cause::NotRecorded => write!(f, "Rejected because the audit log cannot be written: {reason}"),
         }
     }
 }

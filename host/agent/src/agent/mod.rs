@@ -27,7 +27,7 @@ mod tool_scheduler;
 mod wire_hooks;
 
 pub use dialogue::Dialogue;
-pub use report::{AgentEvent, Recorded, Refused, Reporter};
+pub use report::{AgentEvent, Recorded, Rejected, Reporter};
 
 use crate::context::{Context, SkillTool};
 use crate::message::TokenUsage;
@@ -58,11 +58,11 @@ answer with a short summary of what you did.";
 pub const MAX_TASKS: usize = 64;
 
 /// How often the model may repeat a refused call, all arguments the same, before the run ends.
-pub const MAX_REPEATED_REFUSALS: u32 = 5;
+pub const MAX_REPEATED_REJECTIONS: u32 = 5;
 
 /// How many answers in a row may have nothing but refused calls before the run ends: a model that varies its call a little
 /// each time repeats itself, too.
-pub const MAX_REFUSED_ANSWERS: u32 = 10;
+pub const MAX_REJECTED_ANSWERS: u32 = 10;
 
 /// How often the model may write the final text of a task anew, where a plugin refused it and said that trying again helps.
 /// Then the text is withheld.

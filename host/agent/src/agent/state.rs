@@ -365,7 +365,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn report_refusal(&self, event: EventKind, rejection: &Rejection) {
-        self.report(&AgentEvent::Refused { event, refusal: rejection.into() });
+        self.report(&AgentEvent::Rejected { event, refusal: rejection.into() });
     }
 
     /// How a run ends that is cancelled, or whose time is over.

@@ -92,7 +92,7 @@ impl Tool for SpawnAgent {
             GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value.prompt,
             GateOutcome::Rejected(rejection) => {
                 run_context
-                    .report(AgentEvent::Refused { event: EventKind::SubagentStart, refusal: (&rejection).into() });
+                    .report(AgentEvent::Rejected { event: EventKind::SubagentStart, refusal: (&rejection).into() });
                 run_context.refused(&rejection);
                 return Ok(failed(rejection.to_string()));
             }

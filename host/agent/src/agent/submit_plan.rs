@@ -80,7 +80,7 @@ impl Tool for SubmitPlan {
         let plan = match settled.outcome {
             GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value,
             GateOutcome::Rejected(rejection) => {
-                run_context.report(AgentEvent::Refused { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
+                run_context.report(AgentEvent::Rejected { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
                 run_context.refused(&rejection);
                 return Ok(failed(rejection.to_string()));
             }

@@ -105,7 +105,7 @@ async fn no_prompt_runs_under_a_model_that_a_plugin_refuses() {
     for _ in 0..2 {
         assert_eq!(harness.prompt(&mut dialogue, "go").await.status, Status::Rejected);
     }
-    assert_eq!(harness.count(|event| matches!(event, AgentEvent::Refused { .. })), 2, "it is asked each time");
+    assert_eq!(harness.count(|event| matches!(event, AgentEvent::Rejected { .. })), 2, "it is asked each time");
     assert!(harness.fake.requests().is_empty());
     dialogue.end(&harness.recorded).await;
     assert_eq!(harness.count(|event| matches!(event, AgentEvent::SessionEnded { .. })), 1);

@@ -113,7 +113,7 @@ pub(crate) fn workspace(args: &AgentOptions, session: Option<&Header>) -> Result
         (None, Some(session)) => {
             let workspace = session.workspace.display();
             return Err(CliError::usage(format!("the session was in {workspace}, which is not there any more"))
-                .advise(output::this_command_and("--workspace FOLDER")));
+                .advise(output::this_command_and("--workspace DIRECTORY")));
         }
         (None, None) => return configuration::cwd(),
     };

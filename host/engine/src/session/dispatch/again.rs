@@ -123,7 +123,7 @@ impl Dispatch<'_> {
             let changed = if Arc::ptr_eq(rules, self.rules) { "what the plugins know" } else { "the rules" };
             let event = self.record.event;
             self.session.notice(format!(
-                "your yes to {event} did not count: {changed} had changed by then, and it was refused: {rejection}"
+                "your yes to {event} did not count: {changed} had changed by then, and it was rejected: {rejection}"
             ));
         }
     }
