@@ -75,7 +75,7 @@ fn a_rejection_ends_with_3_and_names_the_plugin_and_its_refusal() {
         object["refusal"],
         json!({ "reason": "no make today", "code": "make.no", "retryable": true, "stop": false })
     );
-    assert_eq!(object["final"], Value::Null, "nothing stands");
+    assert_eq!(object["final"], Value::Null, "there is no final value");
     assert_eq!(object["calls"].as_array().unwrap().len(), 1, "a rejection ends the asking");
 }
 

@@ -1,4 +1,4 @@
-//! Plugins that misbehave: that event fails as the plugin's `on-failure` says, and everything else goes on.
+//! Plugins that misbehave: that event fails as the plugin's `on-failure` says, and everything else continues.
 
 use hookhost_tests::{ALL_EVENTS_GRANTS, Entry, User, plugin};
 use serde_json::{Value, json};

@@ -42,7 +42,7 @@ fn input_schema() -> Value {
     })
 }
 
-/// The tool as a model is told of it.
+/// The tool's definition, as a model gets it.
 pub(super) fn definition() -> ToolDefinition {
     ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
 }
@@ -170,7 +170,7 @@ fn failed(text: String) -> ToolOutput {
     ToolOutput { text, is_error: true, raw: None }
 }
 
-/// What happens in a sub-agent is told as part of what happens in its parent.
+/// Reports a sub-agent's events as part of its parent's.
 struct ToParent {
     run_context: Arc<RunContext>,
     call: String,

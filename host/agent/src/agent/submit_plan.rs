@@ -48,7 +48,7 @@ fn input_schema() -> Value {
     })
 }
 
-/// The tool as a model is told of it.
+/// The tool's definition, as a model gets it.
 pub(super) fn definition() -> ToolDefinition {
     ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
 }
@@ -140,7 +140,7 @@ impl Tool for SubmitPlan {
     }
 }
 
-/// What the user is told of tasks that are gone.
+/// The notice for the user about dropped tasks.
 fn dropped(title: &str, prompts: &[String]) -> String {
     let first: Vec<String> = prompts.iter().take(3).map(|prompt| format!("\"{}\"", start(prompt, 60))).collect();
     let more = if prompts.len() > 3 { ", …" } else { "" };
@@ -157,7 +157,7 @@ fn start(text: &str, characters: usize) -> String {
     }
 }
 
-/// The answer to a plan that cannot be queued, whoever made it so.
+/// The answer to a plan that cannot be queued, whether a plugin or the model made it so.
 fn unfit(tasks: &[Task]) -> Option<ToolOutput> {
     if tasks.is_empty() {
         return Some(failed("the plan has no tasks: name at least one, or do the work without a plan".into()));

@@ -74,7 +74,7 @@ impl Ran<'_> {
         self.harness.events().iter().any(|told| in_a_sub_agent(told).is_some())
     }
 
-    /// What stands first in the last request.
+    /// The first message of the last request.
     fn first_said(&self) -> String {
         self.harness.fake.requests().last().map(|request| request.messages[0].text().to_owned()).unwrap_or_default()
     }
@@ -170,7 +170,7 @@ fn more() -> Value {
     json!({ "value": [{ "prompt": "more" }] })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` stands there without a `&`")]
+#[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` needs no `&`")]
 fn value(value: Value) -> Value {
     json!({ "value": value })
 }
@@ -630,7 +630,7 @@ fn all_has_ended(ran: &Ran) -> bool {
     ran.is(Status::Rejected) && ran.outcome.rejection.is_some() && nothing_follows
 }
 
-/// Whether the sub-agent was refused and asked no model from then on, and the user's session went on with what it was told.
+/// Whether the sub-agent was refused and asked no model from then on, and the user's session continued with that result.
 fn the_sub_agent_alone_has_ended(ran: &Ran) -> bool {
     let Some(events) = from_the_refusal_on(ran) else { return false };
     let mut below = events.iter().filter_map(in_a_sub_agent);

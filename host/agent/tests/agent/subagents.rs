@@ -200,7 +200,7 @@ async fn a_stop_in_a_sub_agent_ends_those_beside_it_and_nothing_of_them_runs_aft
         "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "no", "stop": true },
     });
     let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
-    // One of the two works until the other has begun and is refused; only then it would go on.
+    // One of the two works until the other has begun and is refused; only then would it continue.
     let answers = [
         calls([agent("work"), agent("try")]),
         bash("touch on; sleep 600; touch after"),
@@ -254,7 +254,7 @@ async fn a_stop_about_a_plugins_tool_in_a_sub_agent_ends_the_run() {
 
 #[tokio::test]
 async fn a_stop_two_levels_down_ends_the_run_though_an_earlier_task_of_the_sub_agent_had_failed() {
-    // The plan's first task is refused without a stop; what stands of the sub-agent is that one.
+    // The plan's first task is rejected without a stop; the sub-agent ends as that task did.
     let guard = json!({ "task-start": [
         { "when": { "contains": "first" }, "verdict": "reject", "reason": "not this one" },
         { "when": { "contains": "second" }, "verdict": "reject", "reason": "enough", "stop": true },

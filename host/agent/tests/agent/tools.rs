@@ -250,7 +250,7 @@ async fn a_rewritten_action_is_what_runs() {
     std::fs::write(harness.path("b"), "one\ntwo\n").unwrap();
     // Written back into the tool's own arguments, of which the others stay.
     let messages = stored(&harness.run().await);
-    assert_eq!(results(&messages), [("one\n[lines 1 to 1 of 2; go on with offset 2]", false)]);
+    assert_eq!(results(&messages), [("one\n[lines 1 to 1 of 2; continue with offset 2]", false)]);
 }
 
 #[tokio::test]

@@ -208,7 +208,7 @@ pub(crate) fn agent(
     builder.build().map_err(|error| anyhow::Error::new(error).into())
 }
 
-/// How an agent runs in this workspace, whoever its provider is.
+/// How an agent runs in this workspace, with any provider.
 pub(crate) fn settings(
     config: &Config,
     section: &AgentSection,

@@ -34,7 +34,7 @@ impl Reporter for ForPrograms {
     }
 }
 
-/// Writes one object. Whoever reads may go away; the run goes on.
+/// Writes one object. If the reader closes the pipe, the run continues.
 pub(super) fn line(object: &impl serde::Serialize) {
     let _ = output::print_json_line(object);
 }
@@ -49,11 +49,11 @@ pub(crate) struct ForPeople {
 /// What is on the screen.
 #[derive(Debug, Default)]
 struct Shown {
-    /// The model's text stands there without a line break behind it.
+    /// The model's text was written without a line break behind it.
     mid_line: bool,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
-    /// The call whose start stands in the last line, and how many questions there were by then: its result needs no name
+    /// The call whose start is in the last line, and how many questions there were by then: its result needs no name
     /// unless one came between.
     last_started: Option<(String, usize)>,
     /// Why a task ended, where another one follows.
@@ -133,7 +133,7 @@ impl ForPeople {
         shown.refused.clear();
     }
 
-    /// Goes to a new line, where text stands in the last one.
+    /// Goes to a new line, if the last line has text.
     pub(crate) fn end_line(&self) {
         self.shown().end_line();
     }
