@@ -15,10 +15,13 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+/// The lab's log, in its directory.
+pub(crate) const LOG: &str = "log.db";
+
 pub(crate) struct Lab {
     pub(crate) runtime: Runtime,
     pub(crate) host: Host,
-    directory: TempDir,
+    pub(crate) directory: TempDir,
     used: u32,
 }
 
@@ -50,10 +53,10 @@ impl Model for Echo {
 }
 
 impl Lab {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let directory = tempfile::tempdir().expect("a directory");
-        let builder = Host::builder(config(&[])).model(Arc::new(Echo)).store(directory.path().join("log.db"));
+        let builder = Host::builder(config(&[])).model(Arc::new(Echo)).store(directory.path().join(LOG));
         let host = runtime.block_on(builder.build()).expect("an empty host");
         Self { runtime, host, directory, used: 0 }
     }

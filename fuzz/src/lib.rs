@@ -18,7 +18,7 @@ mod shell;
 pub use configuration::configuration;
 pub use hostile::{hostile, hostile_is_refused};
 pub use loader::{components, loader, loads};
-pub use log::log;
+pub use log::{log, logs};
 pub use payload::payload;
 pub use provider::provider;
 pub use schemas::schemas;

@@ -1,9 +1,11 @@
 //! Audit logs: exports, and databases.
 
-use crate::lab;
+use crate::lab::{self, LOG, Lab};
 use hookhost::audit::{Line, Record};
+use hookhost::contract::EventKind;
 use hookhost::replay::replay;
 use hookhost::store::{Log, LogError};
+use std::time::Duration;
 
 /// Bytes as an audit log: read, verified, and asked about again.
 pub fn log(bytes: &[u8]) {
@@ -38,4 +40,66 @@ fn lines(log: &Log) -> Result<u64, LogError> {
         read += u64::from(line?.entry().is_ok());
     }
     Ok(read + log.last()?)
+}
+
+/// What [`log`] begins with, by its name: a log of today's format, and what may become of one.
+#[must_use]
+pub fn logs() -> Vec<(&'static str, Vec<u8>)> {
+    let (database, lines) = written();
+    let export = |lines: &[&String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes();
+    let all: Vec<&String> = lines.iter().collect();
+    let mut removed = all.clone();
+    removed.remove(all.len() / 2);
+    let mut reordered = all.clone();
+    reordered.swap(1, all.len() - 2);
+    let whole = export(&all);
+    vec![
+        ("rows-out-of-order", out_of_order(&database)),
+        ("database", database),
+        ("cut", whole[..whole.len() - 200].to_vec()),
+        ("one-line", export(&all[2..3])),
+        ("removed", export(&removed)),
+        ("reordered", export(&reordered)),
+        ("export", whole),
+    ]
+}
+
+/// A log of two sessions: the database, and its lines.
+fn written() -> (Vec<u8>, Vec<String>) {
+    let lab = Lab::new();
+    lab.have_a_quiet_plugin();
+    for event in [EventKind::BeforeToolCall, EventKind::AfterToolCall] {
+        lab.dispatch(&lab.session(), event, serde_json::from_str(event.example()).expect("an example is JSON"));
+    }
+    let Lab { runtime, host, directory, .. } = lab;
+    runtime.block_on(host.drain(Duration::from_secs(10))).expect("what was recorded is written");
+    drop((host, runtime));
+    let file = directory.path().join(LOG);
+    // What is only in the log beside it yet goes into the one file.
+    let checkpoint =
+        |connection: rusqlite::Connection| connection.query_row("PRAGMA wal_checkpoint", [], |row| row.get(0));
+    let is_busy: bool = rusqlite::Connection::open(&file).and_then(checkpoint).expect("a database");
+    assert!(!is_busy, "nobody else uses it");
+    let database = std::fs::read(&file).expect("a file");
+    let log = Log::open(&file).expect("a log");
+    let lines = log.lines().expect("its lines").map(|line| line.expect("a line").text().to_owned()).collect();
+    (database, lines)
+}
+
+/// The database with the first and the last row of each page of rows in each other's place.
+fn out_of_order(database: &[u8]) -> Vec<u8> {
+    /// The kind of a page that holds rows of a table.
+    const ROWS: u8 = 13;
+    let number = |page: &[u8], at: usize| usize::from(u16::from_be_bytes([page[at], page[at + 1]]));
+    let mut changed = database.to_vec();
+    let size = number(database, 16);
+    for page in changed.chunks_exact_mut(size).skip(1) {
+        let rows = number(page, 3);
+        if page[0] == ROWS && rows > 1 {
+            let last = 8 + 2 * (rows - 1);
+            page.swap(8, last);
+            page.swap(9, last + 1);
+        }
+    }
+    changed
 }

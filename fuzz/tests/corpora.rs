@@ -1,5 +1,6 @@
 //! What the fuzzer has found interesting, and what once fell out, on the toolchain that everything else is built with.
 
+use hookhost::store::Log;
 use hookhost_fuzz::TARGETS;
 use std::path::Path;
 
@@ -24,6 +25,34 @@ fn what_the_targets_make_plugins_of_is_loaded_and_asked() {
     assert!(hookhost_fuzz::loads(&corpus("loader/all-events-quiet").expect("a file")));
     // A script that does nothing: beside it, the one that refuses has decided.
     assert_eq!(hookhost_fuzz::hostile_is_refused(&[6]), Some("witness".to_owned()));
+}
+
+/// Otherwise nothing but the look at its version is tried.
+#[test]
+fn the_logs_of_the_corpus_are_of_todays_format() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/log");
+    for (name, _) in hookhost_fuzz::logs() {
+        // A log for reading is a file that its owner alone can write.
+        let copy = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::copy(folder.join(name), copy.path()).expect("a file of the corpus");
+        let log = Log::open(copy.path()).unwrap_or_else(|error| panic!("{name}: {error}; `{MAKE}` makes it anew"));
+        if ["database", "export"].contains(&name) {
+            let report = log.verify(None).unwrap_or_else(|error| panic!("{name}: {error}; `{MAKE}` makes it anew"));
+            assert!(report.is_sound() && report.lines > 5, "{name}: {report:?}; `{MAKE}` makes it anew");
+        }
+    }
+}
+
+/// Makes the corpus.
+const MAKE: &str = "cargo test --workspace --test corpora -- --ignored make_the_logs";
+
+#[test]
+#[ignore = "it writes the corpus: run it where the log's format has changed"]
+fn make_the_logs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/log");
+    for (name, bytes) in hookhost_fuzz::logs() {
+        std::fs::write(folder.join(name), bytes).expect("a file of the corpus");
+    }
 }
 
 macro_rules! targets {

@@ -155,14 +155,29 @@ fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
 }
 
 /// Opens a database that this process has open, to read the state of plugins: which file it is has to be known.
-pub(super) fn reader(path: &Path, file: Option<Identity>) -> Result<Connection, StoreError> {
+pub(super) fn reader(path: &Path, file: Option<Identity>) -> Result<Reader, StoreError> {
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
+    let steps = Steps::at_most(&mut connection, || MAX_STATE_STEPS).map_err(of)?;
     defend(&connection).map_err(of)?;
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
-    if identity(path) == file { Ok(connection) } else { Err(StoreError::Gone(path.to_owned())) }
+    if identity(path) == file { Ok(Reader { connection, steps }) } else { Err(StoreError::Gone(path.to_owned())) }
+}
+
+/// A connection that events read the state by.
+pub(super) struct Reader {
+    connection: Connection,
+    steps: Steps,
+}
+
+impl Reader {
+    /// For one question of an event, which may take [`MAX_STATE_STEPS`].
+    pub(super) fn ask(&self) -> &Connection {
+        self.steps.begin();
+        &self.connection
+    }
 }
 
 /// Steps of SQLite between two looks at how many there were.
@@ -174,6 +189,9 @@ const FREE_STEPS: u64 = 10_000_000;
 /// Steps that a query may take for each byte of the file. A row takes more bytes than steps, or not many times fewer.
 const STEPS_PER_BYTE: u64 = 16;
 
+/// Steps that a question about the state may take: some tens of milliseconds. The longest, counting a full scope, takes a quarter.
+const MAX_STATE_STEPS: u64 = 2_000_000;
+
 /// Counts the steps of a connection's queries, and has SQLite give up one that takes far more than a file of its size can
 /// need: in a damaged file pages may refer to each other so that a query, or SQLite's own reading of the schema, meets the
 /// same rows over and over. <https://sqlite.org/c3ref/progress_handler.html>
@@ -182,13 +200,19 @@ pub(crate) struct Steps(Arc<AtomicU64>);
 
 impl Steps {
     fn of(connection: &mut Connection, path: &Path) -> rusqlite::Result<Self> {
+        let (path, beside) = (path.to_owned(), wal(path));
+        let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        Self::at_most(connection, move || {
+            FREE_STEPS.saturating_add(STEPS_PER_BYTE.saturating_mul(bytes(&path) + bytes(&beside)))
+        })
+    }
+
+    fn at_most(connection: &mut Connection, most: impl Fn() -> u64 + Send + 'static) -> rusqlite::Result<Self> {
         let steps = Self::default();
-        let (taken, path, beside) = (Arc::clone(&steps.0), path.to_owned(), wal(path));
+        let taken = Arc::clone(&steps.0);
         let is_too_much = move || {
             let one = u64::from(STEPS_AT_A_TIME);
-            let taken = taken.fetch_add(one, Ordering::Relaxed).saturating_add(one);
-            let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-            taken > FREE_STEPS && taken - FREE_STEPS > STEPS_PER_BYTE.saturating_mul(bytes(&path) + bytes(&beside))
+            taken.fetch_add(one, Ordering::Relaxed).saturating_add(one) > most()
         };
         connection.progress_handler(STEPS_AT_A_TIME.into(), Some(is_too_much))?;
         Ok(steps)

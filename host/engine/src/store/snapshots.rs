@@ -4,11 +4,11 @@
 //! no reader waits for a writer, and nobody else's lock is held. A moment that is kept for long keeps the WAL from being begun
 //! anew, so whoever needs that, or needs a connection when all are in use, moves what the snapshot can still be asked for into memory.
 
-use super::database::{self, Identity};
+use super::database::{self, Identity, Reader};
 use super::spaces::{self, Counts};
 use super::{Owner, StoreError, owner, run};
 use crate::state::{Found, Lineage, Scope, Source, Space, Spaces, Time, Usages};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -26,7 +26,7 @@ pub(super) struct Readers {
 
 #[derive(Default)]
 struct Pool {
-    free: Vec<Connection>,
+    free: Vec<Reader>,
     /// How many are open, free or not.
     open: usize,
     /// Those that may have one.
@@ -49,7 +49,7 @@ enum Moment {
     /// Not used yet.
     Unread,
     /// As the transaction of this connection has it.
-    Open { connection: Connection, spaces: Ids },
+    Open { connection: Reader, spaces: Ids },
     /// In memory.
     Loaded(Spaces),
     /// It cannot be read; why.
@@ -79,13 +79,13 @@ impl Readers {
     /// Reads something by a connection that nobody uses.
     pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let connection = self.take()?;
-        let found = read(&connection).map_err(|error| StoreError::of(&error, &self.path));
+        let found = read(connection.ask()).map_err(|error| StoreError::of(&error, &self.path));
         self.give_back(connection);
         found
     }
 
     /// A connection that nobody uses.
-    fn take(&self) -> Result<Connection, StoreError> {
+    fn take(&self) -> Result<Reader, StoreError> {
         let snapshots = {
             let mut pool = self.pool();
             if let Some(free) = pool.free.pop() {
@@ -108,7 +108,7 @@ impl Readers {
         }
     }
 
-    fn give_back(&self, connection: Connection) {
+    fn give_back(&self, connection: Reader) {
         let mut pool = self.pool();
         if pool.free.len() < MAX_READERS {
             pool.free.push(connection);
@@ -146,6 +146,10 @@ impl Snapshot {
     }
 
     fn error(&self, error: &rusqlite::Error) -> String {
+        // By the bound on steps: nothing else interrupts.
+        if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
+            return "the state takes longer to read than one within its bounds can".into();
+        }
         StoreError::of(error, &self.readers.path).to_string()
     }
 
@@ -155,10 +159,10 @@ impl Snapshot {
             Err(error) => return Moment::Failed(error.to_string()),
         };
         // The first reading fixes the moment, of all scopes.
-        let found = run(&connection, "BEGIN").and_then(|()| {
+        let found = run(connection.ask(), "BEGIN").and_then(|()| {
             let mut found = Ids::default();
             for (space, owner) in found.iter_mut().zip(&self.owners) {
-                *space = spaces::find(&connection, owner)?;
+                *space = spaces::find(connection.ask(), owner)?;
             }
             Ok(found)
         });
@@ -173,10 +177,10 @@ impl Snapshot {
     }
 
     /// Moves what can still be asked for into memory, and gives the connection.
-    fn give_up(&self, moment: &mut Moment) -> Option<Connection> {
+    fn give_up(&self, moment: &mut Moment) -> Option<Reader> {
         let Moment::Open { connection, spaces } = moment else { return None };
         let load = |space: Option<(i64, i64)>| match space {
-            Some((id, _)) => spaces::load(connection, id).map(Arc::new),
+            Some((id, _)) => spaces::load(connection.ask(), id).map(Arc::new),
             None => Ok(Arc::<Space>::default()),
         };
         let [session, tree, plugin] = *spaces;
@@ -225,7 +229,9 @@ impl Reading {
             snapshot.readers.note(snapshot);
         }
         match &*moment {
-            Moment::Open { connection, spaces } => open(connection, *spaces).map_err(|error| snapshot.error(&error)),
+            Moment::Open { connection, spaces } => {
+                open(connection.ask(), *spaces).map_err(|error| snapshot.error(&error))
+            }
             Moment::Loaded(spaces) => loaded(spaces),
             Moment::Failed(why) => Err(why.clone()),
             Moment::Unread => Err("the state was not read".into()),
@@ -281,8 +287,8 @@ impl std::fmt::Debug for Reading {
 }
 
 /// Ends a read transaction; where SQLite has ended it by itself there is none.
-fn end(connection: &Connection) {
-    let _ = run(connection, "COMMIT");
+fn end(connection: &Reader) {
+    let _ = run(connection.ask(), "COMMIT");
 }
 
 #[cfg(test)]

@@ -86,21 +86,29 @@ pub(super) fn size(connection: &Connection, space: i64, key: &str) -> rusqlite::
     size.query_row((space, key), |row| Ok((number(row, 0)?, expiry(row, 1)?))).optional()
 }
 
-/// Counts what a space holds and has not expired, up to the first key too many.
+/// Rows of a space that are counted. What has expired is removed before anything is added, so none has more but by hand.
+const MAX_COUNTED: usize = 4 * MAX_KEYS;
+
+/// Counts what a space holds and has not expired, as far as [`MAX_COUNTED`].
 pub(super) fn count(connection: &Connection, space: i64, version: i64, now: Time) -> rusqlite::Result<Counted> {
     // What has expired does not count, but for that a count beside it is no longer right once it is removed.
     let mut count = connection.prepare_cached(
-        "SELECT count(*), ifnull(sum(bytes), 0), min(expires),
-           EXISTS (SELECT 1 FROM value WHERE space = ?1 AND expires <= ?2)
+        "SELECT count(*) FILTER (WHERE live), ifnull(sum(bytes) FILTER (WHERE live), 0), min(expires) FILTER (WHERE live),
+           count(*) FILTER (WHERE NOT live), count(*)
          FROM (
-           SELECT octet_length(key) + octet_length(value) AS bytes, expires FROM value
-           WHERE space = ?1 AND (expires IS NULL OR expires > ?2) LIMIT ?3
+           SELECT octet_length(key) + octet_length(value) AS bytes, expires, expires IS NULL OR expires > ?2 AS live
+           FROM value WHERE space = ?1 LIMIT ?3
          )",
     )?;
-    count.query_row((space, signed(now), i64::try_from(MAX_KEYS).unwrap_or(i64::MAX - 1) + 1), |row| {
+    count.query_row((space, signed(now), i64::try_from(MAX_COUNTED).unwrap_or(i64::MAX)), |row| {
         let (keys, bytes): (usize, usize) = (number(row, 0)?, number(row, 1)?);
+        let (expired, rows) = (number(row, 3)?, number(row, 4)?);
+        // What has expired is removed with the next write: until then the rest is not known.
+        let is_full = rows == MAX_COUNTED && expired == 0;
+        let keys = if is_full { keys.max(MAX_KEYS + 1) } else { keys };
         let usage = Usage { keys, bytes: bytes.saturating_add(keys.saturating_mul(KEY_COST)) };
-        let next_expiry = if row.get(3)? { Some(0) } else { expiry(row, 2)? };
+        let is_in_part = expired > 0 || rows == MAX_COUNTED;
+        let next_expiry = if is_in_part { Some(0) } else { expiry(row, 2)? };
         Ok(Counted { version, usage, next_expiry })
     })
 }

@@ -720,6 +720,55 @@ fn a_scope_has_so_many_keys_at_most_and_one_that_has_more_can_be_read_and_emptie
     assert_eq!(large(&store).set(Scope::Plugin, "new", vec![], None), Err(StateError::QuotaExceeded));
 }
 
+/// So many keys that only a hand can have put there, expired or not.
+fn overfull(path: &Path, keys: u32, expires: &str) {
+    drop(Store::open(path, 0).unwrap());
+    altered(
+        path,
+        &format!(
+            "INSERT INTO space VALUES (1, 'p', 'plugin', '', 1, 0);
+             WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {keys})
+             INSERT INTO value SELECT 1, printf('%06d', n), x'31', {expires} FROM n"
+        ),
+    );
+}
+
+#[test]
+fn whatever_an_event_asks_of_a_state_that_is_far_too_large_is_answered_after_so_many_steps() {
+    let (_folder, path) = file();
+    overfull(&path, 400_000, "NULL");
+    let store = Store::open(&path, 0).unwrap();
+    let large = || View::new(store.snapshot(&plugin("p"), of("s"), 10), 1 << 30, 10);
+    let mut event = large();
+    assert_eq!(event.get(Scope::Plugin, "399999"), Ok(Some(b"1".to_vec())));
+    assert_eq!(event.get(Scope::Plugin, "none"), Ok(None));
+    assert_eq!(event.increment(Scope::Plugin, "new", 1), Err(StateError::QuotaExceeded));
+    assert_eq!(event.increment(Scope::Session, "new", 1), Ok(1));
+    assert_eq!(event.delete(Scope::Plugin, "000001"), Ok(()));
+    write(&store, event);
+    assert_eq!(large().get(Scope::Plugin, "000001"), Ok(None));
+    // Another event needs the connection, and all that this one may still ask for would have to be moved into memory.
+    let snapshot = store.snapshot(&plugin("p"), of("s"), 10);
+    snapshot.value(Scope::Plugin, "000003").unwrap();
+    store.on_disk().unwrap().readers.end_transactions();
+    let refused = snapshot.value(Scope::Plugin, "000003").unwrap_err();
+    assert_eq!(refused, "the state takes longer to read than one within its bounds can");
+}
+
+#[test]
+fn a_state_in_which_far_too_much_has_expired_takes_new_keys_and_is_rid_of_the_old() {
+    let (_folder, path) = file();
+    overfull(&path, 400_000, "5");
+    let store = Store::open(&path, 0).unwrap();
+    let mut event = view(&store, "p", "s", 10);
+    assert_eq!(event.get(Scope::Plugin, "399999"), Ok(None));
+    assert_eq!(event.increment(Scope::Plugin, "new", 1), Ok(1));
+    commit(&store, &unit("p", "s", 10, &[], event));
+    let inner = store.on_disk().unwrap().inner();
+    let rows: i64 = inner.connection.query_row("SELECT count(*) FROM value", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 1);
+}
+
 #[test]
 fn reading_a_key_reads_no_other() {
     let (_folder, path) = file();
