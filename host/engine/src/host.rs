@@ -38,6 +38,7 @@ pub struct HostBuilder {
     cache: Option<PathBuf>,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
+    shares_questions: bool,
     model: Option<Arc<dyn Model>>,
     network: Network,
     store: Option<PathBuf>,
@@ -76,6 +77,7 @@ impl Host {
             cache: None,
             actions: ActionMap::default(),
             approver: None,
+            shares_questions: false,
             model: None,
             network: Network::default(),
             store: None,
@@ -153,7 +155,8 @@ impl Host {
         Ok(given_up)
     }
 
-    /// The questions that wait for a person's answer, of all processes with the same store, the first to expire first.
+    /// The questions that wait for a person's answer, of all processes with the same store that share theirs, the first to
+    /// expire first.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -210,6 +213,14 @@ impl HostBuilder {
         self
     }
 
+    /// Has other processes with the same store answer questions, too ([`Self::store`]). Every program that can write that file
+    /// can then say yes, what the agent itself has started as this user included: leave it off where a tool of the agent could.
+    #[must_use]
+    pub fn share_questions(mut self) -> Self {
+        self.shares_questions = true;
+        self
+    }
+
     /// The models behind the capability `model`; without one, each side call is denied.
     #[must_use]
     pub fn model(mut self, model: Arc<dyn Model>) -> Self {
@@ -238,11 +249,12 @@ impl HostBuilder {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),
         };
-        let Self { actions, approver, model, network, .. } = self;
+        let Self { actions, approver, shares_questions, model, network, .. } = self;
         let services = Services {
             config: ArcSwap::from_pointee(config),
             actions,
             approver,
+            shares_questions,
             model,
             network: Arc::new(network),
             store,

@@ -249,6 +249,7 @@ impl<'a> Dispatch<'a> {
             session: request.session.clone(),
             asker: self.session.services.store.asker()?,
             expires: now().saturating_add(deadline),
+            answerable: self.session.services.shares_questions,
             request: raw(request).get().to_owned(),
             answer: None,
         })))

@@ -50,6 +50,8 @@ pub(super) enum Change {
     Reset(String),
     /// A plugin reminds the model, before so many model calls.
     Remind(u32, Reminder),
+    /// A plugin that is not loaded reminds of nothing any more.
+    Forget(String),
     /// The user is to be told.
     Notice(String),
     /// The user was told.
@@ -81,6 +83,7 @@ impl LifeState {
                 let excess = self.reminders.len().saturating_sub(MOST_REMINDERS);
                 self.reminders.drain(..excess);
             }
+            Change::Forget(plugin) => self.reminders.retain(|(_, reminder)| reminder.plugin != *plugin),
             Change::Notice(text) => {
                 if self.notices.len() < MOST_NOTICES {
                     self.notices.push(text.clone());
@@ -202,7 +205,11 @@ impl Life {
         let mut copy = self.copy();
         if row.version != copy.version {
             copy.replace(parse(&self.id, &row.life), row.version, row.events, 0);
-            copy.state.reminders.retain(|(_, reminder)| is_loaded(&reminder.plugin));
+            let plugins = copy.state.reminders.iter().map(|(_, reminder)| reminder.plugin.clone());
+            let gone: BTreeSet<String> = plugins.filter(|plugin| !is_loaded(plugin)).collect();
+            for plugin in gone {
+                self.note(&mut copy, Change::Forget(plugin));
+            }
             // Others have used later ones meanwhile.
             copy.numbers = 0..0;
             self.note_streaks(&copy);

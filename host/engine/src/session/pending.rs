@@ -34,9 +34,10 @@ pub enum Begun<O> {
 
 /// A question to a person about a gate event. What would run is exactly what it shows.
 ///
-/// The event is recorded, and the question is in the store: whoever can ask a person may answer it, also from another process
-/// with the same store ([`Host::answer`](crate::Host::answer)). The first answer counts. Meanwhile other events of the session
-/// are settled. After a yes the rules and the state of that moment are asked whether they still agree.
+/// Meanwhile other events of the session are settled. After a yes the rules and the state of that moment are asked whether
+/// they still agree. Where the host shares its questions
+/// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may answer, by
+/// [`Host::answer`](crate::Host::answer); then the first answer counts.
 ///
 /// No answer within [`ApprovalRequest::deadline`] is a no. So is dropping this, and the end of this process.
 ///
@@ -129,7 +130,7 @@ impl<O: 'static> Pending<O> {
         self.settle(Some(approver)).await
     }
 
-    /// Waits until somebody else has answered, or the deadline has passed.
+    /// Waits until another process has answered, or the deadline has passed.
     pub async fn wait(self) -> Begun<O> {
         let answered = with_deadline(self.time_left(), self.answered_elsewhere()).await;
         let answered = answered.unwrap_or_else(|| approval::too_late(self.open.request().deadline));
@@ -166,9 +167,13 @@ impl<O: 'static> Pending<O> {
         self.open.request().deadline.saturating_sub(self.open.asked_at().elapsed())
     }
 
-    /// The answer that another process has given.
+    /// The answer that another process has given; none comes where questions are not shared.
     async fn answered_elsewhere(&self) -> Answered {
-        let (store, id) = (&self.open.session().services.store, &self.open.request().id);
+        let (services, id) = (&self.open.session().services, &self.open.request().id);
+        if !services.shares_questions {
+            return std::future::pending().await;
+        }
+        let store = &services.store;
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
             match store.answered(id) {
@@ -311,6 +316,10 @@ impl<E: GateEvent + Kind> Question<E> {
 
     /// The first answer of the question: this one, or that of somebody who was faster.
     async fn first_answer(&self, answered: &Answered) -> Result<Answered, StoreError> {
+        // Whatever stands in the store then, nobody else was to answer.
+        if !self.session.services.shares_questions {
+            return Ok(answered.clone());
+        }
         let first = self.session.services.store.answer(&self.request.id, &approval::written(answered)).await?;
         Ok(first.map_or_else(approval::taken_for_gone, |first| approval::read(&first.answer)))
     }

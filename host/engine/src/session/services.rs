@@ -24,6 +24,8 @@ pub(crate) struct Services {
     pub(crate) config: ArcSwap<ActiveConfig>,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// Whether answers are taken from the store, where other programs of the user may have put them.
+    pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
@@ -90,7 +92,7 @@ impl Services {
             let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
             if !self.store.is_alive(question.asker)? {
                 self.give_up(&question, request).await?;
-            } else if question.answer.is_none() && question.expires > now() {
+            } else if question.answerable && question.answer.is_none() && question.expires > now() {
                 open.extend(request);
             }
         }
@@ -101,7 +103,7 @@ impl Services {
     pub(crate) async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
         let unknown = || QuestionGone::Unknown(id.to_owned());
         let question = self.store.questions()?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
-        if !self.store.is_alive(question.asker)? || question.expires <= now() {
+        if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= now() {
             return Err(unknown());
         }
         let answer = approval::written(&approval::answered(approval));

@@ -86,6 +86,8 @@ pub(super) const TABLES: [(&str, &str); 5] = [
   asker INTEGER NOT NULL,
   -- In milliseconds since the Unix epoch.
   expires INTEGER NOT NULL,
+  -- Whether that process takes an answer from here.
+  answerable INTEGER NOT NULL,
   -- What is asked, as JSON.
   request TEXT NOT NULL,
   -- As JSON, once there is one.

@@ -15,6 +15,8 @@ pub(crate) struct OpenQuestion {
     pub(crate) asker: u32,
     /// When it is a no, in milliseconds since the Unix epoch.
     pub(crate) expires: Time,
+    /// Whether that process takes an answer from the store.
+    pub(crate) answerable: bool,
     /// What is asked, as JSON.
     pub(crate) request: String,
     /// The answer, as JSON, once there is one.
@@ -35,11 +37,12 @@ pub(crate) enum QuestionChange {
 pub(super) fn change(connection: &Connection, change: &QuestionChange) -> rusqlite::Result<()> {
     match change {
         QuestionChange::Ask(question) => {
-            let OpenQuestion { id, session, asker, expires, request, answer } = &**question;
+            let OpenQuestion { id, session, asker, expires, answerable, request, answer } = &**question;
             let mut insert = connection.prepare_cached(
-                "INSERT INTO question (id, session, asker, expires, request, answer) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO question (id, session, asker, expires, answerable, request, answer)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
-            one_row(insert.execute((id, session, asker, expires.cast_signed(), request, answer))?)
+            one_row(insert.execute((id, session, asker, expires.cast_signed(), answerable, request, answer))?)
         }
         QuestionChange::Settle(id) => remove(connection, id).map(drop),
         QuestionChange::GiveUp(id) => one_row(remove(connection, id)?),
@@ -75,16 +78,18 @@ pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Op
 
 /// The questions that wait, by identifier.
 pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion>> {
-    let mut all = connection
-        .prepare_cached("SELECT id, session, asker, expires, request, answer FROM question ORDER BY expires, id")?;
+    let mut all = connection.prepare_cached(
+        "SELECT id, session, asker, expires, answerable, request, answer FROM question ORDER BY expires, id",
+    )?;
     let question = |row: &rusqlite::Row<'_>| {
         Ok(OpenQuestion {
             id: row.get(0)?,
             session: row.get(1)?,
             asker: row.get(2)?,
             expires: row.get::<_, i64>(3)?.cast_unsigned(),
-            request: row.get(4)?,
-            answer: row.get(5)?,
+            answerable: row.get(4)?,
+            request: row.get(5)?,
+            answer: row.get(6)?,
         })
     };
     all.query_map([], question)?.collect()

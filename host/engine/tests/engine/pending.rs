@@ -6,7 +6,7 @@ use hookhost::audit;
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{AnswerKind, Cause, OutcomeKind, ToolCall, ToolResult};
 use hookhost::store::Log;
-use hookhost::{Begun, Config, GateOutcome, Host, Pending, QuestionGone, Session, Settled};
+use hookhost::{Begun, Config, GateOutcome, Host, HostBuilder, Pending, QuestionGone, Session, Settled};
 use proptest::prelude::*;
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -36,8 +36,14 @@ fn counts() -> Entry {
     )
 }
 
+/// A builder with a log, which takes answers from other processes.
+fn sharing(entries: Vec<Entry>) -> (tempfile::TempDir, PathBuf, HostBuilder) {
+    let (folder, log, recording) = recording(entries);
+    (folder, log, recording.share_questions())
+}
+
 async fn host_at(log: &Path, entries: Vec<Entry>) -> Host {
-    builder(config(entries)).store(log).build().await.unwrap()
+    builder(config(entries)).store(log).share_questions().build().await.unwrap()
 }
 
 fn named(host: &Host, id: &str) -> Session {
@@ -82,7 +88,7 @@ fn answers(log: &Path) -> Vec<(AnswerKind, OutcomeKind)> {
 
 #[tokio::test]
 async fn a_question_holds_up_no_other_event_of_its_session() {
-    let (_folder, log, recording) = recording(vec![asks(), counts()]);
+    let (_folder, log, recording) = sharing(vec![asks(), counts()]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let first = ask(&session, "ask 1").await;
@@ -108,7 +114,7 @@ async fn a_yes_lets_exactly_the_value_run_that_was_shown() {
         json!({"before-tool-call": {"when": {"lacks": "-l"}, "verdict": "modify",
         "value": {"command": "ask -l"}}}),
     );
-    let (_folder, _log, recording) = recording(vec![asks(), changes]);
+    let (_folder, _log, recording) = sharing(vec![asks(), changes]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
@@ -123,7 +129,7 @@ async fn a_yes_lets_exactly_the_value_run_that_was_shown() {
 
 #[tokio::test]
 async fn another_process_may_answer_and_the_first_answer_counts() {
-    let (_folder, log, recording) = recording(vec![asks()]);
+    let (_folder, log, recording) = sharing(vec![asks()]);
     let host = recording.build().await.unwrap();
     // Another open store is to this one as that of another process.
     let other = host_at(&log, vec![]).await;
@@ -147,8 +153,27 @@ async fn another_process_may_answer_and_the_first_answer_counts() {
 }
 
 #[tokio::test]
-async fn who_waits_hears_of_the_answer_of_another_process() {
+async fn what_another_program_writes_into_the_store_is_no_answer_where_questions_are_not_shared() {
     let (_folder, log, recording) = recording(vec![asks()]);
+    let host = recording.build().await.unwrap();
+    let other = host_at(&log, vec![]).await;
+    let session = host.open_session(spec()).unwrap();
+    let pending = ask(&session, "ask").await;
+    let id = pending.request().id.clone();
+    assert!(other.questions().await.unwrap().is_empty());
+    assert!(matches!(other.answer(&id, Approval::Approved).await, Err(QuestionGone::Unknown(_))));
+    // As a tool of the agent could that runs as the same user.
+    let connection = rusqlite::Connection::open(&log).unwrap();
+    let yes = r#"{"kind": "approved", "micros": 0}"#;
+    assert_eq!(connection.execute("UPDATE question SET answerable = 1, answer = ?1", [yes]).unwrap(), 1);
+    drop(connection);
+    let settled = settled(pending.resolve(Approval::Denied(None)).await);
+    assert_eq!(cause(&settled), Some(Cause::NotApproved));
+}
+
+#[tokio::test]
+async fn who_waits_hears_of_the_answer_of_another_process() {
+    let (_folder, log, recording) = sharing(vec![asks()]);
     let host = recording.build().await.unwrap();
     let other = host_at(&log, vec![]).await;
     let session = host.open_session(spec()).unwrap();
@@ -161,7 +186,7 @@ async fn who_waits_hears_of_the_answer_of_another_process() {
 
 #[tokio::test]
 async fn a_yes_under_rules_that_reject_by_then_lets_nothing_run() {
-    let (_folder, _log, recording) = recording(vec![asks()]);
+    let (_folder, _log, recording) = sharing(vec![asks()]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
@@ -174,7 +199,7 @@ async fn a_yes_under_rules_that_reject_by_then_lets_nothing_run() {
 #[tokio::test]
 async fn another_question_after_a_yes_is_handed_back_in_turn_and_a_third_is_a_no() {
     let question = |text: &str| plugin("asks", json!({"before-tool-call": {"verdict": "escalate", "question": text}}));
-    let (_folder, _log, recording) = recording(vec![question("one?")]);
+    let (_folder, _log, recording) = sharing(vec![question("one?")]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ls").await;
@@ -190,7 +215,7 @@ async fn another_question_after_a_yes_is_handed_back_in_turn_and_a_third_is_a_no
 
 #[tokio::test]
 async fn a_question_that_is_dropped_is_a_no_and_waits_no_more() {
-    let (_folder, log, recording) = recording(vec![asks(), counts()]);
+    let (_folder, log, recording) = sharing(vec![asks(), counts()]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     drop(ask(&session, "ask").await);
@@ -207,7 +232,7 @@ async fn no_answer_by_the_deadline_is_a_no_and_one_that_comes_later_counts_for_n
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("hookhost.db");
     let config = Config::from_entries(vec![asks()], settings).unwrap();
-    let host = builder(config).store(&log).build().await.unwrap();
+    let host = builder(config).store(&log).share_questions().build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
     let id = pending.request().id.clone();
@@ -264,7 +289,7 @@ async fn the_question_of_a_process_that_was_killed_is_a_no() {
 
 #[tokio::test]
 async fn a_host_without_a_log_hands_questions_back_all_the_same() {
-    let host = builder(config(vec![asks()])).build().await.unwrap();
+    let host = builder(config(vec![asks()])).share_questions().build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
     let id = pending.request().id.clone();
@@ -309,7 +334,7 @@ fn approval(yes: bool) -> Approval {
 
 async fn run(steps: Vec<Step>) {
     let rejects = plugin("rejects", json!({"before-tool-call": {"when": {"contains": "ask"}, "verdict": "reject"}}));
-    let (_folder, log, recording) = recording(vec![asks(), counts()]);
+    let (_folder, log, recording) = sharing(vec![asks(), counts()]);
     let host = recording.build().await.unwrap();
     let other = host_at(&log, vec![]).await;
     let session = host.open_session(spec()).unwrap();
