@@ -54,7 +54,7 @@ impl Contract {
 const MEMORY: &str = "memory";
 const REALLOC: &str = "cabi_realloc";
 
-/// Where nothing stands, unless somebody writes there: the first case of every verdict, and an empty list.
+/// Where memory is zero, unless somebody writes there: the first case of every verdict, and an empty list.
 const ZEROS: Number = Number::Place(0xfff0);
 
 /// What a hostile plugin does.

@@ -27,7 +27,7 @@ pub fn hostile_is_refused(bytes: &[u8]) -> Option<String> {
         let call = session.tool_call("call-1", "write_file", &arguments, ToolOrigin::Builtin);
         match lab.runtime.block_on(session.before_tool_call(call)).outcome {
             GateOutcome::Rejected(rejection) => Some(rejection.by.join(", ")),
-            other => panic!("what a plugin has refused goes on: {other:?}"),
+            other => panic!("a call that a plugin rejected is not rejected: {other:?}"),
         }
     })
 }

@@ -1,4 +1,4 @@
-//! A host that takes up whatever plugins it is given, and the events that it is asked about.
+//! A host that takes up any plugins that it is given, and the events that it is asked about.
 
 use crate::guest::{EVENTS, Script};
 use hookhost::capability::{Model, ModelRequest};

@@ -60,7 +60,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            // Whoever asks may hang up.
+            // The client may hang up.
             let _ = serve(connection);
         }
     });

@@ -148,7 +148,7 @@ pub struct Tool {
 impl Tool {
     /// A tool with the schema of its arguments, which [`json!`](crate::json) writes most easily.
     #[must_use]
-    #[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` stands there without a `&`")]
+    #[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` needs no `&`")]
     pub fn new(name: impl Into<String>, description: impl Into<String>, input_schema: serde_json::Value) -> Self {
         Self { name: name.into(), description: description.into(), input_schema: input_schema.to_string() }
     }

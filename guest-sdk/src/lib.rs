@@ -29,7 +29,7 @@
 //! ```
 //!
 //! Each method that is written becomes an export of the component; [`Plugin`] lists them all. `call.action` says what a
-//! call does, whatever the tool and its arguments are called.
+//! call does, with any names of the tool and its arguments.
 //!
 //! # Configuration
 //!

@@ -166,7 +166,7 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// When a task has ended. What it goes on with joins the agent's queue.
+    /// When a task has ended. The tasks that the verdict continues with join the agent's queue.
     fn task_complete(session: &Session, completion: &Completion) -> CompletionVerdict {
         Verdict::allow()
     }
@@ -174,12 +174,12 @@ pub trait Plugin {
     /// Observe. All tasks of a plan have ended, or were taken out of the queue.
     fn plan_complete(session: &Session, plan: &PlanSummary) {}
 
-    /// When all tasks have ended and none is queued. What it goes on with joins the agent's queue.
+    /// When all tasks have ended and none is queued. The tasks that the verdict continues with join the agent's queue.
     fn queue_empty(session: &Session, progress: &Progress) -> CompletionVerdict {
         Verdict::allow()
     }
 
-    /// When the agent could not go on: a provider failed, a limit was reached.
+    /// When the agent could not continue: a provider failed, a limit was reached.
     fn agent_error(session: &Session, message: &str) -> CompletionVerdict {
         Verdict::allow()
     }

@@ -37,7 +37,7 @@ impl Refusal {
     /// "No", in one sentence that the model may read: what is wrong, and better still what to do instead. The host
     /// cuts it at 2 KiB and puts the plugin's name before it.
     ///
-    /// The model may go on with other things and should not try this one again; [`retryable`](Refusal::retryable) and
+    /// The model may continue with other things and should not try this one again; [`retryable`](Refusal::retryable) and
     /// [`stop`](Refusal::stop) say otherwise.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
@@ -96,7 +96,7 @@ impl ToolCallVerdict {
         json(arguments).map_or_else(Self::Reject, Self::Modify)
     }
 
-    /// Do this instead: the host writes it back into the tool's own arguments, whatever they are called.
+    /// Do this instead: the host writes it back into the tool's own arguments, under their own names.
     #[must_use]
     pub fn rewrite(action: impl Into<Action>) -> Self {
         Self::Rewrite(action.into())
@@ -110,7 +110,7 @@ impl ToolCallVerdict {
 }
 
 impl TextVerdict {
-    /// The text goes on as this.
+    /// Replaces the text by this one.
     #[must_use]
     pub fn replace(text: impl Into<String>) -> Self {
         Self::Replace(text.into())
@@ -118,7 +118,7 @@ impl TextVerdict {
 }
 
 impl ToolResultVerdict {
-    /// The result goes on as this.
+    /// Replaces the result by this one.
     #[must_use]
     pub fn replace(result: ToolResult) -> Self {
         Self::Replace(result)
@@ -163,7 +163,7 @@ impl RequestVerdict {
 }
 
 impl ResponseVerdict {
-    /// The answer goes on as this. What cannot be written as JSON becomes a refusal that says so.
+    /// Replaces the answer by this one. An answer that cannot be written as JSON becomes a refusal that says so.
     #[must_use]
     pub fn replace(body: &impl Serialize) -> Self {
         json(body).map_or_else(Self::Reject, Self::Replace)

@@ -1,4 +1,4 @@
-//! `hookhost audit`: what happened is shown as it was recorded, and whoever changes the log is found out.
+//! `hookhost audit`: what happened is shown as it was recorded, and changes of the log are detected.
 
 use hookhost_tests::{Ended, Entry, User};
 use rustix::process::{Pid, Signal, kill_process};

@@ -4,7 +4,7 @@ use hookhost_tests::{Entry, User, plugin};
 
 const NOT_LOADED: i32 = 5;
 
-/// An entry with a line more; `LINE` is where that line stands.
+/// An entry with a line more; `LINE` is the number of that line.
 fn entry(place: &str, line: &str) -> (String, usize) {
     let good = "[[plugin]]\nname = \"guard\"\npath = \"guard.wasm\"\nsha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\n";
     let text = match place {

@@ -75,7 +75,7 @@ fn a_rejection_ends_with_3_and_names_the_plugin_and_its_refusal() {
         object["refusal"],
         json!({ "reason": "no make today", "code": "make.no", "retryable": true, "stop": false })
     );
-    assert_eq!(object["final"], Value::Null, "nothing stands");
+    assert_eq!(object["final"], Value::Null, "there is no final value");
     assert_eq!(object["calls"].as_array().unwrap().len(), 1, "a rejection ends the asking");
 }
 
@@ -89,7 +89,7 @@ fn a_question_that_nobody_can_be_asked_ends_with_3() {
         ended.expect(3, &[]);
         let object: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(object["cause"], "not-approved");
-        assert_eq!(object["reason"], "Not approved (asked by careful): Really? (nobody is there to answer)");
+        assert_eq!(object["reason"], "Rejected: not approved (asked by careful): Really? (nobody is there to answer)");
         assert_eq!(object["by"], json!(["careful"]));
         assert_eq!(object["questions"], json!([{ "plugin": "careful", "question": "Really?", "code": null }]));
         assert_eq!(object["answer"]["kind"], "nobody-there");

@@ -1,4 +1,4 @@
-//! Plugins that misbehave: that event fails as the plugin's `on-failure` says, and everything else goes on.
+//! Plugins that misbehave: that event fails as the plugin's `on-failure` says, and everything else continues.
 
 use hookhost_tests::{ALL_EVENTS_GRANTS, Entry, User, plugin};
 use serde_json::{Value, json};
@@ -52,9 +52,9 @@ fn a_failure_rejects_by_default_ends_with_4_and_says_what_happened() {
         assert_eq!(call["failure"]["kind"], kind, "{object:#}");
         assert!(call["failure"]["detail"].as_str().unwrap().contains(detail), "{object:#}");
         let sentence = if timed_out {
-            "Blocked because the plugin bad timed out: it "
+            "Rejected because the plugin bad timed out: it "
         } else {
-            "Blocked because the plugin bad failed: it "
+            "Rejected because the plugin bad failed: it "
         };
         assert!(object["reason"].as_str().unwrap().starts_with(sentence), "{object:#}");
     }
@@ -133,7 +133,7 @@ fn the_session_goes_on_after_every_misbehaviour() {
         match *name {
             "hello" => assert_eq!(result, "hello\n[exit code 0]"),
             "refused" => assert_eq!(result, "Rejected by good: said so"),
-            _ => assert!(result.starts_with("Blocked because the plugin bad "), "{name}: {result}"),
+            _ => assert!(result.starts_with("Rejected because the plugin bad "), "{name}: {result}"),
         }
     }
 }

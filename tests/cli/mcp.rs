@@ -13,7 +13,7 @@ const BYE: &str = "[[turn]]\ntext = \"Bye.\"\n";
 
 fn call(tool: &str, arguments: &Value) -> String {
     let arguments = arguments.to_string();
-    // Inline tables and JSON objects differ in `=` and `:` alone, for what stands here.
+    // Inline tables and JSON objects differ in `=` and `:` alone, for these values.
     let arguments = arguments.replace("\":", "\"=");
     format!("[[turn]]\ncall = [{{ tool = \"{tool}\", arguments = {arguments} }}]\n")
 }
@@ -79,7 +79,7 @@ fn a_server_inherits_no_key_and_what_it_started_dies_with_the_run() {
     while runs() && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(!runs(), "{} goes on", child.display());
+    assert!(!runs(), "{} still runs", child.display());
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_server_that_cannot_be_used_is_left_out_with_one_sentence() {
         let user = User::new();
         user.configure(&section);
         let ended = run(&user, "");
-        ended.expect(0, &[said, "the run goes on without it"]);
+        ended.expect(0, &[said, "the run continues without it"]);
         assert_eq!(ended.stdout, "Bye.\n");
     }
 }

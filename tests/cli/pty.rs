@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Reads until a question stands there, and what a yes to the last one is.
+    /// Reads until a question is open; gives the text of a yes to the last one.
     #[track_caller]
     pub(crate) fn yes(&mut self) -> String {
         loop {
@@ -146,7 +146,7 @@ impl Session {
         resize(&self.keyboard, size);
     }
 
-    /// What a person sees who scrolls to the beginning, without empty lines at the end: lines as they stand there, however
+    /// What a person sees who scrolls to the beginning, without empty lines at the end: lines as they are on the screen, however
     /// they came about.
     pub(crate) fn looks(&self) -> String {
         let (rows, columns) = SIZE;

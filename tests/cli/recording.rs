@@ -220,7 +220,7 @@ fn what_cannot_be_recorded_is_rejected_and_says_why() {
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&object["outcome"], &object["cause"]), (&json!("rejected"), &json!("not-recorded")));
     let reason = object["reason"].as_str().unwrap();
-    assert!(reason.starts_with("Blocked because the audit log cannot be written: "), "{reason}");
+    assert!(reason.starts_with("Rejected because the audit log cannot be written: "), "{reason}");
     drop(other);
     user.run(DISPATCH).expect(0, &[]);
     assert_eq!((counted(&user), calls(&user)), (2, 2));

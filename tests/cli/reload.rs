@@ -52,7 +52,7 @@ impl Running {
         }
     }
 
-    /// Lets it go on, to its end: all that it said.
+    /// Lets it run to its end; gives all that it said.
     fn finish(mut self, user: &User) -> String {
         user.write("go", "");
         self.stderr.read_to_string(&mut self.said).unwrap();

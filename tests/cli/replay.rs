@@ -81,7 +81,7 @@ fn a_changed_rule_shows_each_event_that_would_come_out_otherwise() {
     for said in [
         "    bash command=\"echo two\"\n",
         "    now: Rejected by guard: no \u{fffd}[2Jtwo\n",
-        "    the value that stands, as guard changed it\n    - arguments.command: n=",
+        "    the final value, as guard changed it\n    - arguments.command: n=",
         "    + arguments.command: echo one\n",
         " → reject reason=\"no \u{fffd}[2Jtwo\"\n",
     ] {
@@ -231,7 +231,7 @@ fn a_log_that_is_not_as_it_was_written_is_replayed_up_to_there() {
     with(&|lines| lines.swap(event, event + 1)).expect(DIFFERS, &[&from(event + 1)]);
     with(&|lines| drop(lines.remove(0))).expect(DIFFERS, &[&from(1)]);
     with(&|lines| drop(lines.drain(..))).expect(5, &[]);
-    // What whoever wrote it was cut off in is no record, and the end is nobody's to vouch for.
+    // A line whose writer was cut off is not a record, and nothing vouches for the end.
     user.write("log.jsonl", &export[..export.len() - 10]);
     user.run(["replay", "log.jsonl"]).expect(0, &[]);
     let unverified = with(&|lines| lines[event] = lines[event].replace("\"time\":1", "\"time\":2"));

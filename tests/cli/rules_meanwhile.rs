@@ -1,4 +1,4 @@
-//! Rules that change while a question stands: the yes counts for nothing that the new rules refuse.
+//! Rules that change while a question is open: the yes does not count for what the new rules reject.
 
 use crate::pty::Session;
 use hookhost_tests::{Entry, User};
@@ -22,7 +22,7 @@ fn asked_while_the_rules_change(user: &User, to: &Value) -> Session {
     session.sees("guard asks: Run it?");
     session.yes();
     user.configure(&rule(to));
-    // The note about it comes behind the question, which stands alone.
+    // The note about it comes behind the question, which is alone on the screen.
     let deadline = Instant::now() + Duration::from_secs(60);
     while !user.records().iter().any(|record| record["kind"] == "rules-changed") {
         assert!(Instant::now() < deadline, "the rules are not taken up");
@@ -37,13 +37,13 @@ fn a_yes_to_what_new_rules_reject_runs_nothing_and_that_is_said() {
     let mut session = asked_while_the_rules_change(&user, &json!({ "verdict": "reject", "reason": "not any more" }));
     session.agrees();
     let (code, screen) = session.end();
-    assert_eq!(code, Some(0), "the model goes on with the refusal: {screen}");
+    assert_eq!(code, Some(0), "the model continues with the refusal: {screen}");
     assert!(!user.project().join("made").exists(), "{screen}");
     let place = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text:?} is not in {screen}"));
     let changed = place("note: other rules count from now on: changed guard\n");
-    let refused = place("refused bash command=\"touch made\" by guard: not any more\n");
+    let refused = place("rejected bash command=\"touch made\" by guard: not any more\n");
     let why = place(
-        "note: your yes to before-tool-call did not count: the rules had changed by then, and it was refused: \
+        "note: your yes to before-tool-call did not count: the rules had changed by then, and it was rejected: \
          Rejected by guard: not any more\n",
     );
     assert!(changed < refused && refused < why, "{screen}");

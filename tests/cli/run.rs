@@ -58,7 +58,7 @@ fn refused_changed_and_masked_are_told_with_the_plugins_name() {
     ended.expect(
         0,
         &[
-            "refused bash command=\"rm x\" by guard: nothing is deleted here [rm.no]",
+            "rejected bash command=\"rm x\" by guard: nothing is deleted here [rm.no]",
             "changed bash by guard\n  command: was echo s3cret\n  command: now true && echo s3cret",
             "changed the result of bash by guard",
             "  [masked]",
@@ -79,7 +79,7 @@ fn json_is_one_object_a_line_and_the_last_says_how_it_ended() {
     let lines: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(types.first(), Some(&"session-started"));
-    assert!(types.contains(&"notice") && types.contains(&"tool-refused") && types.contains(&"answer"), "{types:?}");
+    assert!(types.contains(&"notice") && types.contains(&"tool-rejected") && types.contains(&"answer"), "{types:?}");
     let last = lines.last().unwrap();
     assert_eq!((&last["type"], &last["exit-code"]), (&json!("outcome"), &json!(0)));
     assert_eq!((&last["outcome"]["status"], &last["outcome"]["text"]), (&json!("success"), &json!("Bye.")));
@@ -109,7 +109,7 @@ fn a_token_budget_that_is_used_up_ends_with_3() {
 #[test]
 fn a_plugin_that_fails_and_so_ends_the_run_ends_it_with_4() {
     let user = user(json!({ "prompt-submit": { "misbehave": "trap" } }), BYE);
-    user.run(RUN).expect(4, &["Blocked because the plugin guard failed: it trapped"]);
+    user.run(RUN).expect(4, &["Rejected because the plugin guard failed: it trapped"]);
 }
 
 #[test]

@@ -215,9 +215,9 @@ fn a_session_goes_on_in_its_own_workspace_unless_another_is_named() {
     assert!(user.project().join("other/here").exists());
     std::fs::rename(user.project().join("other"), user.project().join("moved")).unwrap();
     let resume = ["session", "resume", &id, "on", "--script", "script.toml"];
-    user.run(resume).expect(2, &["which is not there any more", "--workspace FOLDER"]);
+    user.run(resume).expect(2, &["which is not there any more", "--workspace DIRECTORY"]);
     let moved = resume.into_iter().chain(["--workspace", "moved"]);
-    user.run(moved).expect(0, &["note: the session was in ", "and goes on in "]);
+    user.run(moved).expect(0, &["note: the session continues in ", "; so far it was in "]);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn anything_but_a_yes_is_a_no() {
         session.sees("Go on? Type ");
         session.types(answer);
         let (code, screen) = session.end();
-        assert_eq!(code, Some(0), "the model goes on with the refusal: {screen}");
+        assert_eq!(code, Some(0), "the model continues with the refusal: {screen}");
         assert!(screen.contains("not approved, asked by careful"), "{screen}");
         assert!(!user.project().join("made").exists());
     }

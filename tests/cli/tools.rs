@@ -73,7 +73,7 @@ fn a_program_on_the_path_is_a_command_and_an_unknown_one_names_the_nearest() {
     run(&["data"]).expect(2, &["no program hookhost-data on the PATH"]);
     run(&["../bin/greet"]).expect(2, &["there is no command"]);
     run(&["zzzz"]).expect(2, &["try: hookhost --help"]);
-    // What stands before a command is not given to it.
+    // Flags before a command are not given to it.
     for (name, advice) in
         [("dispatch", "hookhost dispatch --help"), ("help", "hookhost help --help"), ("greet", "hookhost --help")]
     {

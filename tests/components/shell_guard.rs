@@ -42,7 +42,7 @@ pub(crate) async fn judged(session: &Session, command: &str) -> (String, CallRec
             hookhost::contract::Action::Shell(shell) if shell.command != command => shell.command,
             _ => "allow".into(),
         },
-        GateOutcome::Rejected(rejection) if rejection.to_string().starts_with("Not approved") => "ask".into(),
+        GateOutcome::Rejected(rejection) if rejection.to_string().starts_with("Rejected: not approved") => "ask".into(),
         GateOutcome::Rejected(_) => "deny".into(),
         other @ GateOutcome::Responded { .. } => format!("{other:?}"),
     };
@@ -289,7 +289,7 @@ async fn an_answer_is_remembered_in_the_state_and_an_error_is_not() {
     assert_eq!(word, "deny", "it is remembered");
     assert!(call.findings[0].details.as_deref().is_some_and(|details| details.contains("\"cache_hit\":true")));
     assert_eq!(model.requests().len(), 2);
-    assert_eq!(judged(&session, "frob ").await.0, "deny", "blanks around a command are none of it");
+    assert_eq!(judged(&session, "frob ").await.0, "deny", "blanks around a command do not belong to it");
     assert_eq!(judged(&session, "frob x").await.0, "ask", "another command is another question");
 }
 

@@ -281,7 +281,7 @@ async fn what_is_answered_on_the_guides_web_page_counts_once() {
         () = on_a_web_page(&pending, &page) => unreachable!("a page stays"),
     };
     assert_eq!(yes, "written");
-    assert_eq!(no, "Not approved (asked by all-events): Write it? (declined on the web page)");
+    assert_eq!(no, "Rejected: not approved (asked by all-events): Write it? (declined on the web page)");
     let told = page.told.into_inner().expect("nobody panics");
     assert_eq!((told.len(), told[0].as_str(), told[2].as_str()), (4, "Thank you.", "Thank you."));
     assert!([&told[1], &told[3]].iter().all(|text| text.contains("it has been answered")), "{told:?}");

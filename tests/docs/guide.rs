@@ -156,7 +156,7 @@ pub(crate) fn run_commands(user: &User, page: &str, plugins: &[&str]) -> String 
     printed
 }
 
-/// Fails unless each Rust block of a page stands, word for word, in a source that is compiled and run.
+/// Fails unless each Rust block of a page is, word for word, in a source that is compiled and run.
 #[track_caller]
 pub(crate) fn assert_compiled(page: &str, source: &str) {
     let blocks = blocks_of(page, "rust");

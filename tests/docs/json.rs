@@ -155,7 +155,7 @@ fn every_line_of_runs_in_which_much_happens_fits() {
         "turn-started",
         "text",
         "tool-changed",
-        "tool-refused",
+        "tool-rejected",
         "tool-answered",
         "tool-started",
         "result-changed",
@@ -174,7 +174,7 @@ fn every_line_of_runs_in_which_much_happens_fits() {
     user.configure(&Entry::all_events("strict", config).keys("events = [\"prompt-submit\"]").to_toml());
     let ended = user.run(["run", "go", "--script", "script.toml", "--json"]);
     ended.expect(3, &[]);
-    assert!(lines(&ended.stdout).contains("refused"));
+    assert!(lines(&ended.stdout).contains("rejected"));
     user.configure("");
     user.write("empty.toml", "[[turn]]\ncall = [{ tool = \"list_dir\", arguments = {} }]\n");
     let ended = user.run(["run", "go", "--script", "empty.toml", "--json"]);

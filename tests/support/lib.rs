@@ -1,4 +1,4 @@
-//! What the whole-system tests stand on: a user with directories of their own, the built `hookhost`, and built plugins.
+//! What the whole-system tests use: a user with directories of their own, the built `hookhost`, and built plugins.
 //!
 //! Nothing of the real user is read or changed. A binary or a plugin that is not there is a failure that says what to
 //! run, never a test that is skipped.

@@ -38,7 +38,7 @@ impl Workspace {
         Ok(Self { root, target, lock: file })
     }
 
-    /// Lets others use the target directory while this goes on for long without touching it.
+    /// Lets others use the target directory during long work that does not touch it.
     pub(crate) fn unlock(&self) -> Outcome {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }

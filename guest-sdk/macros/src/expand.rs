@@ -59,7 +59,7 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     Ok(quote!(#item #exports #priority))
 }
 
-/// What stands in the brackets of the attribute.
+/// The words in the brackets of the attribute.
 #[derive(Default)]
 struct Arguments {
     priority: Option<i32>,

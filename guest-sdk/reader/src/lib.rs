@@ -1,6 +1,6 @@
 //! The contract, read from the WIT text that this crate carries: a plugin builds without a `wit/` directory of its own.
 //!
-//! Two generators stand on it: the macros of the guest SDK, and [`host_types`], which writes the types of
+//! Two generators use it: the macros of the guest SDK, and [`host_types`], which writes the types of
 //! `hookhost-contract`.
 
 #![deny(missing_docs)]

@@ -56,8 +56,8 @@ impl Finding {
     /// | member | what it holds |
     /// |---|---|
     /// | `place` | `[begin, end]`: which bytes of the command the finding is about, as the plugin was asked about it; from 0, the end not included, both between characters |
-    /// | `matched` | these bytes as a text, perhaps cut, with `…` at its end; alone, a text that stands in the command once |
-    /// | `would` | what the rule would have done and has not, in words that go on from "it would" |
+    /// | `matched` | these bytes as a text, perhaps cut, with `…` at its end; alone, a text that occurs once in the command |
+    /// | `would` | what the rule would have done but did not, in words that continue "it would" |
     ///
     /// What does not fit the command is left out of what is shown.
     #[must_use]

@@ -21,7 +21,7 @@ pub fn session() -> Session {
 
 /// A call of the built-in tool `name`.
 #[must_use]
-#[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` stands there without a `&`")]
+#[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` needs no `&`")]
 pub fn call(name: &str, arguments: Value, action: Action) -> ToolCall {
     ToolCall {
         id: "call-1".into(),

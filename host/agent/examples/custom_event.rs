@@ -1,7 +1,7 @@
 //! An event of your own: a program asks the plugins that subscribe to `custom-event` before it does something that no other event
 //! is about. The plugin is the one that the project's tests use: it does what its configuration says.
 //!
-//! `cargo xtask plugins`, then `cargo run -p hookhost-agent --example custom_event [FOLDER OF THE PLUGINS]`
+//! `cargo xtask plugins`, then `cargo run -p hookhost-agent --example custom_event [DIRECTORY OF THE PLUGINS]`
 
 use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::{Custom, Json};

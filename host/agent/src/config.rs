@@ -1,6 +1,6 @@
 //! The section `[agent]` of `hookhost.toml`: which provider and model, and how an agent runs.
 //!
-//! No key stands in it: keys are in the environment, whose variables the section names, or in the user's [`Keys`].
+//! It holds no key: keys are in the environment, whose variables the section names, or in the user's [`Keys`].
 
 mod hidden;
 
@@ -38,7 +38,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AgentSection {
-    /// A name of `providers`, of the table that is shipped, or `scripted`. Default: the first that is ready.
+    /// A name of `providers`, of the built-in table, or `scripted`. Default: the first that is ready.
     pub provider: Option<String>,
     /// The model. Default: the provider's own, where it has one.
     pub model: Option<String>,
@@ -93,7 +93,7 @@ pub struct AgentSection {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProviderSection {
-    /// Which protocol it speaks. Default: that of the shipped provider of this name.
+    /// Which protocol it speaks. Default: that of the built-in provider of this name.
     pub kind: Option<Kind>,
     /// As [`AgentSection::base_url`].
     pub base_url: Option<String>,
@@ -233,7 +233,7 @@ impl AgentSection {
             section.script.clone_from(&overrides.script);
         }
         let own = section.provider(name, keys)?;
-        // A model that is configured for one provider is none of another's.
+        // A model that is configured for one provider is not known to another.
         let configured = (self.named() == name).then_some(self.model.as_ref()).flatten();
         let model = overrides.model.as_ref().or(configured).or(section.model.as_ref()).cloned();
         let scripted = || (section.kind == Some(Kind::Scripted)).then(|| "scripted".to_owned());
@@ -286,7 +286,7 @@ impl AgentSection {
     }
 
     /// Where neither the section nor a flag says which provider, the first that is ready: one of the user's own or a
-    /// hosted one whose key is there, or a server on this machine that answers. Its model stands in the answer, too.
+    /// hosted one whose key is there, or a server on this machine that answers. Gives its model, too.
     pub async fn first_ready(&self, overrides: &Overrides, keys: &Keys) -> Option<Overrides> {
         let says_which = self.provider.is_some() || self.model.is_some() || self.base_url.is_some();
         let says_which = says_which || self.key_variable.is_some() || self.script.is_some();
@@ -314,7 +314,7 @@ impl AgentSection {
         None
     }
 
-    /// The names that can be given for a provider: those of the table that is shipped, and the section's own.
+    /// The names that can be given for a provider: those of the built-in table, and the section's own.
     #[must_use]
     pub fn provider_names(&self) -> Vec<String> {
         let own = self.providers.keys().filter(|name| builtin::provider(name).is_none()).cloned();
@@ -325,11 +325,11 @@ impl AgentSection {
         self.provider.as_deref().unwrap_or("anthropic")
     }
 
-    /// What is known of a provider: what its own section says, or, for the one that `[agent]` names, what stands there;
-    /// and for the rest what is shipped.
+    /// What is known of a provider: its own section or, for the provider that `[agent]` names, the keys of `[agent]`; for
+    /// the rest, the built-in table.
     ///
     /// # Errors
-    /// If there is none of that name, or its protocol is not given.
+    /// If there is no provider of that name, or its protocol is not given.
     pub fn provider(&self, name: &str) -> Result<ProviderSection, ConfigError> {
         let known = builtin::provider(name);
         let mut section = match self.providers.get(name) {
@@ -339,7 +339,7 @@ impl AgentSection {
                 let known = names.collect::<Vec<_>>().join(", ");
                 return Err(ConfigError::UnknownProvider { name: name.to_owned(), known });
             }
-            // What stands in `[agent]` is about its own provider, and about no other that a flag chooses.
+            // The keys of `[agent]` are about its own provider, not about another that a flag chooses.
             None if self.named() == name => ProviderSection {
                 base_url: self.base_url.clone(),
                 key_variable: self.key_variable.clone(),
@@ -465,7 +465,7 @@ impl ProviderSection {
         self.key_variable.clone().or(home.key_variable)
     }
 
-    /// The shipped provider that its protocol comes from.
+    /// The built-in provider that its protocol comes from.
     fn protocol(&self) -> Option<&'static str> {
         match self.kind? {
             Kind::Anthropic => Some("anthropic"),

@@ -56,7 +56,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
         None => Config::discover(directory, &places, SECTIONS),
     };
     let found = found.map_err(not_loaded)?;
-    // Whatever the command is: a file counts only if all of it is right.
+    // For every command, a file counts only if all of it is right.
     agent(&found.config)?;
     mcp(&found.config)?;
     sent_variables(&found.config)?;

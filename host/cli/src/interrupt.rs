@@ -71,7 +71,7 @@ pub(crate) async fn end_at_once(host: &Host) -> ! {
 
 fn exit() -> ! {
     screen::no_status();
-    // Nothing is dropped any more: MCP servers would go on, and what they have started.
+    // Nothing is dropped any more: MCP servers and their children would continue.
     kill_started();
     std::process::exit(Exit::Interrupted as i32)
 }

@@ -81,7 +81,7 @@ pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
 }
 
 /// The same for an agent's events: they are recorded in the user's log, the state of plugins is kept there, and plugins
-/// may ask the models of `[agent.plugin-models]`. Whoever has one ends with [`audit_log::finish`].
+/// may ask the models of `[agent.plugin-models]`. A command that has one ends with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, CliError> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);
     builder = builder.model(Arc::new(plugin_models(&config)?));
@@ -94,7 +94,7 @@ pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Appr
 /// The models that plugins may ask. A grant of one may come while the host runs.
 pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
     let section = configuration::agent(config)?;
-    // Whoever names none needs no keys, whatever is wrong with their file.
+    // A user who names none needs no keys, even if the file of keys is broken.
     let keys = if section.plugin_models.is_empty() { Keys::default() } else { configuration::keys()? };
     Ok(section.plugin_models(&keys))
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often it is looked whether an answer is still waited for.
+/// Interval of checking whether an answer is still waited for.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How often an answer without the number of the question is taken for a slip; the next one is a no.
@@ -181,7 +181,7 @@ impl Code {
     }
 }
 
-/// A question on the screen, which stands alone there: if nobody waits for its answer any more, that is said.
+/// A question that is alone on the screen. If nobody waits for its answer any more, the screen says so.
 struct Asked {
     answered: bool,
 }
@@ -226,7 +226,7 @@ fn read_line(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String
             let mut state = lock(&keyboard);
             state.is_read = false;
             if let Some(waiting) = state.waiting.take() {
-                // Whoever has given up waiting needs no answer.
+                // A caller that has given up waiting needs no answer.
                 let _ = waiting.send(line);
             }
         });

@@ -61,7 +61,7 @@ impl fmt::Display for Asker {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Answered {
-    /// The answer, or what stood in its place.
+    /// The answer, or what took its place.
     pub kind: AnswerKind,
     /// Why it is a no; absent where it is a yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ pub enum AnswerKind {
     NobodyThere,
     /// The approver panicked.
     Panicked,
-    /// Nobody waits for the answer any more: whoever sent the event has given it up.
+    /// Nobody waits for the answer any more: the agent has given up the event.
     Cancelled,
     /// The answer had not come by the deadline. One that comes later counts for nothing.
     TooLate,

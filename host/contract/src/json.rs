@@ -1,4 +1,4 @@
-//! JSON texts inside typed records: a string to the guest, the value itself to whoever reads or writes the record.
+//! JSON texts inside typed records: a string for the guest, the value itself for readers and writers of the record.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;

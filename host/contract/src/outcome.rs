@@ -36,12 +36,12 @@ pub enum GateOutcome<V, R = Never> {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
 pub enum TransformOutcome<V> {
-    /// This goes on.
+    /// The value passes, perhaps changed.
     Passed {
         /// The value as the last plugin left it.
         value: V,
     },
-    /// Nothing goes on but the refusal.
+    /// Only the refusal passes.
     Withheld(Rejection),
 }
 
@@ -49,26 +49,26 @@ pub enum TransformOutcome<V> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// The whole run: the session of the user and all sub-agents below it, whichever of them it was said in.
+    /// The whole run: the session of the user and all sub-agents below it, in whichever of them the plugin rejected.
     #[default]
     Run,
-    /// The session that it was said in, and the sub-agents below that. To the one that started it, it is a sub-agent that
+    /// The session of the event, and the sub-agents below it. For the session that started it, it is a sub-agent that
     /// failed.
     Session,
 }
 
-/// "No", by whom and why. As text, it is one sentence for the model and the user that names the plugin.
+/// A rejection: who said no, and why. Its text is one sentence for the model and the user that names the plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Rejection {
-    /// The plugins that said it, that did not answer or that asked; `the configuration` where an `[[ask]]` rule asked.
+    /// The plugins that rejected, that did not answer or that asked; `the configuration` where an `[[ask]]` rule asked.
     /// Empty where it could not be recorded.
     pub by: Vec<String>,
-    /// What kind of no.
+    /// The kind of rejection.
     pub cause: Cause,
-    /// What the agent is to learn from it; the reason is cut at [`Refusal::MAX_REASON`].
+    /// The refusal for the agent; the reason is cut at [`Refusal::MAX_REASON`].
     pub refusal: Refusal,
-    /// What it ends, where the plugin said `stop`: as the `stop` of its entry says.
+    /// What it ends, where the plugin set `stop`: as the `stop` key of its entry says.
     pub ends: Option<Stop>,
 }
 
@@ -85,15 +85,15 @@ pub enum OutcomeKind {
     Escalated,
     /// A gate: it may not run.
     Rejected,
-    /// A transform: the value goes on.
+    /// A transform: the value passes.
     Passed,
-    /// A transform: nothing goes on but the refusal.
+    /// A transform: only the refusal passes.
     Withheld,
     /// Plugins were asked for tasks.
     Collected,
     /// It happened; observers are told.
     Observed,
-    /// Whoever sent the event gave it up before it was settled: nothing of it runs.
+    /// The agent gave up the event before it was settled: nothing of it runs.
     Cancelled,
 }
 
@@ -140,7 +140,7 @@ impl std::fmt::Display for OutcomeKind {
     }
 }
 
-/// What kind of no.
+/// The kind of rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -155,7 +155,7 @@ pub enum Cause {
     NotApproved,
     /// Each time a person said yes, the rules or the state had changed and there were new questions.
     TooManyQuestions,
-    /// It could not be recorded, so nothing of it may happen.
+    /// The event could not be recorded, so nothing of it may happen.
     NotRecorded,
 }
 
@@ -177,7 +177,7 @@ impl Rejection {
         Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false }, ends: None }
     }
 
-    /// The word for its cause, the same in messages, records and JSON.
+    /// The word for its cause; messages, records and JSON use the same word.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self.cause {
@@ -200,16 +200,16 @@ impl std::fmt::Display for Rejection {
         match self.cause {
             Cause::Verdict => write!(f, "Rejected by {by}: {reason}"),
             Cause::Failed(kind) if kind.is_timeout() => {
-                write!(f, "Blocked because the plugin {by} timed out: it {reason}")
+                write!(f, "Rejected because the plugin {by} timed out: it {reason}")
             }
             Cause::Failed(FailureKind::Overloaded) => {
-                write!(f, "Blocked because the machine is overloaded: the plugin {by} {reason}")
+                write!(f, "Rejected because the machine is overloaded: the plugin {by} {reason}")
             }
-            Cause::Failed(_) => write!(f, "Blocked because the plugin {by} failed: it {reason}"),
+            Cause::Failed(_) => write!(f, "Rejected because the plugin {by} failed: it {reason}"),
             Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
-            Cause::NotApproved => write!(f, "Not approved (asked by {by}): {reason}"),
+            Cause::NotApproved => write!(f, "Rejected: not approved (asked by {by}): {reason}"),
             Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
-            Cause::NotRecorded => write!(f, "Blocked because the audit log cannot be written: {reason}"),
+            Cause::NotRecorded => write!(f, "Rejected because the audit log cannot be written: {reason}"),
         }
     }
 }

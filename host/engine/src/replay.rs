@@ -44,7 +44,7 @@ pub enum Difference {
         /// As it is now.
         again: OutcomeKind,
     },
-    /// The value that stands, or the result in its place.
+    /// The final value, or the result in its place.
     Value,
     /// What a person is asked, and by whom, or which plugin waived that.
     Questions,
@@ -93,7 +93,7 @@ pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Resu
 /// As [`replay`], of a log that may be anybody's: a part of one, or one that somebody has changed.
 ///
 /// # Errors
-/// If the log cannot be read. A line that is none of a log, or a later version's, counts as an event that cannot be
+/// If the log cannot be read. A line that is not a valid record, or a later version's, counts as an event that cannot be
 /// replayed.
 pub async fn replay_unverified(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.lines()?, each).await
@@ -253,11 +253,11 @@ fn differences(recorded: &EventRecord, again: &EventRecord) -> Vec<Difference> {
     if decided(recorded) != decided(again) {
         differences.push(Difference::Outcome { recorded: recorded.outcome, again: again.outcome });
     }
-    let stands = |record: &EventRecord| {
+    let final_value = |record: &EventRecord| {
         let value = record.last.as_ref().unwrap_or(&record.original);
         (!record.outcome.is_no()).then(|| (value.get().to_owned(), json(record.response.as_deref())))
     };
-    if recorded.outcome.is_no() == again.outcome.is_no() && stands(recorded) != stands(again) {
+    if recorded.outcome.is_no() == again.outcome.is_no() && final_value(recorded) != final_value(again) {
         differences.push(Difference::Value);
     }
     let asked = |record: &EventRecord| (record.questions.clone(), record.kept.clone(), record.approved_by.clone());

@@ -1,4 +1,4 @@
-//! The examples of `docs/composition.md`, run as they stand there. The page says how to read one.
+//! The examples of `docs/composition.md`, run as they are written. The page says how to read one.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -40,7 +40,7 @@ impl<'a> Chain<'a> {
             };
             let flags: Vec<&str> = flags.split(", ").filter(|flag| !flag.is_empty()).collect();
             if let Some(flag) = flags.iter().find(|flag| !["audit", "skip", "approve", "project"].contains(flag)) {
-                return Err(row.wrong(format!("`{flag}` is none of audit, skip, approve, project")));
+                return Err(row.wrong(format!("`{flag}` must be audit, skip, approve or project")));
             }
             chain.names.push(name.trim());
             let layer = if flags.contains(&"project") { Layer::Project } else { Layer::User };
@@ -65,7 +65,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// What a person is asked of what stands, by name: these questions are the same under other rules.
+    /// The questions about the value that the chain agreed on, by name: these questions are the same under other rules.
     fn questions(&self, decision: &Decision<String, String>) -> Vec<Question> {
         let Decision::Stands { questions, .. } = decision else { return Vec::new() };
         let by = |asker: &QuestionOrigin| match asker {
@@ -129,7 +129,7 @@ fn check(rows: &[Row<'_>]) -> Result<(), Wrong> {
     let actual = match head.label {
         "transform" => transform(&chain, said, &outcome[0])?,
         "tasks" => tasks(&chain, said)?,
-        other => return Err(head.wrong(format!("`{other}` is none of gate, transform, tasks"))),
+        other => return Err(head.wrong(format!("`{other}` must be gate, transform or tasks"))),
     };
     compare(outcome, &actual)
 }
@@ -139,7 +139,7 @@ fn compare(rows: &[Row<'_>], actual: &[String]) -> Result<(), Wrong> {
         row.is(&row.text(), actual.get(place).map_or("nothing more", String::as_str))?;
     }
     match actual.get(rows.len()) {
-        Some(more) => Err(rows[0].wrong(format!("the outcome should go on with `{more}`"))),
+        Some(more) => Err(rows[0].wrong(format!("the outcome should continue with `{more}`"))),
         None => Ok(()),
     }
 }
@@ -178,7 +178,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The decision, and what stands without the questions.
+/// The decision, and the outcome without the questions.
 fn gate(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<(Decided, Decided), Wrong> {
     let (asks, said): (Vec<_>, Vec<_>) = said.iter().partition(|row| row.label.starts_with("ask"));
     for row in &asks {
@@ -388,12 +388,12 @@ fn an_example_that_does_not_hold_is_reported_with_its_line() {
             "b    fails\noutcome    rejected, one failed",
             "b    escalate sure?\noutcome    escalated    b",
             6,
-            "the outcome should go on with `asks  one  sure?`",
+            "the outcome should continue with `asks  one  sure?`",
         ),
         ("b    fails", "b    shrugs", 5, "`shrugs` is not an answer"),
         ("b    fails", "b", 5, "there should be a name, a value and an answer"),
-        ("(skip)", "(sleepy)", 2, "`sleepy` is none of audit, skip, approve, project"),
-        ("gate", "gait", 2, "`gait` is none of gate, transform, tasks"),
+        ("(skip)", "(sleepy)", 2, "`sleepy` must be audit, skip, approve or project"),
+        ("gate", "gait", 2, "`gait` must be gate, transform or tasks"),
         ("outcome", "result", 2, "the example has no outcome"),
     ];
     for (old, new, line, what) in cases {

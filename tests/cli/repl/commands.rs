@@ -83,7 +83,7 @@ fn a_session_is_shown_left_for_a_new_one_and_gone_on_with() {
     session.looks_like("\n  first");
     session.looks_like("\n  second");
     session.says(&format!("/session resume {first}"));
-    session.looks_like(&format!("the next prompt goes on with {first}"));
+    session.looks_like(&format!("the next prompt continues {first}"));
     session.says("third");
     session.sees("Three.");
     session.says(&format!("/session resume {first}"));

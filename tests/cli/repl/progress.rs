@@ -3,7 +3,7 @@
 use super::{runs, says, scripted, talk};
 use crate::pty::Session;
 
-/// A command that goes on until the test says so.
+/// A command that runs until the test ends it.
 const UNTIL: &str = "while [ ! -e go-on ]; do sleep 0.05; done; echo gone on";
 
 #[test]

@@ -44,7 +44,7 @@ fn ctrl_c_stops_what_runs_and_the_talk_goes_on() {
     session.says("wait");
     wait_for("the tool's start", || user.project().join("started").exists());
     interrupt(&session);
-    session.looks_like("stopped: what ran was ended, and the session goes on");
+    session.looks_like("stopped: what ran was ended, and the session continues");
     wait_for("the tool's end", || !tool_runs(&user));
     session.says("on");
     session.sees("Well.");
@@ -71,7 +71,7 @@ fn ctrl_c_as_it_is_typed_stops_what_runs() {
     wait_for("the tool's start", || user.project().join("started").exists());
     session.looks_like(" bash 1 s, ");
     session.types("\u{3}");
-    session.looks_like("\nstopped: what ran was ended, and the session goes on");
+    session.looks_like("\nstopped: what ran was ended, and the session continues");
     session.says("on");
     session.sees("Well.");
     session.is_asked();

@@ -22,7 +22,7 @@ fn prompts_are_answered_in_one_session_that_starts_and_ends_once() {
     assert_eq!(texts(stored), ["hi", "Hello.\n", "again", "And hello again.\n"]);
     assert_eq!(stored["status"], "success");
     let id = stored["id"].as_str().unwrap();
-    assert!(looks.ends_with(&format!("\nto go on with this session: hookhost --session {id}")), "{looks}");
+    assert!(looks.ends_with(&format!("\nto continue this session: hookhost --session {id}")), "{looks}");
     let events = |name: &str| user.records().iter().filter(|record| record["event"] == name).count();
     assert_eq!([events("session-start"), events("prompt-submit"), events("session-end")], [1, 2, 1]);
 }
@@ -53,7 +53,7 @@ fn the_model_has_what_was_said_before_also_after_a_switch_to_another_provider() 
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
     assert!(
-        screen.contains("the session was with one-small of one so far, and goes on with two-large of two"),
+        screen.contains("the session continues with two-large of two; so far it was with one-small of one"),
         "{screen}"
     );
     let asked = two.requests().pop().unwrap();
@@ -161,7 +161,7 @@ fn a_session_that_cannot_be_written_any_more_is_said_and_gone_on_with_where_it_i
     session.says("go");
     session.looks_like("error: the session ");
     session.says("/session");
-    session.looks_like("the next prompt goes on with ");
+    session.looks_like("the next prompt continues ");
     let directory = std::fs::read_dir(user.path("state/sessions")).unwrap().next().unwrap().unwrap().path();
     std::fs::rename(user.path("kept"), directory.join("messages")).unwrap();
     session.says("on");
@@ -252,7 +252,7 @@ fn a_result_behind_a_question_has_the_name_of_its_tool() {
     session.says("/quit");
     let (code, _, looks) = session.end_looking();
     assert_eq!(code, Some(0), "{looks}");
-    // It stands behind its call, or, where the question came between, behind its tool's name.
+    // It is behind its call, or, where the question came between, behind its tool's name.
     let behind = ["touch ended\"\n  early\n", "bash answered\n  early\n"];
     assert!(behind.iter().any(|shown| looks.contains(shown)), "{looks}");
 }

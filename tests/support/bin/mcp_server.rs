@@ -141,7 +141,7 @@ fn serve_http(kind: &'static str) {
     }
 }
 
-/// One request of a connection, and its answer. Whoever has no key is not let in.
+/// One request of a connection, and its answer. A client without a key is rejected.
 fn exchange(mut stream: &TcpStream, kind: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let (mut length, mut first, mut allowed) = (0, String::new(), false);

@@ -1,4 +1,4 @@
-//! From the last byte of a tool call, as a server sends it, to the tool's start, while the answer goes on.
+//! From the last byte of a tool call, as a server sends it, to the tool's start, while the answer still streams.
 
 use crate::subject::{Nothing, agent, host};
 use hookhost::Host;
@@ -51,7 +51,7 @@ pub(crate) fn rows(table: &mut Table, runs: usize) {
     };
     let bare = || runtime.block_on(loopback());
     let started = |host: &Host| runtime.block_on(started(host.clone()));
-    let reference = "a byte over the same loopback, to whoever reads it";
+    let reference = "a byte over the same loopback, to its reader";
     table.compared(&row("none"), &compare(runs, || started(&off), bare), reference, None);
     table.compared(&row("no-force-push"), &compare(runs, || started(&on), || started(&off)), "without plugins", None);
 }

@@ -121,7 +121,7 @@ impl Conversation {
         (head.iter().chain(&messages[from..cut]).cloned().collect(), !head.is_empty())
     }
 
-    /// Puts a summary in the place of what stands before the cut. The task at hand stays as it was given.
+    /// Replaces the messages before the cut by a summary. The task at hand stays as it was given.
     pub(super) fn compact(&mut self, cut: usize, summary: &str) {
         let messages = self.messages.lock();
         let mut head = vec![Message::user(format!("{SUMMARY_HEADING}\n\n{summary}"))];
@@ -161,7 +161,7 @@ impl Conversation {
     }
 }
 
-/// What was thought behind something else than what now stands before it is not understood any more. Where that is not
+/// Thinking is not understood any more once the text before it has changed. Where that is not
 /// checked, thinking stays with its calls, which some servers ask for.
 fn without_signed_thinking(mut message: Message) -> Message {
     if let Message::Assistant { thoughts, .. } = &mut message {
@@ -183,7 +183,7 @@ fn unlike_calls(text: &str) -> String {
     written
 }
 
-/// Whatever somebody may take for the end of a line.
+/// Every character that a reader may take for the end of a line.
 fn is_line_break(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }

@@ -1,4 +1,4 @@
-//! A session that goes on within one process: prompt after prompt, each a run of its own, between one start and one end.
+//! A session of several prompts within one process: prompt after prompt, each a run of its own, between one start and one end.
 
 use super::limits::Limits;
 use super::state::{Ended, Opened, Run, State};
@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 ///
 /// `session-start` and `provider-resolve` come with the first prompt, `session-end` when it is [ended](Self::end),
 /// and keep what they know of it in between. The limits of a run (turns, tokens, time, sub-agents, tasks) count for each
-/// prompt anew. To go on with another model or provider, end it and open it again with an agent that has them.
+/// prompt anew. To continue with another model or provider, end it and open it again with an agent that has them.
 ///
-/// One that is dropped is as one whose process was killed: it can be gone on with, and has no end.
+/// A dialogue that is dropped is like one whose process was killed: its session has no end, and can be continued.
 #[derive(Debug)]
 pub struct Dialogue {
     agent: Agent,
@@ -32,7 +32,7 @@ pub struct Dialogue {
 
 impl Agent {
     /// Opens a session for prompt after prompt: a new one, or one of [`AgentConfig::sessions_dir`](super::AgentConfig),
-    /// which goes on under its id as in [`Self::resume`].
+    /// which continues under its id as in [`Self::resume`].
     ///
     /// # Errors
     /// As [`Self::run`] and [`Self::resume`].

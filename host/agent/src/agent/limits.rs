@@ -2,7 +2,7 @@
 //! and how all of them end.
 
 use super::state::Ended;
-use super::{AgentConfig, MAX_REFUSED_ANSWERS, MAX_REPEATED_REFUSALS, Status};
+use super::{AgentConfig, MAX_REJECTED_ANSWERS, MAX_REPEATED_REJECTIONS, Status};
 use crate::message::{TokenUsage, ToolUse};
 use hookhost::contract::{Rejection, Stop};
 use std::collections::HashMap;
@@ -156,8 +156,8 @@ impl Limits {
         let times = refusals.calls.entry((call.name.clone(), call.arguments.to_string())).or_default();
         *times = times.saturating_add(1);
         let reason =
-            || format!("the model repeated a refused call of {} {times} times in this run: {rejection}", call.name);
-        (*times >= MAX_REPEATED_REFUSALS).then(|| refused(reason(), rejection))
+            || format!("the model repeated a rejected call of {} {times} times in this run: {rejection}", call.name);
+        (*times >= MAX_REPEATED_REJECTIONS).then(|| refused(reason(), rejection))
     }
 
     /// Counts an answer of which calls were refused, the last one so, and none was carried out; how the run ends, where there
@@ -165,9 +165,9 @@ impl Limits {
     pub(super) fn count_refused_answer(&self, rejection: &Rejection) -> Option<Ended> {
         let mut refusals = self.refusals();
         refusals.answers = refusals.answers.saturating_add(1);
-        (refusals.answers >= MAX_REFUSED_ANSWERS).then(|| {
+        (refusals.answers >= MAX_REJECTED_ANSWERS).then(|| {
             let reason = format!(
-                "the calls of {MAX_REFUSED_ANSWERS} answers in a row were all refused in this run, the last one so: \
+                "the calls of {MAX_REJECTED_ANSWERS} answers in a row were all rejected in this run, the last one so: \
                  {rejection}"
             );
             refused(reason, rejection)

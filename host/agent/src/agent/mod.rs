@@ -27,7 +27,7 @@ mod tool_scheduler;
 mod wire_hooks;
 
 pub use dialogue::Dialogue;
-pub use report::{AgentEvent, Recorded, Refused, Reporter};
+pub use report::{AgentEvent, Recorded, Rejected, Reporter};
 
 use crate::context::{Context, SkillTool};
 use crate::message::TokenUsage;
@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What the model is told first, unless the configuration says otherwise.
+/// The system prompt, unless the configuration gives another.
 pub const SYSTEM_PROMPT: &str = "\
 You are an agent that works on the user's project with the tools you are given. Look before you change anything, make \
 the smallest change that does what is asked, and check the result. Policies watch your tool calls: where one refuses a \
@@ -58,11 +58,11 @@ answer with a short summary of what you did.";
 pub const MAX_TASKS: usize = 64;
 
 /// How often the model may repeat a refused call, all arguments the same, before the run ends.
-pub const MAX_REPEATED_REFUSALS: u32 = 5;
+pub const MAX_REPEATED_REJECTIONS: u32 = 5;
 
 /// How many answers in a row may have nothing but refused calls before the run ends: a model that varies its call a little
 /// each time repeats itself, too.
-pub const MAX_REFUSED_ANSWERS: u32 = 10;
+pub const MAX_REJECTED_ANSWERS: u32 = 10;
 
 /// How often the model may write the final text of a task anew, where a plugin refused it and said that trying again helps.
 /// Then the text is withheld.
@@ -78,7 +78,7 @@ pub struct AgentConfig {
     pub model: String,
     /// Default: [`SYSTEM_PROMPT`].
     pub system_prompt: String,
-    /// What the model is told behind the system prompt, and the skills that it can ask for. Default: nothing.
+    /// Text that follows the system prompt, and the skills that the model can ask for. Default: nothing.
     pub context: Context,
     /// Most model calls of one task. Default: 50.
     pub max_turns: NonZeroU32,
@@ -150,8 +150,8 @@ impl AgentConfig {
         }
     }
 
-    /// All that the model of such an agent is offered where `tools` are its tools: these, and the loop's own of whose names
-    /// there is none among them.
+    /// All tools that the model of such an agent is offered: `tools`, and the loop's own tools unless `tools` has one of the
+    /// same name.
     #[must_use]
     pub fn offered(&self, tools: &Toolbox) -> Vec<OfferedTool> {
         let given = tools.definitions().map(|definition| {
@@ -169,7 +169,7 @@ impl AgentConfig {
 /// A tool that a model is offered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfferedTool {
-    /// As the model is told of it.
+    /// Its definition, as the model gets it.
     pub definition: ToolDefinition,
     /// Who brings it.
     pub origin: ToolOrigin,
@@ -188,26 +188,26 @@ pub enum AgentError {
     /// A tool has the name of one of the loop's own: `submit_plan`, `agent`, or, where there are skills, `skill`.
     #[error(transparent)]
     Toolbox(#[from] ToolboxError),
-    /// The workspace is none.
+    /// The workspace is not a directory.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     /// The engine does not open the session.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The session cannot be kept, or gone on with.
+    /// The session cannot be kept or continued.
     #[error(transparent)]
     Store(#[from] SessionStoreError),
-    /// There is no directory of sessions to go on with one.
+    /// A session is to be continued, and no directory of sessions is configured.
     #[error("there is no directory of sessions: name one in `sessions_dir`")]
     NoStore,
-    /// A session that is to go on by itself has nothing to go on with.
+    /// A session is to be continued without a prompt, and its model has answered everything.
     #[error("the session {id} waits for a prompt: give one")]
     NoPrompt {
         /// The session.
         id: String,
     },
     /// A session that is to take another prompt is closed.
-    #[error("the session {id} is closed, since it could not be written or a prompt was given up: go on with it anew")]
+    #[error("the session {id} is closed, since it could not be written or a prompt was cancelled: resume it")]
     Closed {
         /// The session.
         id: String,
@@ -255,9 +255,9 @@ impl Agent {
         Ok(state::Run::open(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
     }
 
-    /// Goes on with a session of [`AgentConfig::sessions_dir`], under its id: the model has its conversation, plugins
-    /// their state of it. Provider, model and tools are this agent's, whichever it had before. Calls that had no result
-    /// get one that says so. Without a prompt the model goes on with what it was interrupted in.
+    /// Continues a session of [`AgentConfig::sessions_dir`] under its id: the model gets its conversation, plugins get
+    /// their state of it. Provider, model and tools are this agent's, whichever the session had before. A call without a
+    /// result gets one that says so. Without a prompt, the model continues where it was interrupted.
     ///
     /// # Errors
     /// As [`Self::run`]; if there is no such session, another process writes it, or a message of it is damaged; without a
@@ -333,7 +333,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The status as plugins are told it.
+    /// The status in one word, as plugins get it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -354,12 +354,12 @@ impl Status {
 pub struct RunOutcome {
     /// The session's id.
     pub session: String,
-    /// Success only if every task was one; else how the first that was none ended. A failure that a plugin answered
-    /// with new tasks does not count.
+    /// Success only if every task succeeded; else how the first task ended that did not. A failure that a plugin
+    /// answered with new tasks does not count.
     pub status: Status,
-    /// Why, where it is no success.
+    /// Why it did not succeed.
     pub reason: Option<String>,
-    /// Who said no, where that ended it.
+    /// The rejection that ended the run, if one did.
     pub rejection: Option<Rejection>,
     /// The final text of the last task that had one, as it may be shown.
     pub text: String,

@@ -129,12 +129,12 @@ pub enum AgentEvent {
         after: Value,
     },
     /// A plugin said no to something other than a tool call or its result.
-    Refused {
+    Rejected {
         /// On which event.
         event: EventKind,
         /// By whom and why.
         #[serde(flatten)]
-        refusal: Refused,
+        refusal: Rejected,
     },
     /// A request is sent to a model.
     TurnStarted {
@@ -182,7 +182,7 @@ pub enum AgentEvent {
         after: Value,
     },
     /// A tool call does not run.
-    ToolRefused {
+    ToolRejected {
         /// The call.
         id: String,
         /// The tool.
@@ -191,7 +191,7 @@ pub enum AgentEvent {
         arguments: Value,
         /// By whom and why.
         #[serde(flatten)]
-        refusal: Refused,
+        refusal: Rejected,
     },
     /// A plugin gave a tool call's result; the tool does not run.
     ToolAnswered {
@@ -230,7 +230,7 @@ pub enum AgentEvent {
         name: String,
         /// By whom and why.
         #[serde(flatten)]
-        refusal: Refused,
+        refusal: Rejected,
     },
     /// A tool call has its result.
     ToolFinished {
@@ -279,7 +279,7 @@ pub enum AgentEvent {
 
 /// Who said no, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refused {
+pub struct Rejected {
     /// The plugins.
     pub by: Vec<String>,
     /// `rejected`, `failed`, `timed out`, `disagreed` or `not approved`.
@@ -290,7 +290,7 @@ pub struct Refused {
     pub code: Option<String>,
 }
 
-impl From<&Rejection> for Refused {
+impl From<&Rejection> for Rejected {
     fn from(rejection: &Rejection) -> Self {
         let Refusal { reason, code, .. } = rejection.refusal.clone();
         Self { by: rejection.by.clone(), cause: rejection.word(), reason, code }

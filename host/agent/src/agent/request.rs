@@ -61,7 +61,7 @@ impl Outgoing {
 }
 
 impl Completion {
-    /// Where it came from, for the session's files; none where a plugin gave it.
+    /// The model call that it came from, for the session's files. `None` if a plugin gave it.
     pub(super) fn generation(&self) -> Option<Generation> {
         let (ModelRef { provider, model }, usage) = self.used.clone()?;
         let stop = match self.stop_reason.as_str() {
@@ -107,7 +107,7 @@ pub(super) enum Cut {
 }
 
 impl Run<'_> {
-    /// The next request as the conversation stands.
+    /// The next request, made of the conversation so far.
     pub(super) fn request(&self) -> Request {
         let config = &self.agent.config;
         Request {
@@ -249,7 +249,7 @@ impl Run<'_> {
         self.unless_cancelled(tokio::time::sleep(wait)).await.ok_or_else(|| self.interrupted())
     }
 
-    /// Tells plugins of the answer and of what it used, and goes on to its tool calls or its end.
+    /// Tells plugins of the answer and of what it used, then continues with its tool calls or its end.
     pub(super) async fn answered(&mut self, mut answer: Completion) -> Step {
         if answer.cut.is_none() {
             let tool_calls = answer.calls.uses.iter().map(|call| self.contract_call(call)).collect();

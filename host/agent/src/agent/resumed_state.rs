@@ -1,4 +1,4 @@
-//! What a run begins with: a conversation that goes on, tokens that were used, files that the model is told.
+//! What a run begins with: the resumed conversation, the tokens used so far, the files that the model gets.
 
 use super::conversation::Conversation;
 use super::state::Run;
@@ -8,10 +8,10 @@ use crate::message::{Message, TokenUsage, ToolUse};
 use crate::session_store::{Header, INTERRUPTED, Resumed, SessionStore, SessionStoreError, StoredSession};
 use hookhost::capability::Reminder;
 
-/// What a session was before this run; nothing for a new one.
+/// The state of a resumed session before this run; empty for a new one.
 #[derive(Debug, Default)]
 pub(super) struct ResumedState {
-    /// How many messages it had.
+    /// The number of its messages.
     pub(super) messages: usize,
     /// Model calls.
     pub(super) turns: u32,
@@ -19,13 +19,13 @@ pub(super) struct ResumedState {
     pub(super) subagent_turns: u32,
     /// What both used.
     pub(super) usage: TokenUsage,
-    /// What plugins wanted the model to be reminded of.
+    /// The reminders that plugins gave for the model.
     pub(super) reminders: Vec<(u32, Reminder)>,
-    /// What the user is to be told of it.
+    /// Notices about it for the user.
     notices: Vec<String>,
 }
 
-/// The conversation of a session that begins or goes on.
+/// Opens the conversation of a new or resumed session.
 pub(super) fn open(
     agent: &Agent,
     id: &str,
@@ -47,11 +47,11 @@ pub(super) fn open(
     let StoredSession { header: before, conversation, turns, subagent_turns, usage, .. } = session;
     if (&before.provider, &before.model) != (&header.provider, &header.model) {
         let (old, new) = (format!("{} of {}", before.model, before.provider), &header);
-        notices.push(format!("the session was with {old} so far, and goes on with {} of {}", new.model, new.provider));
+        notices.push(format!("the session continues with {} of {}; so far it was with {old}", new.model, new.provider));
     }
     if before.workspace != header.workspace {
         let (old, new) = (before.workspace.display(), header.workspace.display());
-        notices.push(format!("the session was in {old} so far, and goes on in {new}"));
+        notices.push(format!("the session continues in {new}; so far it was in {old}"));
     }
     writer.take_up(&header)?;
     let messages = conversation.len();
@@ -69,7 +69,7 @@ pub(super) fn waits_for_the_model(conversation: &[Message]) -> bool {
 }
 
 impl Run<'_> {
-    /// Tells what the model is told beside the system prompt.
+    /// Reports the files and skills that the model gets beside the system prompt.
     pub(super) fn report_context(&self) {
         let Context { instructions, skills, notices } = &self.agent.config.context;
         if !(instructions.is_empty() && skills.is_empty()) {
@@ -83,7 +83,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells what there is to tell of the session so far, and gives calls that have no result one that says why.
+    /// Reports the notices of a resumed session. A call without a result gets one that says that it was interrupted.
     pub(super) fn report_resumed_state(&mut self) -> Result<(), SessionStoreError> {
         for text in std::mem::take(&mut self.resumed_state.notices) {
             self.report(&AgentEvent::Notice { text });

@@ -77,10 +77,10 @@ impl Ended {
     }
 }
 
-/// A step that needs the session on disk fails with it: what is not there must not go on.
+/// A step fails if the session cannot be written: a session that is not on disk must not continue.
 pub(super) type Step = Result<State, SessionStoreError>;
 
-/// What of a run outlasts it where its session goes on.
+/// The part of a run that outlasts it where its session continues.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) session: Arc<Session>,
@@ -96,7 +96,7 @@ pub(super) struct Opened {
     begun: Begun,
 }
 
-/// How far a session's beginning has come. Each part is told once, however many runs it has.
+/// Which parts of a session's beginning are done. Each is done once, however many runs the session has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begun {
     /// `session-start` has come.
@@ -127,7 +127,7 @@ pub(super) struct Run<'a> {
     pub(super) conversation: Conversation,
     /// Size of the conversation as the provider last counted it, in tokens; 0 where it has not.
     pub(super) context_tokens: u64,
-    /// What is to be told of a session that goes on.
+    /// The state of a resumed session, until it is reported.
     pub(super) resumed_state: ResumedState,
     pub(super) task: TaskSoFar,
     /// The turn that has begun and not ended.
@@ -141,12 +141,12 @@ pub(super) struct Run<'a> {
     pub(super) usage: TokenUsage,
     /// The last final text, as it may be shown.
     pub(super) text: String,
-    /// The first end of a task that is no success.
+    /// The first end of a task that did not succeed.
     pub(super) standing: Option<Ended>,
     /// No further task begins.
     pub(super) stopped: bool,
     pub(super) begun: Begun,
-    /// The session goes on behind this run, which does not end it.
+    /// The session continues after this run, which does not end it.
     pub(super) stays_open: bool,
 }
 
@@ -162,7 +162,7 @@ pub(super) struct TaskSoFar {
     pub(super) revisions: u32,
     /// A plugin has refused what its last model call used.
     pub(super) usage_refused: bool,
-    /// It was told that a request is larger than the context window.
+    /// The user was told that a request is larger than the context window.
     pub(super) told_too_large: bool,
     /// Answers in a row that broke off while calls of theirs were under way.
     pub(super) broken: u32,
@@ -176,7 +176,7 @@ pub(super) struct TurnSoFar {
 }
 
 impl Opened {
-    /// Opens the session of a run: a new one, or one that goes on.
+    /// Opens the session of a run: a new one, or a resumed one.
     ///
     /// # Errors
     /// If the engine does not open it, or it cannot be kept.
@@ -365,7 +365,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn report_refusal(&self, event: EventKind, rejection: &Rejection) {
-        self.report(&AgentEvent::Refused { event, refusal: rejection.into() });
+        self.report(&AgentEvent::Rejected { event, refusal: rejection.into() });
     }
 
     /// How a run ends that is cancelled, or whose time is over.
@@ -430,8 +430,7 @@ impl<'a> Run<'a> {
         State::Done
     }
 
-    /// Where the session cannot be written, the run ends as it can: nothing more is written, the plugins still hear of
-    /// the end.
+    /// Ends a run whose session cannot be written: nothing more is written, and `session-end` still comes.
     fn not_written(&mut self, error: &SessionStoreError) -> State {
         self.conversation.abandon();
         State::Ended(Ended { stop: Some(Stop::Session), ..Ended::error(error.to_string()) })
@@ -441,7 +440,7 @@ impl<'a> Run<'a> {
         self.take_outcome()
     }
 
-    /// What came of the run, and the session that goes on behind it.
+    /// What came of the run, and its session, which continues.
     pub(super) fn close(mut self) -> (RunOutcome, Opened) {
         let (outcome, subagent_turns) = (self.take_outcome(), self.session_subagent_turns());
         let Self {

@@ -42,7 +42,7 @@ fn input_schema() -> Value {
     })
 }
 
-/// The tool as a model is told of it.
+/// The tool's definition, as a model gets it.
 pub(super) fn definition() -> ToolDefinition {
     ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
 }
@@ -92,7 +92,7 @@ impl Tool for SpawnAgent {
             GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value.prompt,
             GateOutcome::Rejected(rejection) => {
                 run_context
-                    .report(AgentEvent::Refused { event: EventKind::SubagentStart, refusal: (&rejection).into() });
+                    .report(AgentEvent::Rejected { event: EventKind::SubagentStart, refusal: (&rejection).into() });
                 run_context.refused(&rejection);
                 return Ok(failed(rejection.to_string()));
             }
@@ -170,7 +170,7 @@ fn failed(text: String) -> ToolOutput {
     ToolOutput { text, is_error: true, raw: None }
 }
 
-/// What happens in a sub-agent is told as part of what happens in its parent.
+/// Reports a sub-agent's events as part of its parent's.
 struct ToParent {
     run_context: Arc<RunContext>,
     call: String,

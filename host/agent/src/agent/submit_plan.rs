@@ -48,7 +48,7 @@ fn input_schema() -> Value {
     })
 }
 
-/// The tool as a model is told of it.
+/// The tool's definition, as a model gets it.
 pub(super) fn definition() -> ToolDefinition {
     ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
 }
@@ -80,7 +80,7 @@ impl Tool for SubmitPlan {
         let plan = match settled.outcome {
             GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value,
             GateOutcome::Rejected(rejection) => {
-                run_context.report(AgentEvent::Refused { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
+                run_context.report(AgentEvent::Rejected { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
                 run_context.refused(&rejection);
                 return Ok(failed(rejection.to_string()));
             }
@@ -143,7 +143,7 @@ impl Tool for SubmitPlan {
     }
 }
 
-/// What the user is told of tasks that are gone.
+/// The notice for the user about dropped tasks.
 fn dropped(title: &str, prompts: &[String]) -> String {
     let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
     format!("the plan \"{title}\" dropped {count} of earlier plans: {}", first(prompts))
@@ -173,7 +173,7 @@ fn start(text: &str, characters: usize) -> String {
     }
 }
 
-/// The answer to a plan that cannot be queued, whoever made it so.
+/// The answer to a plan that cannot be queued, whether a plugin or the model made it so.
 fn unfit(tasks: &[Task]) -> Option<ToolOutput> {
     if tasks.is_empty() {
         return Some(failed("the plan has no tasks: name at least one, or do the work without a plan".into()));

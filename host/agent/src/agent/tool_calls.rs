@@ -69,7 +69,7 @@ impl Run<'_> {
     }
 
     /// Waits until plugins have been asked about each call that was handed on, so that their events have an order; how the
-    /// task ends, if it does before. Nothing is lost by it: whatever comes next in the session waits for these answers.
+    /// task ends, if it does before. Nothing is lost by waiting: the session's next event waits for these answers anyway.
     pub(super) async fn all_asked(&mut self, calls: &mut AnswerCalls) -> Option<Ended> {
         while calls.asked.len() < calls.uses.len() {
             let RunningScheduler { task, .. } = calls.scheduler.as_mut()?;
@@ -125,7 +125,7 @@ impl Run<'_> {
                 if let Some(known) = calls.statuses.get_mut(place) {
                     *known = status;
                 }
-                // What a sub-agent was ended with, its siblings do not go on behind.
+                // What ended a sub-agent ends its siblings, too.
                 ended = ended.or_else(|| self.run_context.take_stop().map(Box::new));
                 return ended.map(|ended| *ended);
             }
@@ -171,7 +171,7 @@ impl Run<'_> {
             None if delegated && !carried_out => {}
             None => self.limits.note_useful_answer(),
         }
-        // All have ended; the task lets go of the session before the loop goes on.
+        // All calls have ended; their task releases the session before the loop continues.
         if let Some(RunningScheduler { task, .. }) = &mut calls.scheduler {
             task.shutdown().await;
         }
@@ -346,7 +346,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The call as plugins are told of it.
+    /// The call as plugins get it.
     pub(super) fn contract_call(&self, call: &ToolUse) -> ToolCall {
         let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
         self.session.tool_call(&call.id, &call.name, &call.arguments, origin).into_call()
@@ -357,7 +357,8 @@ fn needs_asking(status: &CallStatus) -> bool {
     matches!(status, CallStatus::Responded(..) | CallStatus::Finished(..) | CallStatus::Interrupted(..))
 }
 
-/// What the model is told of a call whose result it does not get. One that was carried out must not be made again unawares.
+/// The text for the model in place of a result that it does not get. It says so where the call was carried out, since the
+/// model must not repeat that call unawares.
 fn aborted(reason: &str, carried_out: bool) -> String {
     match carried_out {
         true => format!("aborted: {reason} before its result was looked at; the call had been carried out"),

@@ -178,7 +178,7 @@ impl ToolScheduler {
 
     /// Tells of a refusal; how the task ends, if that is the end of it.
     fn refused(&self, call: &ToolUse, rejection: Rejection) -> CallStatus {
-        self.run_context.report(AgentEvent::ToolRefused {
+        self.run_context.report(AgentEvent::ToolRejected {
             id: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),

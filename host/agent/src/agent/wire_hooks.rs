@@ -76,10 +76,10 @@ impl Run<'_> {
             return Err(self.interrupted());
         };
         match settled.outcome {
-            // What it was is not told: it may have been changed to hide it.
+            // The original is not reported: a plugin may have changed it to hide it.
             TransformOutcome::Passed { value } => serde_json::from_str(&value.body).map_err(|error| {
                 let by = settled.record.changed_by.join(", ");
-                Ended::error(format!("the answer of the model is none any more as {by} changed it: {error}"))
+                Ended::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
             }),
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::ResponseReceive, &rejection);

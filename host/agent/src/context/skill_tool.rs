@@ -24,7 +24,7 @@ impl SkillTool {
         Self { skills: skills.into() }
     }
 
-    /// The tool as a model is told of it.
+    /// The tool's definition, as a model gets it.
     pub(crate) fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: Self::NAME.into(),

@@ -17,7 +17,7 @@ const NAME: usize = 64;
 const SKILLS: usize = 100;
 /// Most directories that are looked at in one place.
 const MAX_DIRECTORIES: usize = 500;
-/// Most further files of a skill that are told.
+/// Most further files of a skill that are listed.
 const FILES: usize = 50;
 
 /// One skill.
@@ -31,7 +31,7 @@ pub struct Skill {
     pub path: PathBuf,
     /// The text behind the front matter.
     pub text: String,
-    /// The names of what stands beside it.
+    /// The names of the files beside it.
     pub files: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! A service, spoken to over streamable HTTP: what it answers is counted as it comes, before anything is made of it.
 //!
 //! `rmcp` does the protocol, and asks this client for each exchange. An answer beyond a bound is read no further, and an error
-//! of the protocol stands in its place, so that the request that waits for it fails, and no other.
+//! of the protocol takes its place, so that only the request that waits for it fails.
 
 use super::bounded::{ALL_SERVERS, Budget, UnderWay, Values};
 use futures_util::StreamExt as _;
@@ -28,7 +28,7 @@ const MAX_ERROR: usize = 64 * 1024;
 /// Longest identifier of an event that a stream is resumed by, in bytes.
 const MAX_EVENT_ID: usize = 1024;
 
-/// The code of the error that stands in for an answer which is not read. None of the protocol's own.
+/// The code of the error that replaces an answer which is not read. The protocol itself does not use it.
 pub(super) const NOT_READ: ErrorCode = ErrorCode(0x6e6f);
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -193,7 +193,7 @@ impl StreamableHttpClient for Service {
         key: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failed> {
-        // Without an event to go on from it would be the stream of what nobody has asked for, which could only be thrown away.
+        // Without the id of an event to resume after, the server would send messages that nobody has asked for.
         let Some((request, event)) = last_event.as_deref().and_then(resumed) else {
             return Err(Failed::ServerDoesNotSupportSse);
         };
@@ -262,7 +262,7 @@ fn resumed(event: &str) -> Option<(RequestId, &str)> {
     Some((serde_json::from_str(request).ok()?, event))
 }
 
-/// How the line stands that is being read.
+/// The state of the line that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Empty,

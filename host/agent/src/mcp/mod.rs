@@ -111,7 +111,7 @@ impl McpSection {
                     started.notices.extend(listed.notices);
                     started.tools.extend(listed.tools.into_iter().map(|tool| McpTool::new(Arc::clone(&server), tool)));
                 }
-                Err(error) => started.notices.push(format!("{error}; the run goes on without it")),
+                Err(error) => started.notices.push(format!("{error}; the run continues without it")),
             }
         }
         started

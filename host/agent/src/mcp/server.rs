@@ -195,7 +195,7 @@ impl Server {
                 break;
             }
         }
-        // Compiling their schemas must not hold the time limit of whoever waits.
+        // Compiling their schemas must not use up the time limit of the caller.
         let (name, (done, waiting)) = (self.name.clone(), tokio::sync::oneshot::channel());
         let reading = std::thread::Builder::new().name("mcp-tools".into()).spawn(move || {
             // Perhaps nobody waits any more.

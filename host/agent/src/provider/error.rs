@@ -118,9 +118,9 @@ pub enum ProviderError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A plugin has changed the body of a request into something that is none.
+    /// A plugin has changed the body of a request into something that is not a request.
     #[error(
-        "the request to {model} of {provider} is none any more as plugins changed it ({reason}): mend the plugin that changes it on request-send"
+        "the request to {model} of {provider} is no longer a valid request as plugins changed it ({reason}): mend the plugin that changes it on request-send"
     )]
     ChangedRequest {
         /// The provider's name.

@@ -23,7 +23,7 @@ const REASON_LIMIT: usize = 300;
 /// How long a silent server is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until a connection stands.
+    /// Until the connection is made.
     pub connect: Duration,
     /// Between two pieces of an answer, and before the first.
     pub idle: Duration,
@@ -118,7 +118,7 @@ impl Endpoint {
     /// Further headers of each request, such as the name of the program.
     ///
     /// # Errors
-    /// If one cannot be a header, or is one that carries a key: keys do not stand in a configuration.
+    /// If one cannot be a header, or carries a key: a configuration must hold no keys.
     pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Result<Self, ProviderError> {
         for (name, value) in headers {
             let unusable = |why: &str| ProviderError::Header {

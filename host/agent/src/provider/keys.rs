@@ -86,7 +86,7 @@ impl Keys {
     /// The keys of a file; none where there is no file.
     ///
     /// # Errors
-    /// If the file can be read or written by anybody else, or is none of ours.
+    /// If anybody else can read or write the file, or it is not a file of keys.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
         let bytes = match files::read(path, Guard::OnlyMineToRead, Links::Refused, MAX_FILE) {
             Ok(bytes) => bytes,

@@ -35,7 +35,7 @@ pub trait Provider: Send + Sync + Debug {
     /// The provider's name in the configuration, as plugins and people see it.
     fn name(&self) -> &str;
 
-    /// What people should be told before the first answer, such as that no model is behind this.
+    /// Notices for the user before the first answer, such as that no model is behind this.
     fn notice(&self) -> Option<String> {
         None
     }
@@ -96,7 +96,7 @@ pub struct Request {
     pub system_prompt: String,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// Put behind the conversation, in this request only: what stands before them stays the same from request to
+    /// Put behind the conversation, in this request only: the messages before them stay the same from request to
     /// request, and so in the provider's cache.
     pub reminders: Vec<String>,
     /// What the model may call.
@@ -131,7 +131,7 @@ impl Request {
     }
 }
 
-/// A tool as the model is told of it.
+/// A tool's definition, as the model gets it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolDefinition {

@@ -268,7 +268,7 @@ impl Chunks {
     }
 
     fn continued_too_late(&self) -> ProviderError {
-        let reason = "a tool call goes on behind its end".into();
+        let reason = "a tool call continues behind its end".into();
         ProviderError::BadAnswer { provider: self.endpoint.provider().to_owned(), reason }
     }
 

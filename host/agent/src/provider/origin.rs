@@ -38,7 +38,7 @@ pub(crate) fn is_in_the_clear(url: &Url) -> bool {
     url.scheme() != "https" && !is_loopback(url)
 }
 
-/// Whether a key stands in the URL itself.
+/// Whether the URL itself contains a key.
 pub(crate) fn carries_a_key(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }

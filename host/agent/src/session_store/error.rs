@@ -1,10 +1,10 @@
-//! Why a session cannot be kept, found or gone on with.
+//! Why a session cannot be kept, found or continued.
 
 use hookhost::files::FileError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a session cannot be kept, found or gone on with.
+/// Why a session cannot be kept, found or continued.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionStoreError {
@@ -37,13 +37,13 @@ pub enum SessionStoreError {
         id: String,
     },
     /// Another program, which takes no lock, has written a message in between.
-    #[error("another program has written to the session at the same time: {} is there already; go on with it anew", .path.display())]
+    #[error("another program has written to the session at the same time: {} is there already; resume it", .path.display())]
     Overtaken {
         /// The message's file.
         path: PathBuf,
     },
     /// A message's file is none, or no longer.
-    #[error("{}: {reason}; mend the file, or remove it and go on without it", .path.display())]
+    #[error("{}: {reason}; repair the file, or remove it and continue without it", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -1,7 +1,7 @@
 //! Lines of a key and a value, as `session.conf` and the front matter of a message have them.
 //!
-//! A value that is no single line of text, such as a path with a line break in it, stands percent-encoded under `key*`, as
-//! parameters of HTTP headers do (RFC 8187). So no value can end the front matter or add a key.
+//! A value that is not a single line of text, such as a path with a line break in it, is percent-encoded under `key*`, as
+//! parameters of HTTP headers are (RFC 8187). So no value can end the front matter or add a key.
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use std::ffi::{OsStr, OsString};
@@ -16,12 +16,12 @@ const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'"').add(b'`');
 pub(super) struct Fields(Vec<(String, Vec<u8>)>);
 
 impl Fields {
-    /// Reads lines; one without the separator is no field, and left out. Of a key that is there twice the last counts.
+    /// Reads lines; a line without the separator is left out. Of a repeated key, the last value counts.
     pub(super) fn parse(lines: &str, separator: char) -> Self {
         let mut fields = Self::default();
         for line in lines.split('\n') {
             let Some((key, value)) = line.split_once(separator) else { continue };
-            // `key: value` has a space, which is none of the value's.
+            // The space of `key: value` is not part of the value.
             let value = if separator == ':' { value.strip_prefix(' ').unwrap_or(value) } else { value };
             match key.strip_suffix('*') {
                 Some(key) => fields.set_bytes(key, percent_decode_str(value).collect()),

@@ -6,7 +6,7 @@ use super::{Generation, timestamp};
 use crate::message::{Author, Message, Thinking, Thoughts, TokenUsage};
 
 const DELIMITER: &str = "---\n";
-/// Where thinking stood in its answer, if it was not before all else: for each piece `text/calls`.
+/// The place of thinking in its answer, unless it came first: for each piece `text/calls`.
 const PLACES: &str = "thinking_behind";
 
 /// A message as it is stored.

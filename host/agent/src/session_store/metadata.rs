@@ -1,4 +1,4 @@
-//! `session.conf`: what a session is, and how it stands.
+//! `session.conf`: what a session is, and its state.
 
 use super::front_matter::Fields;
 use super::{Ending, Header, timestamp};
@@ -34,7 +34,7 @@ impl Metadata {
         metadata
     }
 
-    /// The session goes on, perhaps with another model: it has no end yet.
+    /// The session is resumed, perhaps with another model: it has no end yet.
     pub(super) fn take_up(&mut self, header: &Header) {
         self.0.set("model", &header.model);
         self.0.set("provider", &header.provider);

@@ -9,7 +9,7 @@
 //! <id>/reminders.json                 what plugins want the model to be reminded of, where they do
 //! ```
 //!
-//! A process that is killed at any time leaves a session that can be read and gone on with. Only one process at a time
+//! A process that is killed at any time leaves a session that can be read and continued. Only one process at a time
 //! writes to one, held by a lock that ends with it.
 
 mod error;
@@ -38,7 +38,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// How the names of directories begin whose session is being removed.
 const REMOVED: &str = ".removed-";
 
-/// Most ids that are told where several sessions are meant.
+/// Most ids that are listed where several sessions are meant.
 const AMBIGUOUS: usize = 5;
 
 /// What a session is.
@@ -84,7 +84,7 @@ pub struct Ending {
     pub usage: TokenUsage,
 }
 
-/// A session that goes on, locked against other processes.
+/// A resumed session, locked against other processes.
 #[derive(Debug)]
 pub struct Resumed {
     /// Writes what follows.
@@ -111,7 +111,7 @@ impl SessionStore {
         Self { directory: directory.into() }
     }
 
-    /// Begins a session. Only the user can read it: it holds whatever the tools saw.
+    /// Begins a session. Only the user can read it: it holds everything that the tools saw.
     ///
     /// # Errors
     /// If the id cannot name a directory, there is one already, or it cannot be written.
@@ -122,7 +122,7 @@ impl SessionStore {
     /// Goes on with a session.
     ///
     /// # Errors
-    /// If there is none of this id, another process writes it, a message of it is damaged, or it cannot be read.
+    /// If there is no session of this id, another process writes it, a message of it is damaged, or it cannot be read.
     pub fn resume(&self, id: &str) -> Result<Resumed, SessionStoreError> {
         let writer = SessionWriter::resume(&self.existing(id)?, id)?;
         // Behind the lock: nobody adds to it meanwhile.
@@ -145,7 +145,7 @@ impl SessionStore {
     /// Reads a session, also one that another process writes.
     ///
     /// # Errors
-    /// If there is none of this id, or it cannot be read. What is wrong with single messages is told beside the others.
+    /// If there is no session of this id, or it cannot be read. A damaged message is reported beside the others.
     pub fn read(&self, id: &str) -> Result<StoredSession, SessionStoreError> {
         StoredSession::read(&self.existing(id)?)
     }
@@ -186,7 +186,7 @@ impl SessionStore {
     /// Removes a session and its messages.
     ///
     /// # Errors
-    /// If there is none of this id, another process writes it, or it cannot be removed.
+    /// If there is no session of this id, another process writes it, or it cannot be removed.
     pub fn remove(&self, id: &str) -> Result<(), SessionStoreError> {
         let path = self.existing(id)?;
         let _lock = writer::lock(&path, id)?;
@@ -227,7 +227,7 @@ impl SessionStore {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(SessionStoreError::io(&self.directory, "listed"))?,
         };
-        // Others could have put sessions in it, which would be gone on with as the user's.
+        // Others could have put sessions in it, which would be resumed as the user's.
         files::check_kept_directory(&self.directory).map_err(SessionStoreError::directory(&self.directory))?;
         let id =
             |entry: std::io::Result<std::fs::DirEntry>| Some(metadata::id_of(&entry.ok()?.file_name())?.to_owned());

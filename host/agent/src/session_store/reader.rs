@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// How much of a prompt is read to tell its first words.
+/// Bytes of a prompt that are read for its first words.
 const FIRST_WORDS: u64 = 4096;
 
 /// The largest file of a message that is read: 64 MiB. What tools and models say is bounded to less.
@@ -17,7 +17,7 @@ const MAX_MESSAGE: u64 = 64 << 20;
 /// The largest file of what a session is: 1 MiB.
 const MAX_METADATA: u64 = 1 << 20;
 
-/// A session as its files tell it.
+/// A session as its files describe it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredSession {
     /// What the session is.
@@ -51,7 +51,7 @@ pub struct Damage {
     pub reason: String,
 }
 
-/// What is told of a session among others.
+/// The summary of a session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// What the session is.

@@ -3,15 +3,15 @@
 
 use crate::message::{Message, ToolUse};
 
-/// What the model is told of a call of which nobody knows how it went.
+/// The result of a call of which nobody knows how it ended.
 pub const INTERRUPTED: &str =
     "interrupted: the session ended before this call had its result; it may have been carried out, in part or in whole";
 
-/// What stands in the place of a beginning that is lost: providers want the user to begin.
+/// Replaces a lost beginning: providers want the user to begin.
 const NO_BEGINNING: &str = "(The beginning of this conversation is lost.)";
 
 /// The conversation, and a sentence for each thing that was left out of it or added to it. The calls of the last answer
-/// may still be without results: whoever goes on gives and stores these.
+/// may still be without results: the caller that continues the session gives and stores them.
 pub(super) fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
     let mut repaired: Vec<Message> = Vec::with_capacity(messages.len());
     let mut notices = Vec::new();

@@ -116,7 +116,7 @@ fn a_damaged_message_is_told_by_its_file_and_the_others_are_read() {
     let read = store.read("s-1").unwrap();
     assert_eq!((read.messages.len(), read.damaged.len()), (3, 1));
     let error = store.resume("s-1").unwrap_err().to_string();
-    let expected = "0002-assistant.md: it has no front matter: its first line must be `---`; mend the file, or remove it and go on without it";
+    let expected = "0002-assistant.md: it has no front matter: its first line must be `---`; repair the file, or remove it and continue without it";
     assert!(error.ends_with(expected), "{error}");
 }
 

@@ -59,7 +59,7 @@ impl SessionWriter {
         &self.directory
     }
 
-    /// Says with which model, and where, the session goes on.
+    /// Records the model and the workspace with which the session continues.
     ///
     /// # Errors
     /// If it cannot be written.

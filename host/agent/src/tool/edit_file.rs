@@ -1,4 +1,4 @@
-//! `edit_file`: replaces a text that stands exactly once in a file of the workspace.
+//! `edit_file`: replaces a text that occurs exactly once in a file of the workspace.
 
 use super::read_file::read_text;
 use super::workspace::file_error;
@@ -27,7 +27,7 @@ impl Tool for EditFile {
     }
 
     fn description(&self) -> &'static str {
-        "Replaces old_text by new_text in a UTF-8 text file of the workspace. old_text must stand in the file exactly \
+        "Replaces old_text by new_text in a UTF-8 text file of the workspace. old_text must occur in the file exactly \
          once, spelt the same down to the white space: give as much around it as makes it unique."
     }
 
@@ -68,14 +68,14 @@ fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
         return Err("old_text and new_text are the same".into());
     }
     let Some(place) = text.find(old) else {
-        return Err("old_text does not stand in it; read the file again and copy the text exactly".into());
+        return Err("old_text does not occur in it; read the file again and copy the text exactly".into());
     };
     // From the next character on, not behind the text: either of two overlapping places could be meant.
     let next = place + old.chars().next().map_or(0, char::len_utf8);
     let second = text[next..].contains(old);
     if second {
         let times = text.matches(old).count().max(2);
-        return Err(format!("old_text stands in it {times} times; give more of what is around it"));
+        return Err(format!("old_text occurs in it {times} times; give more of what is around it"));
     }
     Ok([&text[..place], new, &text[place + old.len()..]].concat())
 }
@@ -88,7 +88,7 @@ mod tests {
     fn the_old_text_must_stand_there_exactly_once() {
         assert_eq!(edited("a b c", "b", "x").unwrap(), "a x c");
         assert_eq!(edited("ä ö ü", "ö", "").unwrap(), "ä  ü");
-        assert!(edited("a b c", "d", "x").unwrap_err().contains("does not stand in it"));
+        assert!(edited("a b c", "d", "x").unwrap_err().contains("does not occur in it"));
         assert!(edited("a b a", "a", "x").unwrap_err().contains("2 times"));
         assert!(edited("aaa", "aa", "x").unwrap_err().contains("2 times"));
         assert!(edited("a", "a", "a").unwrap_err().contains("the same"));

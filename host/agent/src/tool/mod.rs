@@ -1,7 +1,7 @@
 //! What the agent can do. A [`Tool`] gets arguments that fit its schema and a [`ToolContext`]; a [`Toolbox`] holds the
 //! tools of a session and checks what the model asks for.
 //!
-//! File tools reach the workspace through a capability and cannot leave it, whatever links stand in it; `bash` is as
+//! File tools reach the workspace through a capability and cannot leave it, whatever links are in it; `bash` is as
 //! free as the user is. What a call may do is for plugins to say, before it starts.
 
 mod bash;

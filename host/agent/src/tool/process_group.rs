@@ -75,7 +75,7 @@ impl ProcessGroup {
         (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
     }
 
-    /// Waits for the leader; what it left running goes on.
+    /// Waits for the leader; processes that it left running continue.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let id = self.leader.id();
         let status = self.leader.wait().await?;
@@ -85,7 +85,7 @@ impl ProcessGroup {
         Ok(status)
     }
 
-    /// Kills all that is left of the group (SIGKILL). A process that has left the group goes on until
+    /// Kills all that is left of the group (SIGKILL). A process that has left the group continues until
     /// [`kill_started`].
     pub(super) fn kill(&mut self) {
         if let Some(group) = self.group.take()

@@ -104,7 +104,7 @@ fn lines(text: &str, offset: usize, limit: usize) -> String {
     }
     if last < total {
         let newline = if answer.ends_with('\n') { "" } else { "\n" };
-        let _ = write!(answer, "{newline}[lines {offset} to {last} of {total}; go on with offset {}]", last + 1);
+        let _ = write!(answer, "{newline}[lines {offset} to {last} of {total}; continue with offset {}]", last + 1);
     }
     answer
 }
@@ -117,7 +117,7 @@ mod tests {
     fn a_part_says_where_to_go_on() {
         let text = "one\ntwo\nthree\nfour\n";
         assert_eq!(lines(text, 1, 2000), text);
-        assert_eq!(lines(text, 2, 2), "two\nthree\n[lines 2 to 3 of 4; go on with offset 4]");
+        assert_eq!(lines(text, 2, 2), "two\nthree\n[lines 2 to 3 of 4; continue with offset 4]");
         assert_eq!(lines(text, 4, 9), "four\n");
         assert_eq!(lines(text, 5, 1), "[the file has only 4 lines]");
         assert_eq!(lines("", 1, 10), "");
@@ -130,6 +130,6 @@ mod tests {
         assert!(answer.len() < ANSWER_LIMIT + 100 && answer.ends_with(" bytes of this line were cut]"));
         let many = "line\n".repeat(ANSWER_LIMIT);
         let answer = lines(&many, 1, usize::MAX);
-        assert!(answer.len() < ANSWER_LIMIT + 100 && answer.contains("go on with offset"));
+        assert!(answer.len() < ANSWER_LIMIT + 100 && answer.contains("continue with offset"));
     }
 }

@@ -112,7 +112,7 @@ async fn edit_file_changes_one_place_or_nothing() {
     fixture.call("edit_file", json!({ "path": "f", "old_text": "one", "new_text": "1" })).await.unwrap();
     assert_eq!(fixture.text("f"), "1 two two");
     let error = fixture.error("edit_file", json!({ "path": "f", "old_text": "two", "new_text": "2" })).await;
-    assert!(error.starts_with("`f` was not changed: old_text stands in it 2 times"), "{error}");
+    assert!(error.starts_with("`f` was not changed: old_text occurs in it 2 times"), "{error}");
     assert_eq!(fixture.text("f"), "1 two two");
     let error = fixture.error("edit_file", json!({ "path": "g", "old_text": "two", "new_text": "2" })).await;
     assert_eq!(error, "`g` cannot be edited: there is no such file or directory");

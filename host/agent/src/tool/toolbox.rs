@@ -64,7 +64,7 @@ impl Toolbox {
     /// The tools that the plugins of `host` bring, too.
     ///
     /// # Errors
-    /// If a name is taken by a tool that is none of a plugin's.
+    /// If a name is taken by a tool that is not a plugin's.
     pub fn with_plugins(self, host: &Host) -> Result<Self, ToolboxError> {
         host.tools().into_iter().try_fold(self, |tools, tool| tools.with(Arc::new(PluginTool::new(tool))))
     }
@@ -96,7 +96,7 @@ impl Toolbox {
         self.tools.iter().map(|entry| entry.tool.name())
     }
 
-    /// The tools as a model is told of them.
+    /// The tools' definitions, as a model gets them.
     pub fn definitions(&self) -> impl Iterator<Item = ToolDefinition> {
         self.tools.iter().map(|entry| ToolDefinition {
             name: entry.tool.name().to_owned(),

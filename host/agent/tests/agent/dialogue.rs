@@ -50,7 +50,7 @@ async fn each_prompt_has_those_before_it_and_the_session_starts_and_ends_once() 
     let first = harness.prompt(&mut dialogue, "first").await;
     assert_eq!((first.status, first.text.as_str(), first.turns), (Status::Success, "A directory.", 2));
     let path = dialogue.transcript().unwrap().to_owned();
-    assert_eq!(StoredSession::read(&path).unwrap().ending, None, "it goes on");
+    assert_eq!(StoredSession::read(&path).unwrap().ending, None, "it is not ended");
     let second = harness.prompt(&mut dialogue, "second").await;
     assert_eq!((second.text.as_str(), second.turns, second.usage.input_tokens), ("Two.", 3, 3 * USED.input_tokens));
     assert_eq!((dialogue.turns(), dialogue.usage()), (3, second.usage));
@@ -105,7 +105,7 @@ async fn no_prompt_runs_under_a_model_that_a_plugin_refuses() {
     for _ in 0..2 {
         assert_eq!(harness.prompt(&mut dialogue, "go").await.status, Status::Rejected);
     }
-    assert_eq!(harness.count(|event| matches!(event, AgentEvent::Refused { .. })), 2, "it is asked each time");
+    assert_eq!(harness.count(|event| matches!(event, AgentEvent::Rejected { .. })), 2, "it is asked each time");
     assert!(harness.fake.requests().is_empty());
     dialogue.end(&harness.recorded).await;
     assert_eq!(harness.count(|event| matches!(event, AgentEvent::SessionEnded { .. })), 1);
@@ -124,7 +124,7 @@ async fn a_session_that_was_ended_goes_on_with_another_provider() {
     let outcome = harness.prompt(&mut dialogue, "second").await;
     assert_eq!((outcome.session, outcome.turns), (id.clone(), 2));
     assert_eq!(texts(&harness.fake.requests()[0].messages), ["first", "One.", "second"]);
-    let said = "the session was with model-1 of fake so far, and goes on with model-1 of other".to_owned();
+    let said = "the session continues with model-1 of other; so far it was with model-1 of fake".to_owned();
     assert!(harness.events().contains(&AgentEvent::Notice { text: said }));
     dialogue.end(&harness.recorded).await;
     let header = SessionStore::new(harness.config.sessions_dir.as_ref().unwrap()).read(&id).unwrap().header;
@@ -140,9 +140,7 @@ async fn a_session_that_cannot_be_written_takes_no_further_prompt() {
     assert!(!dialogue.is_open());
     let error = dialogue.prompt("more", &harness.recorded, &CancellationToken::new()).await.unwrap_err();
     assert!(
-        error
-            .to_string()
-            .ends_with("is closed, since it could not be written or a prompt was given up: go on with it anew")
+        error.to_string().ends_with("is closed, since it could not be written or a prompt was cancelled: resume it")
     );
     assert_eq!(harness.fake.requests().len(), 1);
     dialogue.end(&harness.recorded).await;

@@ -46,7 +46,7 @@ impl Ran<'_> {
 
     /// Refused by the plugin, or by nobody being there, on this event.
     fn refused_on(&self, event: EventKind) -> bool {
-        let is_it = |told: &AgentEvent| matches!(told, AgentEvent::Refused { event: on, .. } if *on == event);
+        let is_it = |told: &AgentEvent| matches!(told, AgentEvent::Rejected { event: on, .. } if *on == event);
         self.harness.events().iter().any(|told| is_it(told) || in_a_sub_agent(told).is_some_and(is_it))
     }
 
@@ -74,7 +74,7 @@ impl Ran<'_> {
         self.harness.events().iter().any(|told| in_a_sub_agent(told).is_some())
     }
 
-    /// What stands first in the last request.
+    /// The first message of the last request.
     fn first_said(&self) -> String {
         self.harness.fake.requests().last().map(|request| request.messages[0].text().to_owned()).unwrap_or_default()
     }
@@ -170,7 +170,7 @@ fn more() -> Value {
     json!({ "value": [{ "prompt": "more" }] })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` stands there without a `&`")]
+#[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` needs no `&`")]
 fn value(value: Value) -> Value {
     json!({ "value": value })
 }
@@ -298,7 +298,7 @@ fn rows() -> Vec<Row> {
             |ran| ran.is_result("`b` cannot be read", true),
         ),
         row("before-tool-call", "escalate", none(), touches, |ran| {
-            !ran.exists("made") && ran.is_result("Not approved", true)
+            !ran.exists("made") && ran.is_result("Rejected: not approved", true)
         }),
         row("before-tool-call", "reject", none(), touches, |ran| {
             !ran.exists("made") && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
@@ -318,7 +318,7 @@ fn rows() -> Vec<Row> {
         ),
         row("before-tools", "allow", none(), touches, |ran| ran.exists("made")),
         row("before-tools", "escalate", none(), touches, |ran| {
-            !ran.exists("made") && ran.is_result("Not approved", true)
+            !ran.exists("made") && ran.is_result("Rejected: not approved", true)
         }),
         row("before-tools", "reject", none(), touches, |ran| {
             !ran.exists("made") && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
@@ -333,7 +333,7 @@ fn rows() -> Vec<Row> {
             ran.harness.fake.requests()[1].messages[0].text() == "look closely" && ran.result() == ("Found.", false)
         }),
         row("subagent-start", "escalate", none(), spawns, |ran| {
-            !ran.sub_agent() && ran.is_result("Not approved", true) && ran.is(Status::Success)
+            !ran.sub_agent() && ran.is_result("Rejected: not approved", true) && ran.is(Status::Success)
         }),
         row("subagent-start", "reject", none(), spawns, |ran| {
             !ran.sub_agent() && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
@@ -348,7 +348,7 @@ fn rows() -> Vec<Row> {
             |ran| ran.prompts() == ["do it", "only"],
         ),
         row("plan-submit", "escalate", none(), plans, |ran| {
-            ran.prompts() == ["do it"] && ran.is_result("Not approved", true)
+            ran.prompts() == ["do it"] && ran.is_result("Rejected: not approved", true)
         }),
         row("plan-submit", "reject", none(), plans, |ran| {
             ran.prompts() == ["do it"] && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
@@ -609,7 +609,10 @@ async fn what_a_person_allows_goes_on_as_if_nobody_had_asked_and_what_they_deny_
 /// What happened from a plugin's refusal on, whichever session it was in.
 fn from_the_refusal_on(ran: &Ran) -> Option<Vec<AgentEvent>> {
     let refuses = |told: &AgentEvent| {
-        matches!(told, AgentEvent::Refused { .. } | AgentEvent::ToolRefused { .. } | AgentEvent::ResultWithheld { .. })
+        matches!(
+            told,
+            AgentEvent::Rejected { .. } | AgentEvent::ToolRejected { .. } | AgentEvent::ResultWithheld { .. }
+        )
     };
     let events = ran.harness.events();
     let refused = events.iter().position(|told| refuses(told) || in_a_sub_agent(told).is_some_and(refuses))?;
@@ -627,7 +630,7 @@ fn all_has_ended(ran: &Ran) -> bool {
     ran.is(Status::Rejected) && ran.outcome.rejection.is_some() && nothing_follows
 }
 
-/// Whether the sub-agent was refused and asked no model from then on, and the user's session went on with what it was told.
+/// Whether the sub-agent was refused and asked no model from then on, and the user's session continued with that result.
 fn the_sub_agent_alone_has_ended(ran: &Ran) -> bool {
     let Some(events) = from_the_refusal_on(ran) else { return false };
     let mut below = events.iter().filter_map(in_a_sub_agent);

@@ -2,7 +2,7 @@
 
 use crate::support::{Fake, Harness, SharedHost, calls, on, results, says, stored};
 use hookhost::contract::EventKind;
-use hookhost_agent::agent::{AgentEvent, Refused, Status};
+use hookhost_agent::agent::{AgentEvent, Rejected, Status};
 use hookhost_agent::message::Message;
 use serde_json::{Value, json};
 
@@ -136,8 +136,8 @@ async fn a_rejected_request_is_not_sent() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.turns), (Status::Rejected, 0));
     assert!(harness.fake.requests().is_empty());
-    let refusal = Refused { by: vec!["guard".into()], cause: "rejected", reason: "office hours".into(), code: None };
-    assert!(harness.events().contains(&AgentEvent::Refused { event: EventKind::BeforeInference, refusal }));
+    let refusal = Rejected { by: vec!["guard".into()], cause: "rejected", reason: "office hours".into(), code: None };
+    assert!(harness.events().contains(&AgentEvent::Rejected { event: EventKind::BeforeInference, refusal }));
 }
 
 #[tokio::test]

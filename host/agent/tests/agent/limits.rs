@@ -122,7 +122,7 @@ async fn a_reminder_outlives_compaction() {
     let harness = near(&HOST, "a_reminder_outlives_compaction").await;
     harness.run().await;
     let reminders: Vec<_> = harness.fake.requests().iter().map(|request| request.reminders.len()).collect();
-    // Two calls, the summary aside (which is told no reminders and is none of the calls that one lives), and the last one.
+    // Two calls, the summary aside (which gets no reminders and does not count), and the last one.
     assert_eq!(reminders, [2, 2, 0, 1]);
 }
 

@@ -1,4 +1,4 @@
-//! A session that goes on: under its id, with its conversation, with whichever model, and every call answered.
+//! A resumed session continues under its id, with its conversation, with whichever model, and every call answered.
 
 use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
@@ -175,7 +175,7 @@ async fn a_session_goes_from_one_provider_to_another_and_back() {
         assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "There is nothing."), "{outcome:?}");
         let asked = servers[1].asked()[0].body.to_string();
         assert!(asked.contains("I look.") && asked.contains("t1") && asked.contains("model-2"), "{asked}");
-        let notice = format!("the session was with model-1 of {first} so far, and goes on with model-2 of {second}");
+        let notice = format!("the session continues with model-2 of {second}; so far it was with model-1 of {first}");
         assert!(harness.notices().contains(&notice), "{:?}", harness.notices());
         let read = harness.store().read(&outcome.session).unwrap();
         let from: Vec<_> =

@@ -73,8 +73,8 @@ async fn no_sub_agent_escapes_a_plugin_and_its_events_name_their_parent() {
     let outcome = harness.run().await;
     assert_eq!(outcome.status, Status::Success);
     assert!(!harness.path("forbidden").exists());
-    let refused = below(&harness).into_iter().find(|(_, event)| matches!(event, AgentEvent::ToolRefused { .. }));
-    let Some((2, AgentEvent::ToolRefused { refusal, .. })) = refused else { panic!("{refused:?}") };
+    let refused = below(&harness).into_iter().find(|(_, event)| matches!(event, AgentEvent::ToolRejected { .. }));
+    let Some((2, AgentEvent::ToolRejected { refusal, .. })) = refused else { panic!("{refused:?}") };
     // The one that it is below is itself below the user's.
     let started = below(&harness).into_iter().find_map(|(depth, event)| match event {
         AgentEvent::SessionStarted { session, .. } if depth == 1 => Some(session),
@@ -200,7 +200,7 @@ async fn a_stop_in_a_sub_agent_ends_those_beside_it_and_nothing_of_them_runs_aft
         "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "no", "stop": true },
     });
     let bash = |command: &str| calls([("bash", json!({ "command": command }))]);
-    // One of the two works until the other has begun and is refused; only then it would go on.
+    // One of the two works until the other has begun and is refused; only then would it continue.
     let answers = [
         calls([agent("work"), agent("try")]),
         bash("touch on; sleep 600; touch after"),
@@ -223,7 +223,7 @@ async fn a_stop_in_a_sub_agent_ends_those_beside_it_and_nothing_of_them_runs_aft
         .collect();
     assert_eq!(ended, [Status::Rejected, Status::Cancelled]);
     let events = harness.events();
-    let refused = |event: &AgentEvent| matches!(event, AgentEvent::Subagent { event, .. } if matches!(**event, AgentEvent::ToolRefused { .. }));
+    let refused = |event: &AgentEvent| matches!(event, AgentEvent::Subagent { event, .. } if matches!(**event, AgentEvent::ToolRejected { .. }));
     let from = events.iter().position(refused).unwrap();
     let begins = |event: &AgentEvent| matches!(event, AgentEvent::ToolStarted { .. } | AgentEvent::TurnStarted { .. });
     let begins = |event: &AgentEvent| match event {
@@ -254,7 +254,7 @@ async fn a_stop_about_a_plugins_tool_in_a_sub_agent_ends_the_run() {
 
 #[tokio::test]
 async fn a_stop_two_levels_down_ends_the_run_though_an_earlier_task_of_the_sub_agent_had_failed() {
-    // The plan's first task is refused without a stop; what stands of the sub-agent is that one.
+    // The plan's first task is rejected without a stop; the sub-agent ends as that task did.
     let guard = json!({ "task-start": [
         { "when": { "contains": "first" }, "verdict": "reject", "reason": "not this one" },
         { "when": { "contains": "second" }, "verdict": "reject", "reason": "enough", "stop": true },
@@ -293,7 +293,7 @@ async fn a_refused_call_that_sub_agents_repeat_ends_the_run() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 10));
     let reason = outcome.reason.unwrap();
-    let said = "the model repeated a refused call of bash 5 times in this run: Rejected by guard: no";
+    let said = "the model repeated a rejected call of bash 5 times in this run: Rejected by guard: no";
     assert_eq!(reason, said);
     let told =
         |event: &AgentEvent| matches!(event, AgentEvent::TaskEnded { reason: Some(reason), .. } if reason == said);
@@ -309,7 +309,7 @@ async fn refused_answers_of_sub_agents_are_in_a_row_until_one_of_them_is_good_fo
     let outcome = harness.run().await;
     assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1 + 6 + 2 + 4));
     let reason = outcome.reason.unwrap();
-    assert!(reason.starts_with("the calls of 10 answers in a row were all refused in this run"), "{reason}");
+    assert!(reason.starts_with("the calls of 10 answers in a row were all rejected in this run"), "{reason}");
 
     // A sub-agent that reads a file between them.
     let mut answers = vec![calls([agent("one")])];

@@ -251,7 +251,7 @@ fn no_passwords() -> Value {
 }
 
 fn refused(harness: &Harness) -> usize {
-    let told = |event: &AgentEvent| matches!(event, AgentEvent::Refused { event: EventKind::FinalizeContent, .. });
+    let told = |event: &AgentEvent| matches!(event, AgentEvent::Rejected { event: EventKind::FinalizeContent, .. });
     harness.events().iter().filter(|event| told(event)).count()
 }
 
@@ -302,7 +302,7 @@ async fn no_final_text_is_written_anew_where_the_run_is_to_stop_or_has_used_what
 async fn a_plugin_that_cannot_finalise_withholds() {
     let harness = Harness::on(&FINAL, "a_plugin_that_cannot_finalise_withholds", [says("hunter2")]).await;
     let outcome = harness.run().await;
-    assert!(outcome.text.starts_with("[withheld: Blocked because the plugin guard failed"), "{}", outcome.text);
+    assert!(outcome.text.starts_with("[withheld: Rejected because the plugin guard failed"), "{}", outcome.text);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What plugins make of tool calls: `before-tool-call`, `before-tools`, `after-tool-call`.
 
 use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
-use hookhost_agent::agent::{AgentEvent, Refused, Status};
+use hookhost_agent::agent::{AgentEvent, Rejected, Status};
 use hookhost_agent::message::Message;
 use serde_json::json;
 use std::sync::Arc;
@@ -128,13 +128,13 @@ async fn a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason() {
     assert!(!harness.path("forbidden").exists() && harness.path("fine").exists());
     let messages = stored(&outcome);
     assert_eq!(results(&messages), [("Rejected by guard: not this one", true), ("wrote 0 bytes to fine", false)]);
-    let refusal = Refused {
+    let refusal = Rejected {
         by: vec!["guard".into()],
         cause: "rejected",
         reason: "not this one".into(),
         code: Some("g.1".into()),
     };
-    let event = AgentEvent::ToolRefused { id: "c1".into(), name: "write_file".into(), arguments: refused, refusal };
+    let event = AgentEvent::ToolRejected { id: "c1".into(), name: "write_file".into(), arguments: refused, refusal };
     assert!(harness.events().contains(&event));
 }
 
@@ -174,14 +174,14 @@ async fn the_same_refused_call_five_times_ends_the_run() {
     assert_eq!((outcome.status, outcome.turns), (Status::Rejected, 6));
     let reason = outcome.reason.clone().unwrap();
     assert!(
-        reason.starts_with("the model repeated a refused call of bash 5 times in this run: Rejected by guard"),
+        reason.starts_with("the model repeated a rejected call of bash 5 times in this run: Rejected by guard"),
         "{reason}"
     );
     stored(&outcome);
 }
 
 /// Ten answers, each with a call that is refused, and no two the same.
-const IN_A_ROW: u32 = hookhost_agent::agent::MAX_REFUSED_ANSWERS;
+const IN_A_ROW: u32 = hookhost_agent::agent::MAX_REJECTED_ANSWERS;
 
 fn varied(numbers: std::ops::Range<u32>) -> impl Iterator<Item = Prepared> {
     numbers.map(|number| calls([("bash", json!({ "command": format!("x {number}") }))]))
@@ -196,7 +196,7 @@ async fn refused_calls_that_differ_a_little_end_the_run_too() {
     assert_eq!((outcome.status, outcome.turns), (Status::Rejected, IN_A_ROW));
     let reason = outcome.reason.clone().unwrap();
     let said = format!(
-        "the calls of {IN_A_ROW} answers in a row were all refused in this run, the last one so: Rejected by guard"
+        "the calls of {IN_A_ROW} answers in a row were all rejected in this run, the last one so: Rejected by guard"
     );
     assert!(reason.starts_with(&said), "{reason}");
     stored(&outcome);
@@ -250,7 +250,7 @@ async fn a_rewritten_action_is_what_runs() {
     std::fs::write(harness.path("b"), "one\ntwo\n").unwrap();
     // Written back into the tool's own arguments, of which the others stay.
     let messages = stored(&harness.run().await);
-    assert_eq!(results(&messages), [("one\n[lines 1 to 1 of 2; go on with offset 2]", false)]);
+    assert_eq!(results(&messages), [("one\n[lines 1 to 1 of 2; continue with offset 2]", false)]);
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn a_rewrite_that_the_tool_cannot_carry_is_a_failure_and_nothing_runs() {
     let harness = Harness::on(&HOST, name, answers).await;
     let messages = stored(&harness.run().await);
     let (text, is_error) = results(&messages)[0];
-    assert!(is_error && text.starts_with("Blocked because the plugin guard failed"), "{text}");
+    assert!(is_error && text.starts_with("Rejected because the plugin guard failed"), "{text}");
     assert!(!harness.path("ran").exists());
 }
 
@@ -360,9 +360,9 @@ async fn a_failed_plugin_is_told_apart_from_a_rejection() {
     let outcome = harness.run().await;
     assert!(!harness.path("ran").exists());
     let messages = stored(&outcome);
-    assert!(results(&messages)[0].0.starts_with("Blocked because the plugin guard failed: "));
+    assert!(results(&messages)[0].0.starts_with("Rejected because the plugin guard failed: "));
     let refused = harness.events().into_iter().find_map(|event| match event {
-        AgentEvent::ToolRefused { refusal, .. } => Some(refusal.cause),
+        AgentEvent::ToolRejected { refusal, .. } => Some(refusal.cause),
         _ => None,
     });
     assert_eq!(refused, Some("failed"));
@@ -396,5 +396,5 @@ async fn an_escalation_that_nobody_answers_is_a_no() {
     .await;
     let outcome = harness.run().await;
     assert!(!harness.path("ran").exists());
-    assert!(results(&stored(&outcome))[0].0.starts_with("Not approved (asked by guard)"));
+    assert!(results(&stored(&outcome))[0].0.starts_with("Rejected: not approved (asked by guard)"));
 }

@@ -99,7 +99,7 @@ pub(crate) struct TailArgs {
     #[arg(short = 'n', long = "lines", default_value_t = 10, value_name = "N")]
     pub(crate) count: usize,
 
-    /// Wait for further records, of whatever process, until Ctrl-C
+    /// Wait for further records of any process, until Ctrl-C
     #[arg(short, long)]
     pub(crate) follow: bool,
 

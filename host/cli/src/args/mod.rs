@@ -164,7 +164,7 @@ pub(crate) struct AgentOptions {
     pub(crate) script: Option<PathBuf>,
 
     /// The directory that the agent works on, and in which the project's configuration is looked for [default: the working
-    /// directory; of a session that goes on, its own]
+    /// directory; of a resumed session, its own]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 

@@ -10,7 +10,7 @@ Examples:
   hookhost session resume 0199 \"And now the tests\"
   hookhost session list --json | jq -r '.[] | select(.status == \"error\").id'";
 
-/// Show the sessions of the agent, go on with one, or remove it
+/// Show the sessions of the agent, resume one, or remove it
 #[derive(Debug, Args)]
 #[command(after_help = SESSION_EXAMPLES)]
 pub(crate) struct SessionArgs {

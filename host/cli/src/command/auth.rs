@@ -92,7 +92,7 @@ fn typed(provider: &str) -> Result<String, CliError> {
         |error: std::io::Error| CliError::from(anyhow!("the key cannot be read from the standard input: {error}"));
     let mut key = String::new();
     if input.is_terminal() {
-        // Before the question stands: who answers at once would be shown, and not be read.
+        // Turns echo off before the prompt, so that early keystrokes are neither echoed nor lost.
         let shown = Unshown::begin();
         output::note(&format!("The key of {} (it is not shown): ", one_line(provider)));
         let read = input.read_line(&mut key);

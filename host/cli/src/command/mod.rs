@@ -71,7 +71,7 @@ fn wait<F: Future<Output = Result<Exit, CliError>>>(runtime: &mut Builder, comma
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("the asynchronous runtime cannot be started: {error}"))?;
     let ended = runtime.block_on(command);
-    // Whatever still waits for a terminal or a connection must not keep the process.
+    // A task that still waits for a terminal or a connection must not keep the process.
     runtime.shutdown_background();
     // Nothing that was started outlives the run.
     interrupt::kill_started();

@@ -130,7 +130,7 @@ fn describe_difference(text: &mut String, difference: &Difference, recorded: &Ev
             };
             let by = |record: &EventRecord| one_line(&record.changed_by.join(", "));
             let by = if by(again).is_empty() { by(recorded) } else { by(again) };
-            let _ = writeln!(text, "    {CHANGED}the value that stands{CHANGED:#}, as {by} changed it");
+            let _ = writeln!(text, "    {CHANGED}the final value{CHANGED:#}, as {by} changed it");
             text.push_str(&difference::lines(&value(recorded), &value(again), SHOWN));
         }
         Difference::Questions => {

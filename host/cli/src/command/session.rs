@@ -38,7 +38,7 @@ pub(crate) fn find(id: &str) -> Result<Header, CliError> {
     Ok(found.map_err(stop)?.header)
 }
 
-/// The session to go on with: the one that is named, or the last one of this directory.
+/// The session to continue: the named one, or the last one of this directory.
 pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -> Result<Option<Header>, CliError> {
     match (id, latest) {
         (Some(id), _) => find(id).map(Some),

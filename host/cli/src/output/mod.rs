@@ -85,7 +85,7 @@ pub(crate) fn note(text: &str) {
     let _ = screen::note(text);
 }
 
-/// Something that the user should know: a line, and what goes on in further ones, such as the place of a mistake in a file.
+/// Something that the user should know: a line, and further lines, such as the place of a mistake in a file.
 /// These are indented, so that none of them can look like a line of our own.
 pub(crate) fn notice(text: &str) -> String {
     let mut lines = text.lines();

@@ -1,7 +1,7 @@
 //! The terminal as the one thing that results, notes and the line editor write to: under one lock, so that nothing tears.
 //!
-//! What is under way can stand in the last line, as its status. It gives way to whatever else is written and leaves no
-//! trace. No escape sequence is needed for it, so it is the same with `NO_COLOR`. A question stands alone: what is written
+//! The last line can be a status line, for what is under way. It gives way to any other output and leaves no trace. It needs
+//! no escape sequence, so it is the same with `NO_COLOR`. A question is alone on the screen: what is written
 //! while it waits for its answer comes behind that.
 
 use crate::output::style::DIM;
@@ -19,15 +19,15 @@ static QUESTIONS: AtomicUsize = AtomicUsize::new(0);
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen { status: 0, mid_line: false, above: None, held: None });
 
-/// What stands on the terminal.
+/// What is on the terminal.
 struct Screen {
-    /// Columns of the status that stands in the last line.
+    /// Columns of the status in the last line.
     status: usize,
-    /// Whether something else stands there.
+    /// Whether the last line has other text.
     mid_line: bool,
     /// While a line is edited, notes go above it by this way.
     above: Option<Sender<String>>,
-    /// While a question stands there, what is to be written behind it.
+    /// The output that waits while a question is open.
     held: Option<Vec<(Stream, String)>>,
 }
 
@@ -75,12 +75,12 @@ pub(crate) fn ask(text: &str) {
     QUESTIONS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many questions have been written: where it has grown, something stands between what is written and what was.
+/// How many questions have been written: where it has grown, a question is between the old output and the new.
 pub(crate) fn questions() -> usize {
     QUESTIONS.load(Ordering::Relaxed)
 }
 
-/// Writes more of the question that stands there, which has no answer yet.
+/// Writes more of the question that is open.
 pub(crate) fn ask_again(text: &str) {
     let mut screen = screen();
     let held = screen.held.take();
@@ -127,7 +127,7 @@ pub(crate) fn no_status() {
     screen().take_back();
 }
 
-/// Ctrl-C was typed: the terminal shows it as `^C`, which is taken away where it is all that stands in the last line.
+/// Ctrl-C was typed: the terminal shows it as `^C`, which is erased where the last line holds nothing else.
 pub(crate) fn interrupted() {
     let mut screen = screen();
     screen.take_back();

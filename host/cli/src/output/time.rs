@@ -37,7 +37,7 @@ mod tests {
         ] {
             assert_eq!(utc(millis), text);
         }
-        // Whatever a record says.
+        // A record may hold any number.
         assert!(utc(u64::MAX).ends_with('Z'));
     }
 }

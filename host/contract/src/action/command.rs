@@ -28,7 +28,7 @@ pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
     Value::Array(words)
 }
 
-/// Where the script stands in exactly `[shell, -c, script]`. Anything more (a file, an rc file, operands), or a shell from
+/// Where the script is in exactly `[shell, -c, script]`. Anything more (a file, an rc file, operands), or a shell from
 /// an unusual place, is more than its script, and is shown as it is.
 fn script(words: &[Value]) -> Option<usize> {
     const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];

@@ -2,7 +2,7 @@
 //!
 //! Agents call the same thing `bash {command}`, `shell {cmd}` or `run_terminal_cmd {command, cwd}`. The map is a table
 //! of [`ToolShape`]s that an embedder extends; plugins see the [`Action`] only, and a plugin's `rewrite` is written
-//! back into whatever the tool's own argument is called.
+//! back into the tool's own argument, under its own name.
 
 mod command;
 mod patch;

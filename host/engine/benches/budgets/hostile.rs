@@ -1,4 +1,4 @@
-//! What hostile plugins cost others: how long each that computes or waits for ever goes on beyond its limit, and what is left
+//! What hostile plugins cost others: how long each that computes or waits for ever runs beyond its limit, and what is left
 //! for a neighbour while one misbehaves.
 
 #[path = "../../tests/engine/hostile/component.rs"]
@@ -89,7 +89,7 @@ fn neighbours(table: &mut Table) {
     table.beside(&row, &measured, "100 % beside a second neighbour that is as busy", "≥ 80 %", *least >= SHARE);
 }
 
-/// All that stand in files.
+/// All that are in files.
 fn shapes() -> Vec<Shape> {
     let files = std::fs::read_dir(directory()).unwrap().map(|file| file.unwrap().path());
     let mut names: Vec<String> = files
@@ -115,7 +115,7 @@ fn spec() -> SessionSpec {
     SessionSpec::new("bench", Path::new("/work"))
 }
 
-/// How long it goes on beyond its limit; none where something else stops it.
+/// How long it runs beyond its limit; `None` where something else stops it.
 fn beyond(runtime: &Runtime, host: &Host, shape: &Shape) -> Option<Duration> {
     // A new session each time: after three failures a plugin is not asked again.
     let session = host.open_session(spec()).unwrap();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// Of the format of the log. A log of another version is not read.
 pub const VERSION: u32 = 2;
 
-/// What stands in place of a hash in the first line.
+/// The value in place of a hash in the first line.
 pub(crate) const BEFORE_THE_FIRST: Digest = Digest::zero();
 
 /// One line of the log, as it is stored and exported: a JSON object without a line break, which begins with
@@ -85,7 +85,7 @@ impl Line {
 /// A line as it is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
-    /// Which one, from 1, in the order in which they stand.
+    /// The line's number, from 1, in the order of the file.
     pub(crate) number: u64,
     pub(crate) text: String,
     /// The number and the hash that are stored with it; an export has none.

@@ -1,4 +1,4 @@
-//! What is recorded: of an event, who was asked, what each answered and what came of it; and what came later.
+//! The records: of an event, who was asked, what each plugin answered and the outcome; and what came later.
 
 use super::redaction::Redacted;
 use crate::config::{Digest, Mode};
@@ -111,17 +111,17 @@ pub struct EventRecord {
     /// The plugins that decided it: those that rejected, responded or asked, or failed with `on-failure = "reject"`;
     /// `the configuration` where an `[[ask]]` rule asked.
     pub by: Vec<String>,
-    /// What kind of no, where it was rejected or withheld.
+    /// The kind of rejection, if the event was rejected or withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// Why, where it was rejected or withheld: the sentence that the agent gets.
+    /// The sentence that the agent gets, if the event was rejected or withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The plugins whose changes are part of the final value, in the order of the changes.
     pub changed_by: Vec<String>,
     /// The value as it came.
     pub original: Box<RawValue>,
-    /// The value as it stands, where that is another.
+    /// The final value, if it differs from the original.
     #[serde(rename = "final", default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Box<RawValue>>,
     /// The result that a plugin gave in its place.
@@ -164,7 +164,7 @@ pub struct AskedAgain {
     pub of: String,
     /// Rounds of questions that were answered with yes before, from 1.
     pub round: u32,
-    /// The questions of this asking that these answers stand in for.
+    /// The questions of this asking that these answers answer.
     pub answered: Vec<Question>,
 }
 
@@ -172,7 +172,7 @@ pub struct AskedAgain {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct KeptAnswer {
-    /// What it stands in for.
+    /// The question that it answers.
     #[serde(flatten)]
     pub question: Question,
     /// The identifier of the event that the person was asked about.
@@ -209,13 +209,13 @@ pub struct CallRecord {
     /// The state that it wrote, where the call's writes hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrote: Vec<StateWrite>,
-    /// Writes that found no room in the record; they hold as the others do.
+    /// Number of writes that the record has no room for; they take effect like the others.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wrote_dropped: u64,
     /// What it logged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
-    /// Log lines that found no room.
+    /// Number of log lines that the record has no room for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub log_dropped: u64,
     /// What it found, where the call's effects hold.

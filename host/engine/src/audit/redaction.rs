@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use value::redact;
 
-/// What stands in place of a masked value.
+/// Replaces a masked value.
 const MASKED: &str = "(masked)";
 
-/// The record as the log is to hold it.
+/// The record as the log holds it.
 pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> EventRecord {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut record.redacted) };
     parts.json("original", &mut record.original);
@@ -50,7 +50,7 @@ pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> Event
     record
 }
 
-/// The record of what observers did, as the log is to hold it.
+/// The record of observers, as the log holds it.
 pub(super) fn observed(mut observed: Observed, settings: &AuditSettings) -> Observed {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut observed.redacted) };
     parts.calls(&mut observed.calls);
@@ -58,7 +58,7 @@ pub(super) fn observed(mut observed: Observed, settings: &AuditSettings) -> Obse
     observed
 }
 
-/// The record of a tool's call, as the log is to hold it.
+/// The record of a tool's call, as the log holds it.
 pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut run.redacted) };
     parts.json("arguments", &mut run.arguments);
@@ -69,7 +69,7 @@ pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
 
 struct Redaction<'s> {
     settings: &'s AuditSettings,
-    /// What was withheld so far, by the part of the record: its path, without a leading slash.
+    /// What was redacted so far, by the part of the record: its path, without a leading slash.
     parts: BTreeMap<String, Redacted>,
 }
 

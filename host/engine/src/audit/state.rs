@@ -1,4 +1,4 @@
-//! What of a plugin's state stands in a record.
+//! The part of a plugin's state that a record holds.
 
 use super::record::{CallRecord, StateWrite, WrittenValue};
 use crate::contract::bytes::{Bytes, written_size};

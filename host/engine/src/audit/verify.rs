@@ -31,7 +31,7 @@ pub struct Report {
     /// Whether something vouches for the content of the last line: the hash that a database has beside it, or the head
     /// that was asked for. Beside the last line of an export there is none.
     pub last_is_vouched_for: bool,
-    /// The file ends in the midst of this line: whoever wrote it was cut off. What stands before is as it was.
+    /// The file ends in the middle of this line: its writer was cut off. The lines before are as they were.
     pub cut_at: Option<u64>,
     /// Sessions without an end, with the number of their last record: their agent is at work, or was cut off.
     pub open_sessions: BTreeMap<String, u64>,
@@ -45,13 +45,13 @@ pub enum Flaw {
     Changed(u64),
     /// Records are missing, from the first to the last of these numbers.
     Removed(u64, u64),
-    /// A record does not stand in its place.
+    /// A record is not in its place.
     Moved(u64),
-    /// A number stands there twice.
+    /// A number occurs twice.
     Twice(u64),
     /// The log does not begin with the record that every log begins with.
     NoBeginning,
-    /// What stands on this line is no record.
+    /// This line is not a valid record.
     Unreadable {
         /// Which line, from 1.
         line: u64,

@@ -6,7 +6,7 @@ pub const MAX_QUESTION_ROUNDS: usize = 2;
 /// The yeses that a person has given about one event.
 ///
 /// A yes answers certain questions about one value, and about the response in its place where one was shown. When it comes,
-/// the chain is asked again about exactly that value, and the yes stands in for the questions that it answered.
+/// the chain is asked again about exactly that value, and the yes answers the same questions again.
 ///
 /// ```
 /// use hookhost::compose::{Consent, Step};
@@ -32,7 +32,7 @@ struct Yes<V, R, Q> {
     questions: Vec<Q>,
 }
 
-/// What is to be done about what stands.
+/// The next step for the value that the chain agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<Q> {
     /// No question is open: it may pass.

@@ -3,7 +3,7 @@
 use super::{Layer, Member, Objection, OnFailure, Verdict};
 use crate::contract::Escalation;
 
-/// Rounds after which plugins that still disagree are told no.
+/// Most rounds. If plugins still disagree then, the value is rejected.
 pub const MAX_ROUNDS: u32 = 4;
 
 /// One gate event on its way through a chain.
@@ -59,7 +59,7 @@ pub struct Ask {
     pub round: u32,
 }
 
-/// What stands when nobody is left to ask.
+/// The decision when nobody is left to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision<V, R> {
     /// The value may pass, once the questions are answered by a person.
@@ -177,13 +177,13 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// What stands. `asks` gives the questions that the configuration asks about a value, each with the layer that it is
+    /// The decision. `asks` gives the questions that the configuration asks about a value, each with the layer that it is
     /// written in; it is consulted about the final one, and only where that would run unless a person says no: nothing is
-    /// rejected, and no response stands in its place. A question is waived where a plugin with the grant, of a layer that
+    /// rejected, and no response takes its place. A question is waived where a plugin with the grant, of a layer that
     /// [may](Layer::may_waive), approved exactly this value.
     ///
-    /// Whoever calls this before [`Gate::ask`] has named everybody gets a rejection, never a value that an enforcing
-    /// plugin has not seen.
+    /// Called before [`Gate::ask`] has named everybody, it gives a rejection, never a value that an enforcing plugin has
+    /// not seen.
     #[must_use]
     pub fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> Decision<V, R> {
         if let Some(objection) = self.objection {

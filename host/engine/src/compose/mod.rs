@@ -20,7 +20,7 @@ pub use transform::{Passage, Transform};
 pub use crate::config::{Layer, OnFailure};
 use crate::contract::{Escalation, Refusal};
 
-/// How a plugin stands in a chain; its place in the chain is its index.
+/// The role of a plugin in a chain; its place in the chain is its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// `false` in audit mode: it is asked and recorded, and changes nothing.
@@ -45,7 +45,7 @@ pub enum Verdict<V, R> {
     Reject(Refusal),
     /// Instead of doing it, this is its result.
     Respond(R),
-    /// It was not asked: its entry narrows it to calls that this value is none of. Holds nothing up and withdraws
+    /// It was not asked: this value does not match the calls that its entry narrows it to. Holds nothing up and withdraws
     /// nothing.
     NotMatched,
     /// No answer: the plugin failed, and its `on-failure` decides.

@@ -6,9 +6,9 @@ use crate::contract::Refusal;
 /// What one plugin answered to a transform event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passage<V> {
-    /// It goes on as it is.
+    /// It passes as it is.
     Keep,
-    /// This goes on in its place.
+    /// This value replaces it.
     Replace(V),
     /// It is withheld.
     Reject(Refusal),

@@ -1,4 +1,4 @@
-//! `[[ask]]`: the tool calls that a person is asked about, whatever the plugins say.
+//! `[[ask]]`: the tool calls that a person is asked about, even if the plugins allow them.
 
 use std::collections::BTreeSet;
 

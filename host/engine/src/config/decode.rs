@@ -1,4 +1,4 @@
-//! From the tree to the caller's own types, by serde. Knows where each value stands and how each key is spelt, so that
+//! From the tree to the caller's own types, by serde. Knows the place of each value and the spelling of each key, so that
 //! any `Deserialize` type gets errors with file, line, column and the nearest known key, and no unknown key goes
 //! unnoticed, whether or not the type says `deny_unknown_fields`. (A type with `#[serde(flatten)]` hides its keys from
 //! this; there the type's own attributes decide.)
@@ -34,7 +34,7 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, prob
     }
 }
 
-/// The problem that a key is none of the known ones.
+/// The problem of an unknown key.
 pub(super) fn unknown_key(key: &Key, path: &str, known: &[&str]) -> Problem {
     let nearest = names::nearest(&key.name, known.iter().copied());
     let (place, advice) = if path.is_empty() {
@@ -81,7 +81,7 @@ impl de::Error for Fault {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::custom(format!("{} stands where {} belongs", found_word(found), expected_word(&expected.to_string())))
+        Self::custom(format!("expected {}, found {}", expected_word(&expected.to_string()), found_word(found)))
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -111,7 +111,7 @@ impl de::Error for Fault {
     }
 }
 
-/// What stands there, in TOML's words. Strings are not repeated: they can be long, and the line is shown.
+/// The kind of the value, in TOML's words. Strings are not repeated: they can be long, and the line is shown.
 fn found_word(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Str(_) => "a string".to_owned(),
@@ -258,7 +258,7 @@ impl<'de> de::VariantAccess<'de> for Variant<'de, '_> {
     type Error = Fault;
 
     fn unit_variant(self) -> Result<(), Fault> {
-        let fault = Fault::custom("this word stands alone, with nothing in it");
+        let fault = Fault::custom("this word has no value");
         Err(fault.at(&self.content.path, &self.key.place))
     }
 

@@ -40,7 +40,7 @@ impl Digest {
         }
     }
 
-    /// 32 bytes of 0, which stand where there is nothing to have a digest.
+    /// 32 bytes of 0, in place of a digest where there is nothing to digest.
     pub(crate) const fn zero() -> Self {
         Self([0; 32])
     }

@@ -3,7 +3,7 @@
 //! A project's files are the `hookhost.toml` of the working directory and of every directory above it. Each is inert until
 //! the user has approved its exact content, and an inert one is not even parsed; all that are approved count, outermost
 //! first, so that neither an inert nor an approved file further down takes away a rule from further up. What was approved
-//! counts as it was approved, whatever becomes of the file. A file counts by where it lies: a link counts for nothing.
+//! counts as it was approved, even if the file changes. A file counts by where it lies: a link counts for nothing.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ pub struct UserDirectories {
     pub config: PathBuf,
     /// The directory of what the host remembers: which project files are approved.
     pub state: PathBuf,
-    /// What `~/` stands for.
+    /// The directory for `~/`.
     pub home: Option<PathBuf>,
 }
 

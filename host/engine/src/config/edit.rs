@@ -39,14 +39,14 @@ pub struct Edited {
 /// What became of the configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A new entry stands at its end.
+    /// A new entry, at the end of the file.
     Added,
     /// An entry of the same name and path has the new digest, and is otherwise as it was.
     DigestUpdated {
         /// The digest that it had.
         from: Digest,
     },
-    /// The entry stood there already, with that digest.
+    /// The entry was there already, with that digest.
     Unchanged,
 }
 

@@ -35,7 +35,7 @@ pub struct Entry {
     pub tools: Option<Vec<ToolPattern>>,
     /// `mode`: whether its verdicts count; default [`Mode::Enforce`].
     pub mode: Mode,
-    /// `on-failure`: what stands in for a verdict that it failed to give. `None`: reject on gates and transforms, skip on
+    /// `on-failure`: what replaces a verdict that it failed to give. `None`: reject on gates and transforms, skip on
     /// observers.
     pub on_failure: Option<OnFailure>,
     /// `stop`: what a refusal of its with `stop` ends; default [`Stop::Run`].
@@ -151,11 +151,11 @@ pub enum Mode {
     Audit,
 }
 
-/// What stands in for the verdict of a plugin that failed.
+/// Replaces the verdict of a plugin that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
-    /// "No": the call does not run, the value is withheld.
+    /// Rejects: the call does not run, the value is withheld.
     Reject,
     /// Nothing: as if the plugin were not in the chain.
     Skip,

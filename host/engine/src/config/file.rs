@@ -25,12 +25,12 @@ pub struct Source {
     pub file: PathBuf,
     /// Whose it is.
     pub layer: Layer,
-    /// What `~/` stands for; without it, `~/` is an error.
+    /// The directory for `~/`; without it, `~/` is an error.
     pub home: Option<PathBuf>,
 }
 
 impl Source {
-    /// A source for which `~/` stands for nothing.
+    /// A source without a directory for `~/`.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, layer: Layer) -> Self {
         Self { file: file.into(), layer, home: None }
@@ -240,7 +240,7 @@ impl Check<'_> {
         self.all(&["grants", "env"], &grants.env, env_rule);
         self.all(&["grants", "http"], &grants.http, http_rule);
         if grants.model.as_ref().is_some_and(|model| model.name.is_empty()) {
-            self.fail(&["grants", "model", "name"], "a model without a name is none of the configured ones");
+            self.fail(&["grants", "model", "name"], "the name of a model must not be empty");
         }
         if let Some(twice) = grants.read_dirs.keys().find(|guest| grants.write_dirs.contains_key(*guest)) {
             self.fail(

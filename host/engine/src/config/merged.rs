@@ -121,7 +121,7 @@ impl Config {
         self.entries.iter().find(|entry| canonical(&entry.path) == wasm)
     }
 
-    /// Enables an entry, as `--plugin` does; `false` where there is none of that name. Nothing can be disabled this way.
+    /// Enables an entry, as `--plugin` does; `false` where no entry has that name. Nothing can be disabled this way.
     pub fn enable(&mut self, name: &str) -> bool {
         let found = self.entries.iter_mut().find(|entry| entry.name == name);
         found.is_some_and(|entry| {
@@ -130,7 +130,7 @@ impl Config {
         })
     }
 
-    /// Has at most so many calls of plugins under way at once, whatever the settings allow: what is made for each of them
+    /// Lowers the number of plugin calls at once to at most this many, even if the settings allow more: what is made for each of them
     /// costs a process that asks about one event more than the event does.
     pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
         self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);

@@ -46,7 +46,7 @@ impl Problem {
         let line = text[line_start..].lines().next().unwrap_or("");
         let before = text[line_start..start].chars().count();
         let length = line.chars().count();
-        // A place can go on over several lines; only the first is shown.
+        // A place can extend over several lines; only the first is shown.
         let marked = text[start..end].lines().next().unwrap_or("").chars().count();
         let skipped = before.saturating_sub(SHOWN / 2);
         Self {

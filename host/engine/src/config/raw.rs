@@ -1,4 +1,4 @@
-//! An entry as it stands in the file: the keys, and nothing worked out. Read and written by serde; `check` makes an
+//! An entry as it is written in the file: the keys, and nothing worked out. Read and written by serde; `check` makes an
 //! [`Entry`](super::Entry) of it, [`RawEntry::of`] the reverse, leaving out what is default.
 
 use std::{

@@ -25,7 +25,7 @@ impl Server {
     /// The port of `https`.
     const HTTPS: u16 = 443;
 
-    /// Reads `name`, `name:port`, `address`, `address:port`; an IPv6 address stands in brackets.
+    /// Reads `name`, `name:port`, `address`, `address:port`; an IPv6 address is in brackets.
     ///
     /// # Errors
     /// One sentence on what it is not.
@@ -58,7 +58,7 @@ impl Server {
 }
 
 impl ServerHost {
-    /// Reads a host as it stands in a URL; `None` where it is none.
+    /// Reads a host as it is written in a URL; `None` where it is not a host.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(address) = text.strip_prefix('[') {
             let address: Ipv6Addr = address.strip_suffix(']')?.parse().ok()?;

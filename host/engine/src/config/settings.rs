@@ -19,8 +19,7 @@ pub struct Settings {
     /// not seen the whole of it. Default `false`, which holds the text back until it is final; `true` is the looser.
     pub stream_unfinalised: bool,
     /// `approval-deadline`: how long a person is waited for when a plugin or an ask rule asks one; then the answer is no.
-    /// The session stands still that long, so where nobody may be there a shorter one lets the agent go on sooner, with the
-    /// refusal. 1 µs to 24 h, default 5 min; the longer is the looser.
+    /// The event waits that long, so a shorter deadline lets an unattended agent continue sooner, with the refusal. 1 µs to 24 h, default 5 min; the longer is the looser.
     pub approval_deadline: Duration,
     /// `overload-deadline`: how long a call of a plugin may wait for a place among the `concurrent-calls`, and for a thread and a
     /// processor once it has one. That is the machine's time, not the plugin's: beyond it the call fails as `overloaded`,
@@ -48,7 +47,7 @@ pub struct AuditSettings {
     /// `largest-value`: bytes of one value as JSON. A larger one is recorded as its size, its digest and its first KiB:
     /// smaller keeps the log small where tools return much. 1 KiB to 64 MiB, default 256 KiB.
     pub largest_value: NonZeroUsize,
-    /// `mask`: keys of JSON objects whose values are recorded as `"(masked)"`, at any depth, also in JSON that stands in
+    /// `mask`: keys of JSON objects whose values are recorded as `"(masked)"`, at any depth, also in JSON that is in
     /// a string. For what must not be on disk a second time. Text that is not JSON is not searched: a password in a
     /// command line is recorded. Each pattern costs a comparison with every key. Default none.
     pub mask: Vec<KeyPattern>,

@@ -70,7 +70,7 @@ impl Table {
         self.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
-    /// What stands at a path of keys, such as `agent.model`.
+    /// The value at a path of keys, such as `agent.model`.
     pub(super) fn at(&self, path: &str) -> Option<&Node> {
         match path.split_once('.') {
             None => self.get(path),

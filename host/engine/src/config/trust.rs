@@ -1,7 +1,7 @@
 //! Which content of which project file the user has approved.
 //!
 //! A JSON file in the user's state directory, with the approved text itself: that text counts until another one is approved or
-//! the approval is revoked, whatever becomes of the file. Directory and file are the user's alone (0700, 0600); a file that
+//! the approval is revoked, even if the file changes. Directory and file are the user's alone (0700, 0600); a file that
 //! others can write is refused, as is one that is not as the host writes it. Each change replaces the file whole, under
 //! the lock.
 

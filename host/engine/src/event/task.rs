@@ -76,7 +76,7 @@ impl CollectEvent for QueueEmpty {
 }
 
 event! {
-    /// The agent could not go on.
+    /// The agent could not continue.
     AgentError("message": String) -> (CompletionVerdict,)
 }
 

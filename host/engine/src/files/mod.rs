@@ -142,7 +142,7 @@ pub fn look_in_kept_directory(path: &Path, guard: Guard) -> Result<(), FileError
     check_kept_directory(directory_of(&path.canonicalize()?))
 }
 
-/// Checks a directory in which whatever lies counts: nobody but the user and root can add a file to it, with the sticky bit or
+/// Checks a directory of which every file counts: nobody but the user and root can add a file to it, with the sticky bit or
 /// without.
 ///
 /// # Errors
@@ -151,7 +151,7 @@ pub fn check_kept_directory(directory: &Path) -> Result<(), FileError> {
     Ok(owner::check(directory, &std::fs::metadata(directory)?, Guard::OnlyMineToWrite)?)
 }
 
-/// Checks a directory that is the user's alone to use: whatever is in it is believed.
+/// Checks a directory that only the user can use: its content is trusted.
 ///
 /// # Errors
 /// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can reach it.

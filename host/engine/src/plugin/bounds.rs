@@ -17,7 +17,7 @@ pub(super) const FILE: u64 = 64 << 20;
 const CODE: u64 = 16 << 20;
 /// Bytes of one function. What the compiler keeps of one is up to 700 times that.
 const FUNCTION: u64 = 512 << 10;
-/// Functions, which cost some 0.3 ms each whatever is in them.
+/// Functions, which cost some 0.3 ms each, whatever their size.
 const FUNCTIONS: u64 = 50_000;
 /// The sum over all functions of the square of what [`Branching`] counts: time grows with the square of it.
 const BRANCHING: u64 = 1_600_000_000;
@@ -47,7 +47,7 @@ const PARTS: u64 = 200_000;
 /// Parts that a function between core code and a component counts as: 2 ms each.
 const PARTS_OF_FUNCTION: u64 = 50;
 
-/// Reads a file that is no larger than a plugin may be. One that is none, such as a pipe or a device, is not read.
+/// Reads a regular file that is no larger than a plugin may be. A pipe or a device is not read.
 ///
 /// # Errors
 /// If it cannot be read, or is too large.

@@ -24,8 +24,8 @@ const TOLD_AFTER: Duration = Duration::from_millis(500);
 
 type Compiled = Result<Component, ContractError>;
 
-/// Compiles a component within so much processor time, while other tasks go on. `name` is the plugin's, for those who are told
-/// that it takes a while.
+/// Compiles a component within so much processor time, while other tasks run. `name` is the plugin's, for the notice that
+/// compiling takes a while.
 ///
 /// # Errors
 /// If it is not a component, or takes longer.

@@ -29,7 +29,7 @@ pub struct Inspection {
     /// The grants that it needs, as lines of `[plugin.grants]`.
     pub grants: Vec<String>,
     /// The grants without which it loads, and what it asks for by them is denied: `http`, which the engines of some languages
-    /// import whatever a plugin does.
+    /// import even if the plugin never uses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub optional_grants: Vec<String>,
     /// Why it cannot be loaded as it is.

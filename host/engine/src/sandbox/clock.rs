@@ -44,26 +44,26 @@ struct Spent {
 /// How the call gave the thread back.
 #[derive(Clone, Copy, Debug)]
 enum Left {
-    /// It could go on at once.
+    /// It could resume at once.
     Runnable(Instant),
     /// It waits for something.
     Waiting(Instant),
 }
 
-/// Notes when what a call waits for is there, which may be long before a thread is free to go on with it.
+/// Records when the thing that a call waits for is there, which may be long before a thread is free to resume the call.
 struct Bell {
     task: AtomicWaker,
     rang: Mutex<Option<Instant>>,
     busy: Arc<Busy>,
 }
 
-/// For how long a call's own connections have kept threads busy while the call could have gone on.
+/// For how long a call's own connections have kept threads busy while the call could have resumed.
 #[derive(Debug, Default)]
 pub(super) struct Busy(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// When the call could have gone on.
+    /// When the call could have resumed.
     from: Option<Instant>,
     time: Duration,
 }
@@ -103,7 +103,7 @@ impl Busy {
         })
     }
 
-    /// The call could have gone on since then.
+    /// The call could have resumed since `from`.
     fn count_from(&self, from: Instant) {
         let mut kept = self.lock();
         kept.from = Some(kept.from.map_or(from, |earlier| earlier.min(from)));
@@ -117,7 +117,7 @@ impl Busy {
         }
     }
 
-    /// The time since the call could have gone on. It goes on now.
+    /// Takes the time since the call could have resumed; it resumes now.
     fn take(&self) -> Duration {
         std::mem::take(&mut *self.lock()).time
     }
@@ -221,8 +221,8 @@ impl Spent {
         }
     }
 
-    /// The call goes on now; what it waited for was there when the bell `rang`. Its own connections have kept threads `busy`
-    /// since it could have gone on.
+    /// The call resumes now; what it waited for was there when the bell `rang`. Its own connections have kept threads `busy`
+    /// since it could have resumed.
     fn away(&mut self, left: Left, now: Instant, rang: Option<Instant>, busy: Duration, deadline: Duration) {
         let could_since = match (left, rang) {
             (Left::Runnable(since), _) => since,

@@ -47,7 +47,7 @@ impl Ticker {
                 while !shared.stop.load(Ordering::Acquire) {
                     // From tick to tick rather than for a tick, since every sleep ends a little late.
                     next = (next + TICK).max(Instant::now());
-                    // Whoever stops the thread need not wait for the tick. Anything else that wakes it early costs nothing.
+                    // Woken early, it notices a stop at once instead of at the next tick.
                     while let Some(rest) = next.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero())
                         && !shared.stop.load(Ordering::Acquire)
                     {

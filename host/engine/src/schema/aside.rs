@@ -1,6 +1,6 @@
 //! Work on a thread of its own, with a stack that is large enough, waited for until a deadline.
 //!
-//! A thread cannot be ended from outside. One that misses its deadline goes on, holding its place among [`MAX_THREADS`];
+//! A thread cannot be ended from outside. One that misses its deadline continues and holds its place among [`MAX_THREADS`];
 //! the bounds see to it that it ends. While all places are taken, others wait for one until their own deadline.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ const STACK: usize = 256 * 1024 * 1024;
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missed {
-    /// It took too long. The thread goes on.
+    /// It took too long. The thread continues.
     Deadline,
     /// There was no place for the thread within that time.
     Full,

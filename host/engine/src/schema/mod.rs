@@ -2,7 +2,7 @@
 //!
 //! A schema is a program: it can call itself, and a few kilobytes of it can ask for 2⁶⁰ steps. So each is bounded before it
 //! is compiled (`shape`), and the work that a value means under it is counted before the value is checked (`work`).
-//! What is cheap by that count is done where it is asked for. The rest, and whatever the count may have missed, is done on
+//! What is cheap by that count is done where it is asked for. The rest, and anything that the count may have missed, is done on
 //! a thread of its own (`aside`), which is waited for no longer than `DEADLINE`.
 //!
 //! The rule is to fail closed: a schema that is not understood is refused, and a value that is not checked does not fit.

@@ -147,7 +147,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Looks at every value of the schema, whatever it means there.
+    /// Looks at every value of the schema, keyword or not.
     fn survey(&mut self) -> Result<(), SchemaError> {
         let mut open = vec![(self.root, 1)];
         let mut objects = 0;

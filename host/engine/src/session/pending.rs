@@ -417,7 +417,7 @@ impl<E: GateEvent + Kind> Question<E> {
             let changed = if are_same_rules { "what the plugins know" } else { "the rules" };
             let event = self.request.event;
             session.notice(format!(
-                "your yes to {event} did not count: {changed} had changed by then, and it was refused: {rejection}"
+                "your yes to {event} did not count: {changed} had changed by then, and it was rejected: {rejection}"
             ));
         }
         begun

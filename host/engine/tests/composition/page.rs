@@ -12,7 +12,7 @@ pub(crate) struct Rule {
     pub(crate) examples: usize,
 }
 
-/// A line of an example. One that begins with white space goes on with the label of the line before.
+/// A line of an example. A line that begins with white space continues the label of the line before.
 pub(crate) struct Row<'a> {
     pub(crate) line: usize,
     pub(crate) label: &'a str,

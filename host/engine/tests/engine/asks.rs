@@ -144,7 +144,7 @@ async fn with_nobody_there_what_the_configuration_asks_about_is_rejected() {
         panic!("not rejected")
     };
     assert_eq!(rejection.cause, Cause::NotApproved);
-    assert!(rejection.to_string().starts_with("Not approved (asked by the configuration): "), "{rejection}");
+    assert!(rejection.to_string().starts_with("Rejected: not approved (asked by the configuration): "), "{rejection}");
 }
 
 #[tokio::test]

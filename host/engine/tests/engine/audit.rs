@@ -77,7 +77,7 @@ async fn a_record_says_who_was_asked_what_each_answered_and_what_came_of_it() {
     let [a, b, c] = &record.calls[..] else { unreachable!() };
     assert_eq!(a.digest, host.plugins()[0].digest());
     assert!(a.fuel > 0 && a.verdict.as_ref().unwrap().get().contains("modify"), "{a:?}");
-    // No value stands, but the call was its plugin's last: what it did holds.
+    // No value is final, but the call was its plugin's last: its effects hold.
     assert_eq!((a.findings[0].code.as_str(), a.log.last().unwrap().message.as_str()), ("code", "line"));
     assert!(matches!(&a.wrote[..], [write] if write.key == "k" && matches!(write.write, WrittenValue::Set { .. })));
     assert_eq!(b.failure.as_ref().unwrap().kind, hookhost::FailureKind::Trap);

@@ -1,5 +1,5 @@
 //! A failing plugin beside others, of every kind, in every place of the chain: it erases no refusal, its answer is never
-//! part of the value, and what stands is what the others saw.
+//! part of the value, and the final value is what the others saw.
 
 use crate::failure_kinds::{Failing, dispatch, failing, heard, kinds, with_limits};
 use crate::support::{host, plugin, spec};
@@ -116,7 +116,7 @@ async fn beside_a_failing_plugin_what_stands_of_a_change_is_what_the_others_saw(
                     assert_eq!(settled.record.changed_by, ["changer"], "{case}");
                     let last = calls.iter().rfind(|call| call.plugin == "watching").unwrap();
                     assert!(last.log[0].message.contains("changed"), "{case}: {last:?}");
-                    // It was given the chance to see the value that stands, too.
+                    // It was given the chance to see the final value, too.
                     let tries = calls.iter().filter(|call| call.plugin == "failing").count();
                     let expected = if event.shape() == Shape::Gate && place < 10 { 2 } else { 1 };
                     assert_eq!(tries, expected, "{case}: {calls:?}");

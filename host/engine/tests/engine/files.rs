@@ -194,7 +194,7 @@ async fn what_a_plugin_makes_has_the_permissions_of_any_new_file_and_no_further_
     assert_eq!(mode(&house.path("inside/moved")) & 0o7111, 0, "nothing is executable, setuid, setgid or sticky");
 }
 
-/// The kernel takes these bits from whoever writes to such a file, but for root.
+/// The kernel clears these bits when anybody but root writes to such a file.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_file_with_setuid_and_setgid_loses_both_when_a_plugin_writes_to_it_unless_the_host_is_root() {
@@ -468,7 +468,7 @@ async fn a_pipe_in_a_directory_holds_a_plugin_up_no_longer_than_its_deadline() {
     let failure = settled.record.calls[0].failure.as_ref().unwrap();
     assert_eq!(failure.kind, FailureKind::Deadline);
     assert_eq!(does_one(&session, json!({"read-file": "/data/note"})).await, "a note");
-    // Whoever still waits for the other end has it now.
+    // A thread that still waits for the other end has it now.
     drop(open(&pipe, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()).unwrap());
 }
 

@@ -137,5 +137,5 @@ fn expect_overloaded(outcome: &GateOutcome<ToolCall, ToolResult>) {
     assert!(rejection.refusal.retryable);
     assert_eq!(rejection.word(), "overloaded");
     let said = rejection.to_string();
-    assert!(said.starts_with("Blocked because the machine is overloaded: the plugin p had no place"), "{said}");
+    assert!(said.starts_with("Rejected because the machine is overloaded: the plugin p had no place"), "{said}");
 }

@@ -17,7 +17,7 @@ pub(crate) fn stillborn(name: &str, start: &str) -> Entry {
     // Two entries of one file are an error, so each name has a file of its own.
     let file = format!("stillborn.{}.{name}.wasm", &digest.to_string()[..8]);
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(file);
-    // Tests that run at the same time write the same bytes; whoever reads must find them whole.
+    // Tests that run at the same time write the same bytes; a reader must find them whole.
     let new = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::write(&new, bytes).unwrap();
     new.persist(&path).unwrap();

@@ -44,7 +44,7 @@ async fn the_state_of_a_tree_is_that_of_a_session_and_of_all_below_it_and_of_no_
         said.push(count(session).await);
     }
     assert_eq!(said, ["1", "2", "3", "1", "4"]);
-    // A session whose parent is open elsewhere has its root from whoever opens it.
+    // A session whose parent is open elsewhere has its root from its opener.
     drop(child);
     assert_eq!(count(&open(&host, "late", Some("child"), Some("root"))).await, "5");
     drop((root, grandchild, other));

@@ -116,7 +116,7 @@ async fn a_rule_that_rejects_by_then_rejects_what_was_agreed_to() {
     let again = settled.record.asked_again.as_ref().unwrap();
     assert_eq!((&again.of, again.round), (&settled.earlier[0].0.id, 1));
     assert_ne!(settled.record.id, settled.earlier[0].0.id);
-    let told = "your yes to before-tool-call did not count: the rules had changed by then, and it was refused: \
+    let told = "your yes to before-tool-call did not count: the rules had changed by then, and it was rejected: \
                 Rejected by rejects: closed on Fridays";
     assert_eq!(session.take_notices(), [told]);
 }

@@ -49,7 +49,7 @@
 //! | `{"env": "NAME"}`, `"clock"`, `"random"`, `"raw"` | what WASI and the event have: the clock in ms since the Unix epoch, a random u64, the agent's own message |
 //! | `{"read-file": PATH}`, `{"write-file": [PATH, TEXT]}`, `{"list": PATH}`, `{"make-dir": PATH}`, `{"remove": PATH}`, `{"rename": [FROM, TO]}`, `{"link": [FROM, TO]}`, `{"symlink": [TARGET, PATH]}` | files; what has no other result gives `done` |
 //! | `{"open": [PATH, N]}` | opens a file N times and holds all of them |
-//! | `{"open-at": PATH}` | opens this path as it stands below the first granted directory, past what the C library makes of paths |
+//! | `{"open-at": PATH}` | opens this path below the first granted directory, past what the C library makes of paths |
 //!
 //! Each step's result is logged (`get session/n = 3`) and is `{last}` from then on; an error is `error: …`.
 //!

@@ -4,11 +4,11 @@ use super::*;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-fn refused() -> Refused {
-    Refused { by: vec!["guard".into()], cause: "rejected", reason: "no".into(), code: Some("x.y".into()) }
+fn refused() -> Rejected {
+    Rejected { by: vec!["guard".into()], cause: "rejected", reason: "no".into(), code: Some("x.y".into()) }
 }
 
-/// The place of a variant. Another variant does not compile until it stands here, and then the count asks for a sample.
+/// The place of a variant. A new variant does not compile until it is listed here, and then the count asks for a sample.
 fn place(event: &AgentEvent) -> usize {
     match event {
         AgentEvent::SessionStarted { .. } => 0,
@@ -21,14 +21,14 @@ fn place(event: &AgentEvent) -> usize {
         AgentEvent::Subagent { .. } => 7,
         AgentEvent::Compacted { .. } => 8,
         AgentEvent::Changed { .. } => 9,
-        AgentEvent::Refused { .. } => 10,
+        AgentEvent::Rejected { .. } => 10,
         AgentEvent::TurnStarted { .. } => 11,
         AgentEvent::Retrying { .. } => 12,
         AgentEvent::Text { .. } => 13,
         AgentEvent::TextHeld { .. } => 14,
         AgentEvent::Answered { .. } => 15,
         AgentEvent::ToolChanged { .. } => 16,
-        AgentEvent::ToolRefused { .. } => 17,
+        AgentEvent::ToolRejected { .. } => 17,
         AgentEvent::ToolAnswered { .. } => 18,
         AgentEvent::ToolStarted { .. } => 19,
         AgentEvent::ResultChanged { .. } => 20,
@@ -71,7 +71,7 @@ fn samples() -> Vec<AgentEvent> {
             before: json!("x"),
             after: json!({ "x": 1 }),
         },
-        AgentEvent::Refused { event: EventKind::PromptSubmit, refusal: refused() },
+        AgentEvent::Rejected { event: EventKind::PromptSubmit, refusal: refused() },
         AgentEvent::TurnStarted { turn: 1, provider: text(), model: text() },
         AgentEvent::Retrying { error: text(), wait: Duration::from_millis(5) },
         AgentEvent::Text { text: text() },
@@ -84,7 +84,7 @@ fn samples() -> Vec<AgentEvent> {
             before: json!({}),
             after: json!({}),
         },
-        AgentEvent::ToolRefused { id: id.clone(), name: name.clone(), arguments: json!({}), refusal: refused() },
+        AgentEvent::ToolRejected { id: id.clone(), name: name.clone(), arguments: json!({}), refusal: refused() },
         AgentEvent::ToolAnswered { id: id.clone(), name: name.clone(), by: text() },
         AgentEvent::ToolStarted {
             id: id.clone(),

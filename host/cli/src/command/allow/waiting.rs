@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The directory, beside the allowlist, in which plugins are looked for.
-const FOLDER: &str = "plugins";
+const PLUGINS_DIRECTORY: &str = "plugins";
 
 /// Most files that are listed.
 const MAX_FILES: usize = 1000;
@@ -22,7 +22,7 @@ const MAX_FILES: usize = 1000;
 pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let file = target(args, &places)?;
-    let directory = file.parent().unwrap_or(Path::new("")).join(FOLDER);
+    let directory = file.parent().unwrap_or(Path::new("")).join(PLUGINS_DIRECTORY);
     let present =
         if file.exists() { Config::open(&file, &places, SECTIONS).map_err(not_loaded)? } else { Config::empty() };
     let mut text = String::new();

@@ -40,7 +40,7 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
     if let Some(line) = report.cut_at {
         let _ = writeln!(
             text,
-            "  {WARNING}cut{WARNING:#}       line {line} ends in its midst: whoever wrote it was cut off; what stands before \
+            "  {WARNING}cut{WARNING:#}       line {line} ends in its middle: its writer was cut off; what comes before \
              it counts"
         );
     }

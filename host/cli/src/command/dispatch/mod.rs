@@ -63,7 +63,7 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
     session.set_turn(turn);
     let event = payload.event();
     let parameters = payload.parameters();
-    // Whoever tries a plugin wants to see what it did.
+    // A user who tries a plugin wants to see what it did.
     let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
     let settled = session.dispatch_event(event, parameters, options).await;
     let settled = settled.map_err(|error| payload::wrong(event, &error))?;
@@ -132,7 +132,7 @@ fn rejection(outcome: &Value) -> Option<Rejection> {
     })
 }
 
-/// The value that stands; `null` where none does.
+/// The final value; `null` where there is none.
 fn last(settled: &Settled<Value>) -> Value {
     let Settled { record, .. } = settled;
     if settled.kind().is_no() { Value::Null } else { json!(record.last.as_ref().unwrap_or(&record.original)) }

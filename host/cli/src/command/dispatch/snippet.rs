@@ -1,4 +1,4 @@
-//! A part of a command, shown as the lines that it stands in, each with a line of carets below it.
+//! A part of a command, shown as the lines that contain it, each with a line of carets below it.
 
 use crate::output::one_line;
 use crate::output::style::{ERROR, NAME};
@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// Most lines of a part that are shown.
 const LINES: usize = 8;
-/// Most columns of a line, and of what stands before a part in a longer one.
+/// Most columns of a line, and of the text before a part in a longer line.
 const COLUMNS: usize = 110;
 const BEFORE: usize = 30;
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn carets_stand_below_the_part() {
+    fn carets_are_below_the_part() {
         assert_eq!(plain("cd x && rm -rf /", "rm -rf /"), "  cd x && rm -rf /\n          ^^^^^^^^\n");
     }
 

@@ -128,8 +128,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The part that details speak of: `place` where `matched` does not contradict it, else where `matched` stands, if it stands
-/// there once.
+/// The part of the command that details are about: `place`, unless `matched` contradicts it; else the place of `matched`, if
+/// it occurs once.
 fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());
     let number = |at: usize| usize::try_from(details.get("place")?.get(at)?.as_u64()?).ok();
@@ -171,7 +171,7 @@ fn reason(text: &mut String, settled: &Settled<Value>, shown: &[Shown<'_>]) {
     }
 }
 
-/// What would run, where it is another command, or what stands in its place.
+/// The command that would run, if it is another one, or the result in its place.
 fn becomes(text: &mut String, settled: &Settled<Value>, command: &str) {
     let last = last(settled);
     if let Some(changed) = command_of(&last).filter(|changed| *changed != command) {
@@ -231,7 +231,7 @@ mod tests {
             (json!({ "place": [13, 9] }), None),
             (json!({ "place": [-1, 9] }), None),
             (json!({ "place": "all" }), None),
-            // A place of another text: what is matched counts, where it stands once.
+            // The place belongs to another text: `matched` counts, where it occurs once.
             (json!({ "place": [0, 2], "matched": "é" }), Some("é")),
             (json!({ "matched": "cd é" }), Some("cd é")),
             (json!({ "matched": "rm x" }), None),

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use wasmparser::{ConstExpr, DataKind, Encoding, KnownCustom, Operator, Parser, Payload, TypeRef, ValType};
 
-/// What a component says of itself. Whatever cannot be read is absent.
+/// What a component says of itself. A part that cannot be read is absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::command) struct Metadata {
@@ -28,7 +28,7 @@ pub(in crate::command) struct Metadata {
 /// The custom sections that hold one text each, as `wasm-tools metadata add` writes them.
 const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
 
-/// The custom section that proposes a priority: its text is the number. It stands in the component or in a module of it.
+/// The custom section that proposes a priority: its text is the number. The component has it, or a module of it.
 const PRIORITY: &str = "hookhost:priority";
 
 /// Most characters of a proposal that are shown.
@@ -64,7 +64,7 @@ impl Metadata {
         metadata
     }
 
-    /// Whatever is proposed more than once is no proposal, unless it is the same.
+    /// Two different proposals count as none.
     fn propose(&mut self, text: &[u8]) {
         let range = || format!("a whole number from {} to {}", i32::MIN, i32::MAX);
         match std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {

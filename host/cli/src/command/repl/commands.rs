@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 const LISTED: usize = 10;
 
 impl Repl<'_> {
-    /// Does what was typed; whether that is to leave. What is wrong is said, and the conversation goes on.
+    /// Runs the typed command; returns whether it leaves. An error is shown, and the conversation continues.
     pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, CliError> {
         let slash = match slash::parse(words) {
             Ok(slash) => slash,
@@ -61,7 +61,7 @@ impl Repl<'_> {
                     return Ok(format!("{id} is this session\n"));
                 }
                 self.end_session().await;
-                let text = format!("the next prompt goes on with {id}\n");
+                let text = format!("the next prompt continues {id}\n");
                 self.next = Some(id);
                 Ok(text)
             }
@@ -71,7 +71,7 @@ impl Repl<'_> {
     fn this_session(&self) -> String {
         let Some(dialogue) = &self.dialogue else {
             return match &self.next {
-                Some(id) => format!("the next prompt goes on with {id}\n"),
+                Some(id) => format!("the next prompt continues {id}\n"),
                 None => "the next prompt begins a session\n".into(),
             };
         };
@@ -142,7 +142,7 @@ impl Repl<'_> {
     }
 }
 
-/// Whether a word is a provider's name with a letter or two wrong. What goes on behind the name is a model: `deepseek-chat`.
+/// Whether a word is a provider's name with a letter or two wrong. A word that only begins with the name is a model: `deepseek-chat`.
 fn is_mistyped(word: &str, name: &str) -> bool {
     let wrong = strsim::osa_distance(word, name);
     !word.starts_with(name) && wrong <= 2 && wrong * 3 <= name.len()
@@ -164,7 +164,7 @@ fn help() -> String {
         let _ = writeln!(text, "{NAME}{typed:<36}{NAME:#} {}", command.does);
     }
     text.push_str(
-        "\nAnything else is a prompt. Alt-Enter, or a backslash at the end, goes on in the next line; Tab completes\n\
+        "\nAnything else is a prompt. Alt-Enter, or a backslash at the end, continues in the next line; Tab completes\n\
          commands; Up brings back what was typed. Ctrl-C stops the agent, or gives the line up; twice, it leaves.\n",
     );
     let programs = crate::command::programs();

@@ -36,7 +36,7 @@ impl Choices {
         known.map(|(_, models)| models.clone()).unwrap_or_default()
     }
 
-    /// What can stand behind these words of a command; what is shown of it, and what is typed.
+    /// The words that can follow these words of a command: what is shown of each, and what is typed.
     fn next(&self, words: &[&str]) -> Vec<(String, String)> {
         let plain = |words: Vec<String>| words.into_iter().map(|word| (word.clone(), word)).collect();
         let names = |names: &[&str]| plain(names.iter().map(|name| (*name).to_owned()).collect());
@@ -90,7 +90,7 @@ impl Completer for LineHelper {
     }
 }
 
-/// A line that ends with a backslash goes on in the next one.
+/// A line that ends with a backslash continues in the next one.
 impl Validator for LineHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let goes_on = context.input().ends_with('\\');

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
-/// What stands before the line.
+/// The prompt before the line.
 pub(super) const PROMPT: &str = "> ";
 
 /// Most lines that are remembered.

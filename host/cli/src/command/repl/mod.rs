@@ -76,7 +76,7 @@ struct Repl<'a> {
     model: (String, String),
     /// The session, while it is open.
     dialogue: Option<Dialogue>,
-    /// The session that the next prompt goes on with, where none is open.
+    /// The session that the next prompt continues, where none is open.
     next: Option<String>,
     /// Whether there was a prompt in this conversation.
     has_said: bool,
@@ -262,7 +262,7 @@ impl<'a> Repl<'a> {
         match outcome.status {
             Status::Success => {}
             Status::Cancelled => {
-                output::note(&format!("{WARNING}stopped{WARNING:#}: what ran was ended, and the session goes on\n"));
+                output::note(&format!("{WARNING}stopped{WARNING:#}: what ran was ended, and the session continues\n"));
             }
             _ => output::note(&format!("{ERROR}error:{ERROR:#} {reason}\n")),
         }
@@ -278,7 +278,7 @@ impl<'a> Repl<'a> {
         ));
     }
 
-    /// Ends the session that is open; the next prompt goes on with it unless something else is said.
+    /// Ends the session that is open; the next prompt continues it unless the user chooses another.
     async fn end_session(&mut self) {
         if let Some(dialogue) = self.dialogue.take() {
             self.next = Some(dialogue.session().to_owned());
@@ -286,11 +286,11 @@ impl<'a> Repl<'a> {
         }
     }
 
-    /// Ends the session for good, and says how it can be gone on with.
+    /// Ends the session for good, and says how to resume it.
     async fn close(&mut self) {
         self.end_session().await;
         if let Some(id) = self.next.as_deref().filter(|_| self.has_said) {
-            output::note(&format!("{DIM}to go on with this session: hookhost --session {id}{DIM:#}\n"));
+            output::note(&format!("{DIM}to continue this session: hookhost --session {id}{DIM:#}\n"));
         }
     }
 
@@ -299,7 +299,7 @@ impl<'a> Repl<'a> {
         self.watcher.as_ref().map_or_else(|| self.config.clone(), ConfigWatcher::config)
     }
 
-    /// Another model from the next prompt on. The session is ended, and goes on with it.
+    /// Takes another model from the next prompt on. The session is ended, and resumed with it.
     async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), CliError> {
         let script = self.options.script.clone().filter(|_| provider == "scripted");
         let chosen = command::run::choose(&self.section, Overrides { provider: Some(provider), model, script }).await?;

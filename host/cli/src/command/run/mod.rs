@@ -113,7 +113,7 @@ pub(crate) fn workspace(args: &AgentOptions, session: Option<&Header>) -> Result
         (None, Some(session)) => {
             let workspace = session.workspace.display();
             return Err(CliError::usage(format!("the session was in {workspace}, which is not there any more"))
-                .advise(output::this_command_and("--workspace FOLDER")));
+                .advise(output::this_command_and("--workspace DIRECTORY")));
         }
         (None, None) => return configuration::cwd(),
     };
@@ -208,7 +208,7 @@ pub(crate) fn agent(
     builder.build().map_err(|error| anyhow::Error::new(error).into())
 }
 
-/// How an agent runs in this workspace, whoever its provider is.
+/// How an agent runs in this workspace, with any provider.
 pub(crate) fn settings(
     config: &Config,
     section: &AgentSection,

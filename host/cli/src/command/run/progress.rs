@@ -14,7 +14,7 @@ const MIN_SHOWN: Duration = Duration::from_secs(1);
 /// How often the line is written anew.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Shown one after the other, so that one sees that it goes on.
+/// Shown one after the other, so that the user sees progress.
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// Most characters of a name in the line.
@@ -66,7 +66,7 @@ impl Progress {
     }
 }
 
-/// A name as it can stand in the line: each character one column wide.
+/// A name as the line shows it: each character one column wide.
 fn plain(name: &str) -> String {
     let name = cut(&one_line(name), NAME);
     name.chars().map(|character| if character.is_ascii() || character == '…' { character } else { '?' }).collect()

@@ -9,7 +9,7 @@ use crate::output::{
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
     truncate::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
 };
-use hookhost_agent::agent::{AgentEvent, Refused, Reporter, RunOutcome};
+use hookhost_agent::agent::{AgentEvent, Rejected, Reporter, RunOutcome};
 use hookhost_agent::message::TokenUsage;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -34,7 +34,7 @@ impl Reporter for ForPrograms {
     }
 }
 
-/// Writes one object. Whoever reads may go away; the run goes on.
+/// Writes one object. If the reader closes the pipe, the run continues.
 pub(super) fn line(object: &impl serde::Serialize) {
     let _ = output::print_json_line(object);
 }
@@ -49,11 +49,11 @@ pub(crate) struct ForPeople {
 /// What is on the screen.
 #[derive(Debug, Default)]
 struct Shown {
-    /// The model's text stands there without a line break behind it.
+    /// The model's text was written without a line break behind it.
     mid_line: bool,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
-    /// The call whose start stands in the last line, and how many questions there were by then: its result needs no name
+    /// The call whose start is in the last line, and how many questions there were by then: its result needs no name
     /// unless one came between.
     last_started: Option<(String, usize)>,
     /// Why a task ended, where another one follows.
@@ -133,7 +133,7 @@ impl ForPeople {
         shown.refused.clear();
     }
 
-    /// Goes to a new line, where text stands in the last one.
+    /// Goes to a new line, if the last line has text.
     pub(crate) fn end_line(&self) {
         self.shown().end_line();
     }
@@ -208,8 +208,8 @@ impl Shown {
                 let fold = self.fold_difference(before, after);
                 format!("{CHANGED}changed{CHANGED:#} {event} by {}{shown}{fold}\n", names(by))
             }
-            AgentEvent::Refused { event, refusal } => {
-                format!("{ERROR}refused{ERROR:#} {event} {}\n", because(refusal))
+            AgentEvent::Rejected { event, refusal } => {
+                format!("{ERROR}rejected{ERROR:#} {event} {}\n", because(refusal))
             }
             AgentEvent::Retrying { error, wait } => {
                 format!("{WARNING}retrying{WARNING:#} in {:.1} s: {}\n", wait.as_secs_f64(), words(error))
@@ -229,11 +229,11 @@ impl Shown {
                 let (name, by) = (tool(name), names(by));
                 format!("{CHANGED}changed{CHANGED:#} {NAME}{name}{NAME:#} by {by}{shown}{fold}\n")
             }
-            AgentEvent::ToolRefused { id, name, arguments, refusal } => {
+            AgentEvent::ToolRejected { id, name, arguments, refusal } => {
                 self.refused.insert(id.clone());
                 let fold = self.fold_value(arguments);
                 let (name, arguments) = (tool(name), short(arguments));
-                format!("{ERROR}refused{ERROR:#} {NAME}{name}{NAME:#} {arguments}{fold} {}\n", because(refusal))
+                format!("{ERROR}rejected{ERROR:#} {NAME}{name}{NAME:#} {arguments}{fold} {}\n", because(refusal))
             }
             AgentEvent::ToolAnswered { name, by, .. } => {
                 format!("{CHANGED}answered{CHANGED:#} {NAME}{}{NAME:#} by {by}, in the tool's place\n", tool(name))
@@ -333,8 +333,8 @@ fn names(by: &[String]) -> String {
 }
 
 /// Who said no, and why; what kind of no is told apart.
-fn because(refusal: &Refused) -> String {
-    let Refused { by, cause, reason, code } = refusal;
+fn because(refusal: &Rejected) -> String {
+    let Rejected { by, cause, reason, code } = refusal;
     let by = names(by);
     let reason = words(reason);
     let code = code.as_deref().map(|code| format!(" {DIM}[{}]{DIM:#}", one_line(code))).unwrap_or_default();
@@ -404,8 +404,8 @@ mod tests {
         anstream::adapter::strip_str(text).to_string()
     }
 
-    fn refused(cause: &'static str) -> Refused {
-        Refused { by: vec!["guard".into()], cause, reason: "uses too much\u{1b}[2J".into(), code: Some("x.y".into()) }
+    fn refused(cause: &'static str) -> Rejected {
+        Rejected { by: vec!["guard".into()], cause, reason: "uses too much\u{1b}[2J".into(), code: Some("x.y".into()) }
     }
 
     #[test]
@@ -448,9 +448,13 @@ mod tests {
         let id = "1".to_owned();
         let name = "bash".to_owned();
         let refusal = refused("rejected");
-        let event =
-            AgentEvent::ToolRefused { id: id.clone(), name: name.clone(), arguments: json!({"command": "x"}), refusal };
-        assert!(plain(&shown.describe(&event)).starts_with("refused bash command=x by guard: "));
+        let event = AgentEvent::ToolRejected {
+            id: id.clone(),
+            name: name.clone(),
+            arguments: json!({"command": "x"}),
+            refusal,
+        };
+        assert!(plain(&shown.describe(&event)).starts_with("rejected bash command=x by guard: "));
         let finished = AgentEvent::ToolFinished { id, name, text: "Rejected by guard".into(), is_error: true };
         assert_eq!(shown.describe(&finished), "");
         assert_eq!(plain(&shown.describe(&finished)), "bash answered\n  Rejected by guard\n");

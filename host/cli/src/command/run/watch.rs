@@ -18,16 +18,15 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// How often the files and the record of approvals are looked at while there is something that could not be taken up, or
-/// that is not approved. The
-/// record is not watched, since the log stands in the same directory and changes all the time; and of a directory that was taken
-/// away and made again, nothing more is told.
+/// Interval of checking the files and the record of approvals, while there is a change that could not be taken up or that
+/// is not approved. The record is not watched, since the log is in the same directory and changes all the time; and a watcher
+/// reports nothing more of a directory that was removed and made again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long nothing must have changed before the files are read: an editor, or `hookhost allow`, writes more than once.
+/// How long the files must stay unchanged before they are read: an editor, or `hookhost allow`, writes more than once.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// How long that is waited for at most: whatever goes on changing one of the files keeps no new rule away.
+/// Upper bound of the debounce, so that a file that keeps changing cannot postpone a reload for ever.
 const MAX_DEBOUNCE: Duration = Duration::from_secs(2);
 
 /// As long as it is there, changes are taken up.
@@ -93,7 +92,7 @@ async fn follow(
 ) {
     let now_loaded = || loaded.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut last_problem: Option<String> = None;
-    // What has changed between loading and watching is not told of.
+    // Changes between loading and watching are not reported.
     watched.changed.notify_one();
     let mut seen = watched.stamps();
     loop {

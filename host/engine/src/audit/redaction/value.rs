@@ -1,4 +1,4 @@
-//! What the log withholds of a value: what stands under masked keys, and all but the beginning of what is too large.
+//! Redacts one value for the log: masks the values of masked keys, and cuts a value that is too large.
 //!
 //! Masking comes first, so nothing masked is in what a cut leaves, nor in its digest, from which it could be guessed
 //! back. It works on the text: without recursion, so no depth of nesting is too much for it, and with every other byte
@@ -11,20 +11,20 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What stands in place of a masked value, as JSON.
+/// Replaces a masked value, as JSON.
 const MASKED: &str = r#""(masked)""#;
 /// Bytes of its JSON text that a cut leaves of a value.
 const BEGINNING: usize = 1024;
-/// Masked values that are listed, and the bytes of each one's pointer: the log must not grow by what it withholds.
+/// Masked values that are listed, and the bytes of each one's pointer: the log must not grow by listing them.
 const MAX_LISTED: usize = 64;
 const MAX_POINTER_BYTES: usize = 256;
 
-/// What is not in the log of a value that is.
+/// The parts of a value that the log leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Redacted {
-    /// Where `"(masked)"` stands for a value: JSON pointers (RFC 6901), at most 64 of at most 256 bytes each. They go on
-    /// into strings that hold JSON.
+    /// The places of `"(masked)"`: JSON pointers (RFC 6901), at most 64 of at most 256 bytes each. A pointer can continue
+    /// into a string that holds JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<String>,
     /// Masked values that are not listed.
@@ -49,7 +49,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The value as the log is to hold it, and what that withholds. Without masked keys it costs a look at the length.
+/// The value as the log holds it, and what it leaves out. Without masked keys it costs one comparison of the length.
 pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<'a, RawValue>, Redacted) {
     let mut mask = Mask { keys: &settings.mask, redacted: Redacted::default() };
     let masked = if mask.keys.is_empty() { None } else { mask.apply(value.get(), "") };
@@ -58,7 +58,7 @@ pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<
         None => Cow::Borrowed(value),
         Some(text) => match RawValue::from_string(text) {
             Ok(masked) => Cow::Owned(masked),
-            // Of what could not be masked well, nothing.
+            // If masking fails, nothing of the value is recorded.
             Err(_) => {
                 redacted.cut = true;
                 return (Cow::Owned(cut("")), redacted);
@@ -72,7 +72,7 @@ pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<
     (Cow::Owned(cut(recorded.get())), redacted)
 }
 
-/// What is recorded of a text that is too large.
+/// The record of a text that is too large.
 fn cut(text: &str) -> Box<RawValue> {
     #[derive(Serialize)]
     struct Recorded<'a> {
@@ -97,7 +97,7 @@ struct Mask<'k> {
 enum Level<'t> {
     /// In an object, before a key.
     Key,
-    /// In an object, behind this key, which is as it stands in the text.
+    /// In an object, behind this key, spelt as in the text.
     Member(&'t str),
     /// In an array, at this index.
     Item(usize),
@@ -105,7 +105,7 @@ enum Level<'t> {
 
 impl Mask<'_> {
     /// The JSON text (of one or several values) with what is to be masked replaced; `None` where that is nothing. `at` is
-    /// the pointer to the string that the text stands in.
+    /// the pointer to the string that holds the text.
     ///
     /// It calls itself for JSON in strings. As JSON in a string in a string is at least twice as long at each step
     /// outwards, a text has room for few such steps.
@@ -148,14 +148,14 @@ impl Mask<'_> {
         spliced.finish()
     }
 
-    /// A key that is no Unicode text, which JSON's escapes permit, could be any.
+    /// A key that is not Unicode text, which JSON's escapes permit, counts as masked: it could be any.
     fn is_masked(&self, key: &str) -> bool {
         unescaped(key).is_none_or(|key| self.keys.iter().any(|pattern| pattern.matches(&key)))
     }
 
     /// The string with what is to be masked of the JSON in it replaced; `None` where that is nothing.
     fn apply_inside(&mut self, string: &str, at: &str, levels: &[Level<'_>]) -> Option<String> {
-        // An escape may stand for white space, a bracket or a quote.
+        // An escape may be white space, a bracket or a quote.
         if !string[1..].trim_ascii_start().starts_with(['{', '[', '\\']) {
             return None;
         }
@@ -269,7 +269,7 @@ fn value_after(text: &str, key_end: usize) -> Range<usize> {
                 continue;
             }
             b'{' | b'[' => depth += 1,
-            // The end of what the value stands in, where that is a number or a word.
+            // The end of the array or object that holds the value, where the value is a number or a word.
             b'}' | b']' | b',' if depth == 0 => return begin..position,
             b'}' | b']' => {
                 depth -= 1;

@@ -1,4 +1,4 @@
-//! Which records stand where they were written, and which are missing, moved or there twice.
+//! Which records are in their places, and which are missing, moved or there twice.
 
 use super::Flaw;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The first and the last of numbers without a gap.
 type Run = (u64, u64);
 
-/// The numbers of a log's lines in the order in which they stand, as runs without a gap: of a sound log there is one.
+/// The numbers of a log's lines in the order of the file, as runs without a gap: a sound log has one run.
 #[derive(Default)]
 pub(super) struct Order {
     runs: Vec<Run>,
@@ -25,8 +25,8 @@ impl Order {
         seq == 1 && self.runs.len() == 1
     }
 
-    /// The flaws of the order. Where some stand before others that they should follow, the fewest lines that explain it
-    /// are the moved ones.
+    /// The flaws of the order. Where lines come before others that they should follow, the fewest lines that explain it
+    /// count as moved.
     pub(super) fn flaws(&self) -> impl Iterator<Item = Flaw> {
         let (missing, twice) = self.missing_and_twice();
         let in_place = self.in_place();

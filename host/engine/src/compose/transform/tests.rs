@@ -12,7 +12,7 @@ struct Plugin {
     says: Vec<Passage<u8>>,
 }
 
-/// What goes on and who changed it, or why nothing does.
+/// The value that passes and who changed it, or why none does.
 type Decision = Result<(u8, Vec<usize>), Objection>;
 
 #[derive(Debug, PartialEq, Eq)]

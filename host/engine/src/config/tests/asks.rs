@@ -78,7 +78,7 @@ fn a_wrong_rule_is_named_with_its_place_and_what_would_be_right() {
     let cases = [
         ("[ask]\ntools = ['*']", "1:2 ask [] `ask`: rules are written `[[ask]]`, with two brackets"),
         ("ask = true", "1:1 ask [] `ask`: rules are written `[[ask]]`, with two brackets"),
-        ("ask = ['bash']", "1:8 ask [] `ask`: a string stands where a table belongs"),
+        ("ask = ['bash']", "1:8 ask [] `ask`: expected a table, found a string"),
         ("[[asks]]\ntools = ['*']", "1:3 asks [ask] unknown key `asks`: did you mean `ask`?"),
         (
             "\n[[ask]]",
@@ -112,7 +112,7 @@ fn a_wrong_rule_is_named_with_its_place_and_what_would_be_right() {
             "[[ask]]\ntools = ['two words']",
             "2:10 ask.tools [] `ask.tools`: a tool pattern is a tool's name, with `*` for any text: it cannot be empty or hold spaces or control characters",
         ),
-        ("[[ask]]\ntools = 'bash'", "2:9 ask.tools [] `ask.tools`: a string stands where an array belongs"),
+        ("[[ask]]\ntools = 'bash'", "2:9 ask.tools [] `ask.tools`: expected an array, found a string"),
         (
             "[[ask]]\ntools = ['*']\nquestion = ' '",
             "3:12 ask.question [] `ask.question`: an empty question asks nothing: leave the key out for the default",

@@ -33,7 +33,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
         "grants = { model = { name = 'm', maxcalls = 1 } }",
         "5:34 plugin.grants.model.maxcalls [max-calls] unknown key `maxcalls` in `plugin.grants.model`: did you mean `max-calls`?",
     ),
-    ("priority = 'high'", "5:12 plugin.priority [] `plugin.priority`: a string stands where a whole number belongs"),
+    ("priority = 'high'", "5:12 plugin.priority [] `plugin.priority`: expected a whole number, found a string"),
     (
         "priority = 4294967296",
         "5:12 plugin.priority [] `plugin.priority`: 4294967296 is out of range: a whole number belongs there",
@@ -42,7 +42,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
         "priority = 99999999999999999999",
         "5:12 plugin.priority [] `plugin.priority`: 99999999999999999999 does not fit in 64 bits",
     ),
-    ("enabled = 1", "5:11 plugin.enabled [] `plugin.enabled`: a whole number stands where `true` or `false` belongs"),
+    ("enabled = 1", "5:11 plugin.enabled [] `plugin.enabled`: expected `true` or `false`, found a whole number"),
     (
         "events = ['before-tool-cal']",
         "5:11 plugin.events [before-tool-call] `plugin.events`: unknown word \"before-tool-cal\": did you mean `before-tool-call`?",
@@ -55,7 +55,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
         "actions = ['shell', 'write-file']",
         "5:21 plugin.actions [write-files] `plugin.actions`: unknown word \"write-file\": did you mean `write-files`?",
     ),
-    ("tools = 'bash'", "5:9 plugin.tools [] `plugin.tools`: a string stands where an array belongs"),
+    ("tools = 'bash'", "5:9 plugin.tools [] `plugin.tools`: expected an array, found a string"),
     (
         "tools = ['two words']",
         "5:10 plugin.tools [] `plugin.tools`: a tool pattern is a tool's name, with `*` for any text: it cannot be empty or hold spaces or control characters",
@@ -69,7 +69,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
         "on-failure = 'allow'",
         "5:14 plugin.on-failure [] `plugin.on-failure`: unknown word \"allow\": the words here are `reject`, `skip`",
     ),
-    ("limits = 3", "5:10 plugin.limits [] `plugin.limits`: a whole number stands where a table belongs"),
+    ("limits = 3", "5:10 plugin.limits [] `plugin.limits`: expected a table, found a whole number"),
     (
         "limits = { fuel = 0 }",
         "5:19 plugin.limits.fuel [] `plugin.limits.fuel`: 0 is never \"unlimited\": give a whole number, 1 or more, or leave the key out for the default",
@@ -80,7 +80,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "limits = { fuel = '1' }",
-        "5:19 plugin.limits.fuel [] `plugin.limits.fuel`: a string stands where a whole number, 1 or more belongs",
+        "5:19 plugin.limits.fuel [] `plugin.limits.fuel`: expected a whole number, 1 or more, found a string",
     ),
     (
         "limits = { compute = '0ms' }",
@@ -143,10 +143,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
         "limits = { compute = '2s' }",
         "5:22 plugin.limits.compute [] `plugin.limits.compute`: longer than `deadline`, which is 100ms and holds all of the call",
     ),
-    (
-        "grants = { state = true }",
-        "5:20 plugin.grants.state [] `plugin.grants.state`: `true` stands where a table belongs",
-    ),
+    ("grants = { state = true }", "5:20 plugin.grants.state [] `plugin.grants.state`: expected a table, found `true`"),
     (
         "grants = { state = { quota = 0 } }",
         "5:30 plugin.grants.state.quota [] `plugin.grants.state.quota`: 0 is never \"unlimited\": give a size such as \"16MiB\", or a number of bytes, or leave the key out for the default",
@@ -157,7 +154,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "grants = { model = { name = '' } }",
-        "5:29 plugin.grants.model.name [] `plugin.grants.model.name`: a model without a name is none of the configured ones",
+        "5:29 plugin.grants.model.name [] `plugin.grants.model.name`: the name of a model must not be empty",
     ),
     (
         "grants = { http = ['https://a.b/'] }",
@@ -181,9 +178,9 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "grants = { approve = 'yes' }",
-        "5:22 plugin.grants.approve [] `plugin.grants.approve`: a string stands where `true` or `false` belongs",
+        "5:22 plugin.grants.approve [] `plugin.grants.approve`: expected `true` or `false`, found a string",
     ),
-    ("config = 'x'", "5:10 plugin.config [] `plugin.config`: a string stands where a table belongs"),
+    ("config = 'x'", "5:10 plugin.config [] `plugin.config`: expected a table, found a string"),
     ("config = { x = [1, nan] }", "5:20 plugin.config.x [] `plugin.config.x`: nan is not a finite number"),
     ("config = { x = 1e999 }", "5:16 plugin.config.x [] `plugin.config.x`: 1e999 is not a finite number"),
 ];
@@ -194,7 +191,7 @@ const FILES: &[(&str, &str)] = &[
     ("zzz = 1", "1:1 zzz [] unknown key `zzz`: the sections here are `plugin`, `ask`, `settings`, `agent`"),
     ("[plugin]", "1:2 plugin [] `plugin`: entries are written `[[plugin]]`, with two brackets"),
     ("plugin = 3", "1:1 plugin [] `plugin`: entries are written `[[plugin]]`, with two brackets"),
-    ("plugin = [3]", "1:11 plugin [] `plugin`: a whole number stands where a table belongs"),
+    ("plugin = [3]", "1:11 plugin [] `plugin`: expected a table, found a whole number"),
     ("\n[[plugin]]", "2:1 plugin [] `plugin`: the key `name` is missing"),
     ("[[plugin]]\nname = 'a'", "1:1 plugin [] `plugin`: the key `path` is missing"),
     ("[[plugin]]\nname = 'a'\npath = 'a'", "1:1 plugin [] `plugin`: the key `sha256` is missing"),
@@ -212,9 +209,9 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "[settings]\nstream-unfinalised = 'no'",
-        "2:22 settings.stream-unfinalised [] `settings.stream-unfinalised`: a string stands where `true` or `false` belongs",
+        "2:22 settings.stream-unfinalised [] `settings.stream-unfinalised`: expected `true` or `false`, found a string",
     ),
-    ("settings = []", "1:12 settings [] `settings`: an array stands where a table belongs"),
+    ("settings = []", "1:12 settings [] `settings`: expected a table, found an array"),
     ("[settings]\n[settings]", "2:2  [] this is not TOML: duplicate key, at `settings`"),
     ("a = 1\n a = 2", "2:2  [] this is not TOML: duplicate key, at `a`"),
     ("a = ", "1:5  [] this is not TOML: string values must be quoted, expected literal string"),

@@ -86,13 +86,13 @@ fn a_wrong_setting_is_named_with_its_place_and_what_would_be_right() {
         ),
         (
             "[settings.audit]\nmask = 'password'",
-            "3:8 settings.audit.mask [] `settings.audit.mask`: a string stands where an array belongs",
+            "3:8 settings.audit.mask [] `settings.audit.mask`: expected an array, found a string",
         ),
         (
             "[settings.audit]\nmask = ['a', '']",
             "3:14 settings.audit.mask [] `settings.audit.mask`: a key pattern is a key's name, with `*` for any text: it cannot be empty or hold control characters",
         ),
-        ("audit = true", "2:9 settings.audit [] `settings.audit`: `true` stands where a table belongs"),
+        ("audit = true", "2:9 settings.audit [] `settings.audit`: expected a table, found `true`"),
     ];
     for (text, expected) in cases {
         let text = format!("[settings]\n{text}");

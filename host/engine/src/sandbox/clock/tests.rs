@@ -129,5 +129,5 @@ fn a_connection_counts_from_when_the_call_could_go_on_and_only_while_it_computes
     busy.ran(began, began + MS, MS);
     assert_eq!(busy.take(), 7 * MS);
     busy.ran(began, began + 10 * MS, 10 * MS);
-    assert_eq!(busy.take(), Duration::ZERO, "it has gone on");
+    assert_eq!(busy.take(), Duration::ZERO, "it has resumed");
 }

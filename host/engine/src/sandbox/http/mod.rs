@@ -1,5 +1,5 @@
 //! The grant `http`: `wasi:http/outgoing-handler`, to the servers that the entry names. It is linked without the grant, too,
-//! since the engines of some languages import it whatever a plugin does: then there are no servers, and each request is
+//! since the engines of some languages always import it: then there are no servers, and each request is
 //! denied.
 //!
 //! Each request is checked by itself, so a redirect, which no host follows for a guest, is checked when the guest asks for
@@ -166,7 +166,7 @@ impl Sending {
 /// What a URL names; `None` where that is unclear.
 fn destination(uri: &Uri) -> Option<Destination> {
     let (host, authority) = (uri.host()?, uri.authority()?.as_str());
-    // Neither a user's name before the host nor a port that is none.
+    // Neither a user's name before the host nor an invalid port.
     let port = match authority.strip_prefix(host)? {
         "" => None,
         port => Some(port.strip_prefix(':')?.parse::<u16>().ok().filter(|port| *port > 0)?),

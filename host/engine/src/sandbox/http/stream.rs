@@ -1,4 +1,4 @@
-//! What is read of a server at all, whatever it means: interim responses (1xx) before the response count, and the framing of
+//! Bounds everything that is read of a server: interim responses (1xx) before the response count, and the framing of
 //! its body, which may be without end.
 
 use std::future::Future as _;
@@ -32,7 +32,7 @@ pub(super) struct BoundedStream<S> {
 }
 
 impl<S> BoundedStream<S> {
-    /// The flag is set by whoever has received the head.
+    /// The reader sets the flag when it has received the head.
     pub(super) fn new(stream: S, before: usize, behind: usize) -> (Self, Arc<AtomicBool>) {
         let is_there = Arc::new(AtomicBool::new(false));
         (Self { stream, before, behind, in_a_row: 0, is_there: Arc::clone(&is_there) }, is_there)

@@ -20,7 +20,7 @@ async fn session(directory: &Path, limits: &str, module: &str) -> Result<Session
     Ok(host.open_session(spec()).unwrap())
 }
 
-/// What is said of the plugin at an event at which it misbehaves; none: it goes on.
+/// What is said of the plugin at an event at which it misbehaves; none: it continues.
 async fn misbehaves(session: &Session) -> Option<(Value, String)> {
     let settled = session.prompt_submit("bad".into()).await;
     let failure = settled.record.calls[0].failure.clone()?;

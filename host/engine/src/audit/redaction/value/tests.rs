@@ -1,4 +1,4 @@
-//! Nothing that is to be masked is left, in whatever form it stands; all else is left as it was.
+//! Every masked value is gone, in any spelling; everything else is left as it was.
 
 use super::{Redacted, redact};
 use crate::config::{AuditSettings, Digest};
