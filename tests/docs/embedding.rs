@@ -295,7 +295,7 @@ async fn what_another_process_answers_settles_the_call_of_the_guide() {
     let host = || async {
         let config = Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
         let config = config.with_asks(vec![asks.clone()]).expect("a rule");
-        Host::builder(config).store(store.clone()).build().await.expect("a host")
+        Host::builder(config).store(store.clone()).share_questions().build().await.expect("a host")
     };
     let (agent, elsewhere) = (host().await, host().await);
     let session = agent.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");

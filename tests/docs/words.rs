@@ -67,10 +67,8 @@ struct Kind {
     at_least: usize,
 }
 
-/// The files in which phrases are looked for. The pages of rules are made from catalogues, whose sentences are the plugin's
-/// output.
-const KINDS: &[Kind] =
-    &[Kind { endings: &[".md"], but: &["docs/rules", "docs/demo"], prose: of_markdown, at_least: 30 }];
+/// The files in which phrases are looked for.
+const KINDS: &[Kind] = &[Kind { endings: &[".md"], but: &["docs/demo"], prose: of_markdown, at_least: 30 }];
 
 /// What is outside of fenced blocks, inline code and quotations: output is quoted as it is printed.
 fn of_markdown(text: &str) -> Vec<(usize, String)> {
