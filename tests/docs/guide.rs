@@ -94,8 +94,8 @@ pub(crate) fn links(page: &str) -> Vec<String> {
     targets.filter(|target| !target.contains("://")).collect()
 }
 
-/// Runs the commands of a page as one shell session, in the user's project, beside copies of these plugins. Fails where a
-/// command fails; returns what they print.
+/// Runs the commands of a page as one shell session, in the user's project, beside copies of these
+/// plugins. Fails where a command fails; returns what they print.
 #[track_caller]
 pub(crate) fn run_commands(user: &User, page: &str, plugins: &[&str]) -> String {
     for plugin in plugins {
