@@ -259,16 +259,20 @@ fn a_service_that_answers_too_much_is_what_its_row_says_and_its_next_answer_coun
 }
 
 #[test]
-fn a_program_that_asks_and_takes_no_answer_is_what_its_row_says_and_the_others_go_on() {
-    let [_, _, _, said, _] = hostile_rows().into_iter().find(|row| row[0] == "pings").unwrap();
-    let user = User::new();
-    let section = section("good", "call-seconds = 100");
-    user.configure(&format!("{section}[mcp.other]\ncommand = {SERVER:?}\nargs = ['good']\n"));
-    let say = |server: &str| call(&format!("mcp__{server}__say"), &json!({ "text": "again" }));
-    let script = call("mcp__test__flood", &json!({ "kind": "pings" })) + &say("test") + &say("other");
-    user.write("script.toml", script + BYE);
-    Ended::of(&mut user.command(["run", "go", "--script", "script.toml"])).expect(0, &[]);
-    assert_eq!(results(&user), [(said.clone(), true), (said, true), ("said again".into(), false)]);
+fn a_server_that_asks_and_takes_no_answer_is_what_its_row_says_and_the_others_go_on() {
+    let service = Service::start("http-events");
+    let [_, _, _, program_said, service_said] = hostile_rows().into_iter().find(|row| row[0] == "pings").unwrap();
+    let far = format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\ncall-seconds = 100\n", service.1);
+    for (section, said) in [(section("good", "call-seconds = 100"), program_said), (far, service_said)] {
+        let user = User::new();
+        user.configure(&format!("{section}[mcp.other]\ncommand = {SERVER:?}\nargs = ['good']\n"));
+        let say = |server: &str| call(&format!("mcp__{server}__say"), &json!({ "text": "again" }));
+        let script = call("mcp__test__flood", &json!({ "kind": "pings" })) + &say("test") + &say("other");
+        user.write("script.toml", script + BYE);
+        let mut command = user.command(["run", "go", "--script", "script.toml"]);
+        Ended::of(command.env("TEST_MCP_KEY", "let-me-in")).expect(0, &[]);
+        assert_eq!(results(&user), [(said.clone(), true), (said, true), ("said again".into(), false)]);
+    }
 }
 
 #[test]
@@ -296,7 +300,8 @@ fn a_server_of_a_projects_file_runs_in_that_files_directory_wherever_the_user_is
         user.run(["trust", "--yes"]).expect(0, &[]);
         for directory in ["", "vendored"] {
             let ended = Ended::of(user.command(["tools"]).current_dir(user.project().join(directory)));
-            ended.expect(0, &["mcp__test__say"]);
+            ended.expect(0, &[]);
+            assert!(ended.stdout.contains("mcp__test__say"), "{ended:?}");
             let ran_in = std::fs::read_to_string(&out).unwrap();
             let project = user.project().canonicalize().unwrap();
             assert_eq!(std::path::Path::new(ran_in.trim()), project.join(expected), "in {directory:?} with {key:?}");

@@ -275,7 +275,8 @@ impl SmallDisk {
     /// None where this process may not mount anything, which is said.
     fn at(directory: PathBuf) -> Option<Self> {
         std::fs::create_dir_all(&directory).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&directory).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs"]).arg(&directory).output();
         if mounted.as_ref().is_ok_and(|mounted| mounted.status.success()) {
             return Some(Self(directory));
         }

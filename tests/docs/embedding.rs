@@ -1,7 +1,7 @@
 //! `docs/embedding.md`: its code is the code below, and runs.
 
 use crate::guide::{assert_compiled, page};
-use hookhost::config::{Digest, Entry, Grants, Limits, ModelGrant, Settings, StateGrant};
+use hookhost::config::{ActionKind, AskRule, Digest, Entry, Grants, Limits, ModelGrant, Settings, StateGrant};
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
@@ -109,6 +109,28 @@ fn clicked(pending: &PendingApprovals, id: &str, yes: bool) -> String {
         Ok(()) => "Thank you.".into(),
         Err(not_pending) => not_pending.to_string(),
     }
+}
+
+use hookhost::contract::ToolCall;
+use hookhost::{Begun, PreparedCall};
+
+async fn settled_elsewhere(session: &Session, call: PreparedCall) -> GateOutcome<ToolCall, ToolResult> {
+    let mut begun = session.begin_before_tool_call(call).await;
+    loop {
+        begun = match begun {
+            Begun::Settled(settled) => return settled.outcome,
+            Begun::Escalated(pending) => pending.wait().await,
+        };
+    }
+}
+
+async fn answer_everything(host: &Host, yes: bool) -> Result<usize, Box<dyn std::error::Error>> {
+    let questions = host.questions().await?;
+    for request in &questions {
+        let answer = if yes { Approval::Approved } else { Approval::Denied(None) };
+        host.answer(&request.id, answer).await?;
+    }
+    Ok(questions.len())
 }
 
 use hookhost::contract::Usage;
@@ -263,6 +285,31 @@ async fn what_is_answered_on_the_guides_web_page_counts_once() {
     let told = page.told.into_inner().expect("nobody panics");
     assert_eq!((told.len(), told[0].as_str(), told[2].as_str()), (4, "Thank you.", "Thank you."));
     assert!([&told[1], &told[3]].iter().all(|text| text.contains("it has been answered")), "{told:?}");
+}
+
+#[tokio::test]
+async fn what_another_process_answers_settles_the_call_of_the_guide() {
+    let user = User::new();
+    let store = user.path("hookhost.db");
+    let asks = AskRule { actions: Some([ActionKind::WriteFiles].into()), ..AskRule::default() };
+    let host = || async {
+        let config = Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
+        let config = config.with_asks(vec![asks.clone()]).expect("a rule");
+        Host::builder(config).store(store.clone()).build().await.expect("a host")
+    };
+    let (agent, elsewhere) = (host().await, host().await);
+    let session = agent.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");
+    for yes in [true, false] {
+        let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
+        let call = session.tool_call("1", "write_file", &arguments, ToolOrigin::Builtin);
+        let answered = async {
+            while answer_everything(&elsewhere, yes).await.expect("the questions") == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let (outcome, ()) = tokio::join!(settled_elsewhere(&session, call), answered);
+        assert_eq!(matches!(outcome, GateOutcome::Allowed { .. }), yes, "{outcome:?}");
+    }
 }
 
 #[test]

@@ -87,15 +87,53 @@ pub(crate) fn assert_shown(shown: &str, printed: &str) {
     assert!(pattern.is_match(&format!("{printed}\n")), "the guide shows\n{shown}\n\nand printed is\n{printed}");
 }
 
-/// The relative links of a page.
+/// The relative links of a page, outside of its fenced blocks: each a path, an anchor behind `#`, or both.
 pub(crate) fn links(page: &str) -> Vec<String> {
-    let pattern = Regex::new(r"\]\(([^)#]+)[^)]*\)").expect("a pattern");
-    let targets = pattern.captures_iter(page).map(|found| found[1].to_owned());
+    let pattern = Regex::new(r"\]\(([^) ]+)\)").expect("a pattern");
+    let targets = prose(page)
+        .into_iter()
+        .flat_map(|(_, line)| pattern.captures_iter(line).map(|found| found[1].to_owned()).collect::<Vec<_>>());
     targets.filter(|target| !target.contains("://")).collect()
 }
 
-/// Runs the commands of a page as one shell session, in the user's project, beside copies of these
-/// plugins. Fails where a command fails; returns what they print.
+/// The lines of a page outside of its fenced blocks, with their numbers.
+pub(crate) fn prose(page: &str) -> Vec<(usize, &str)> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for (index, line) in page.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            lines.push((index + 1, line));
+        }
+    }
+    lines
+}
+
+/// The files of the repository whose names end with one of these, by path from its root, in order. Build output, fuzz
+/// inputs and version control are left out.
+pub(crate) fn files(endings: &[&str]) -> Vec<PathBuf> {
+    fn walk(directory: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(directory).expect("a directory of the repository") {
+            let entry = entry.expect("an entry");
+            let (name, path) = (entry.file_name(), entry.path());
+            let name = name.to_str().expect("a name in UTF-8");
+            let kind = entry.file_type().expect("a kind");
+            if kind.is_dir() && !["target", ".git", "corpus", "artifacts"].contains(&name) {
+                walk(&path, endings, found);
+            } else if kind.is_file() && endings.iter().any(|ending| name.ends_with(ending)) {
+                found.push(path.strip_prefix(root()).expect("a file of the repository").to_owned());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&root(), endings, &mut found);
+    found.sort();
+    found
+}
+
+/// Runs the commands of a page as one shell session, in the user's project, beside copies of these plugins. Fails if a
+/// command fails. Returns their output.
 #[track_caller]
 pub(crate) fn run_commands(user: &User, page: &str, plugins: &[&str]) -> String {
     for plugin in plugins {

@@ -3,10 +3,13 @@
 mod cli;
 mod contributing;
 mod embedding;
+mod glossary;
 mod guide;
 mod json;
+mod pages;
 mod readme;
 mod security;
 mod tour;
 mod using;
+mod words;
 mod writing_plugins;

@@ -1,6 +1,7 @@
-//! The README: its transcript is what the demo prints, its first plugin is made by doing what it says, word for word.
+//! The README and what it leads to first: its rule is compiled and causes the refusal that it shows, the demo prints the
+//! transcript of the tour, and the first plugin is made by doing what the guide says, word for word.
 
-use crate::guide::{Block, assert_shown, blocks, blocks_of, links, normalised, page, root, section};
+use crate::guide::{Block, assert_shown, blocks, blocks_of, normalised, page, root, section};
 use hookhost_tests::{Ended, User};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -11,11 +12,45 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
-fn the_transcript_is_what_the_demo_prints() {
+fn the_readme_fits_one_screen_and_its_rule_is_that_of_the_first_plugin() {
     let readme = page("README.md");
-    let shown = blocks_of(section(&readme, "## Two commands"), "text").remove(0);
-    let (directory, printed) = demo();
-    let target = directory.path().canonicalize().expect("the temporary directory");
+    assert!(readme.lines().count() <= 90, "{} lines", readme.lines().count());
+    let rule = blocks_of(&readme, "rust").remove(0);
+    assert_eq!(rule.lines().count(), 8, "eight lines of a rule");
+    let unindented = |code: &str| code.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
+    let guide = page("docs/writing-plugins.md");
+    let steps = blocks(section(&guide, "## Your first plugin in ten minutes"));
+    let source = steps.iter().find(|block| block.file.as_deref() == Some("src/lib.rs")).expect("the plugin's source");
+    assert!(unindented(&source.text).contains(&unindented(&rule)), "the guide's plugin has another rule:\n{rule}");
+}
+
+#[test]
+fn the_rule_of_the_readme_causes_the_refusal_that_it_shows() {
+    let readme = page("README.md");
+    let shown = blocks_of(&readme, "text");
+    let [seen, read] = shown.as_slice() else { panic!("what you see, and what the model reads: {shown:?}") };
+    let user = User::new();
+    user.configure(&hookhost_tests::Entry::new("no-force-push", &hookhost_tests::plugin("no-force-push")).to_toml());
+    user.write(
+        "push.toml",
+        "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"git push --force origin main\" } }]\n\
+         [[turn]]\ntext = \"I have not pushed.\"\n",
+    );
+    let ended = user.run(["run", "Push my branch.", "--script", "push.toml"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(format!("{}{}", ended.stdout, ended.stderr).contains(seen.as_str()), "{ended:?}");
+    let sessions = fs::read_dir(user.path("state/sessions")).expect("the sessions");
+    let messages = sessions.map(|entry| entry.expect("a session").path().join("messages/0003-tool_result.md"));
+    let messages: Vec<String> = messages.map(|file| fs::read_to_string(file).expect("the call's result")).collect();
+    assert!(messages.len() == 1 && messages[0].contains(read.trim_end()), "{messages:?}");
+}
+
+#[test]
+fn the_transcript_is_what_the_demo_prints() {
+    let tour = page("docs/tour.md");
+    let shown = blocks_of(section(&tour, "## The demo"), "text").remove(0);
+    let (folder, printed) = demo();
+    let target = folder.path().canonicalize().expect("the temporary folder");
     let begin = printed.find("==> a fresh project").expect("the first line that is no build line");
     let printed = printed[begin..].replace(target.to_str().expect("UTF-8"), "target");
     assert_shown(&shown.replace("/home/me/hookhost/target", "target"), &printed);
@@ -88,9 +123,9 @@ fn demo() -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn the_first_plugin_is_made_by_following_the_readme_word_for_word() {
-    let readme = page("README.md");
-    let steps = blocks(section(&readme, "## Write your first plugin in ten minutes"));
+fn the_first_plugin_is_made_by_following_the_guide_word_for_word() {
+    let guide = page("docs/writing-plugins.md");
+    let steps = blocks(section(&guide, "## Your first plugin in ten minutes"));
     let user = User::new();
     let clone = clone_below(&user.path("."));
     let script = script(&steps, &user.path("."));
@@ -143,20 +178,7 @@ fn the_first_plugin_is_made_by_following_the_readme_word_for_word() {
             _ => {}
         }
     }
-    assert_eq!(checked, 5, "every output that the README shows was compared");
-}
-
-#[test]
-fn every_link_of_the_readme_and_the_guides_leads_somewhere() {
-    for name in ["README.md", "docs/using.md", "docs/writing-plugins.md", "docs/embedding.md", "docs/tour.md"] {
-        let page = page(name);
-        let links = links(&page);
-        assert!(!links.is_empty(), "{name} has no links");
-        for link in links {
-            let target = root().join(name).parent().expect("a directory").join(&link);
-            assert!(target.exists(), "{name} links to {link}, which is not there");
-        }
-    }
+    assert_eq!(checked, 5, "every output that the guide shows was compared");
 }
 
 /// The steps as one shell session that writes the files and keeps what each block of commands prints. A step that fails
@@ -187,7 +209,7 @@ fn script(steps: &[Block], outputs: &Path) -> String {
     script
 }
 
-/// A clone in which the demo has run, as far as the README needs it: all of the repository by links, and the command.
+/// A clone in which the demo has run, as far as the guide needs it: all of the repository by links, and the command.
 fn clone_below(parent: &Path) -> PathBuf {
     let clone = parent.join("hookhost");
     fs::create_dir_all(clone.join("target/debug")).expect("the clone's target directory");

@@ -1,4 +1,5 @@
-//! `docs/writing-plugins.md`: its code is the code below, its table is the contract, its commands run.
+//! `docs/writing-plugins.md`: its code is the code below, its table is the contract, its commands run. The plugin that the
+//! page begins with is made by a test of its own (`readme.rs`).
 
 use crate::guide::{assert_compiled, page, run_commands};
 use hookhost::contract::EventKind;
@@ -169,6 +170,12 @@ fn only_the_configured_hosts_are_fetched_from() {
     assert!(matches!(ask("https://example.com@elsewhere.org/a"), ToolCallVerdict::Reject(_)));
 }
 
+/// The page below its first plugin.
+fn reference() -> String {
+    let page = page("docs/writing-plugins.md");
+    page.split_once("## The plugin type\n").expect("the part behind the first plugin").1.to_owned()
+}
+
 #[test]
 fn every_piece_of_code_is_the_code_above() {
     // Plugins that need files and servers are components of their own, which the engine's tests run.
@@ -178,13 +185,13 @@ fn every_piece_of_code_is_the_code_above() {
         include_str!("../plugins/asks-server/src/lib.rs"),
     ];
     let source = source.concat();
-    assert_compiled(&page("docs/writing-plugins.md"), &source);
+    assert_compiled(&reference(), &source);
 }
 
 #[test]
 fn the_table_of_events_is_the_contract() {
     let contract = answers(&page("wit/events.wit"));
-    let page = page("docs/writing-plugins.md");
+    let page = reference();
     let rows: BTreeMap<_, _> = page.lines().filter_map(row).collect();
     for event in EventKind::ALL {
         let (kind, shown) = rows.get(event.name()).unwrap_or_else(|| panic!("{event} is not in the table"));
@@ -218,6 +225,6 @@ fn answers(wit: &str) -> BTreeMap<String, Vec<String>> {
 
 #[test]
 fn every_command_runs() {
-    let printed = run_commands(&User::new(), &page("docs/writing-plugins.md"), &["path-guard"]);
+    let printed = run_commands(&User::new(), &reference(), &["path-guard"]);
     assert!(printed.contains("1. path-guard") && printed.contains(r#""outcome":"allowed""#), "{printed}");
 }

@@ -38,7 +38,7 @@
 //! would have matched, the finding `shell-guard.stacks` says so. `stacks = []` means none, and no such finding. `sql` is never
 //! detected.
 //!
-//! Every rule, with commands that it catches and leaves, is in `docs/rules.md`. `shell-guard-classifier` is this plugin with a
+//! Every rule, with commands that it catches and leaves, is in `docs/rules/`. `shell-guard-classifier` is this plugin with a
 //! model that is asked about commands which no rule knows.
 //!
 //! # What is seen

@@ -44,10 +44,17 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         words: 0,
         compounds: 0,
         documents: Vec::new(),
+        outside: 0,
         skipped: 0,
+        arithmetic: None,
+        is_lost: false,
+        refused: None,
     };
     while scan.at < scan.bytes.len() {
         scan.step();
+        if let Some(why) = scan.refused {
+            return Err(why.into());
+        }
         if scan.open.len() > DEPTH {
             return Err(format!("it is nested more than {DEPTH} levels deep"));
         }
@@ -97,10 +104,38 @@ struct Scan<'a> {
     words: usize,
     compounds: usize,
     /// Delimiters of the here-documents that begin at the end of the line.
-    documents: Vec<&'a [u8]>,
+    documents: Vec<Vec<u8>>,
+    /// How many of them began before the backquote that is open.
+    outside: usize,
     /// The bytes of those that were left out.
     skipped: usize,
+    arithmetic: Option<Arithmetic>,
+    /// Whether the parser may take what follows for arithmetic that is none, or the other way round.
+    is_lost: bool,
+    /// Why it cannot be read as the shell would.
+    refused: Option<&'static str>,
 }
+
+/// `$((…))` or `((…))`, which are not closed yet.
+struct Arithmetic {
+    /// What was open when it began.
+    depth: usize,
+    /// Whether it stands behind a `$`.
+    is_value: bool,
+    /// Whether something else was opened in it: the parser forgets then that it is in arithmetic.
+    is_nested: bool,
+    /// Whether a `<<` in it was taken for a shift.
+    has_shift: bool,
+}
+
+/// Where a here-document begins on the same line as a substitution, the parser loses the words of the substitution, or takes what
+/// follows for words of it.
+const DOCUMENT: &str =
+    "a here-document begins on the line of a substitution that is opened behind it, or that it stands in";
+const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
+const PATTERN: &str = "a bracket behind one of `!@?+*` may be a pattern or a list of commands";
+/// Whether `<<` is arithmetic, it tells by whether arithmetic was opened or closed last, whatever stands in what.
+const SHIFT: &str = "`<<` stands where it may be arithmetic or begin a here-document";
 
 impl Scan<'_> {
     fn step(&mut self) {
@@ -110,15 +145,34 @@ impl Scan<'_> {
             b'\\' => self.at += 1,
             b'"' if quoted => self.close(Open::Quote),
             b'"' => self.open.push(Open::Quote),
-            b'`' if self.open.contains(&Open::Backtick) => self.close(Open::Backtick),
-            b'`' => self.open.push(Open::Backtick),
+            b'`' if self.open.contains(&Open::Backtick) => {
+                if self.documents.len() > self.outside {
+                    self.refused = Some(DOCUMENT);
+                }
+                self.close(Open::Backtick);
+            }
+            b'`' => {
+                self.outside = self.documents.len();
+                self.open.push(Open::Backtick);
+            }
+            b'$' if !quoted && self.next() == Some(b'\'') => self.skip_escaped(),
             b'$' if self.next() == Some(b'(') => {
                 self.at += 1;
+                self.opens();
+                if self.next() == Some(b'(') && self.arithmetic.is_none() {
+                    self.begin_arithmetic(true);
+                }
                 self.open.push(Open::Round);
             }
             b'$' if self.next() == Some(b'{') => {
                 self.at += 1;
+                self.opens();
                 self.open.push(Open::Name);
+            }
+            // The old arithmetic, which the parser ends at the first bracket.
+            b'$' if self.next() == Some(b'[') => {
+                self.opens();
+                self.is_lost = true;
             }
             b'[' if self.in_name() => {
                 self.inner_indices += usize::from(self.indices > 0);
@@ -131,21 +185,44 @@ impl Scan<'_> {
                     self.close_index();
                 }
                 let what = if self.open.last() == Some(&Open::Name) { Open::Name } else { Open::Curly };
+                if what == Open::Name && !self.documents.is_empty() {
+                    self.refused = Some(DOCUMENT);
+                }
                 self.close(what);
             }
             _ if quoted => {}
             b'\'' => self.skip_to(b'\''),
             b'(' => {
+                self.pattern();
+                let is_in_round = self.open.contains(&Open::Round);
+                if is_in_round && !self.documents.is_empty() {
+                    self.refused = Some(DOCUMENT);
+                }
+                if self.next() == Some(b'(') && (self.at == 0 || self.bytes[self.at - 1] != b'$') {
+                    match &mut self.arithmetic {
+                        Some(arithmetic) => arithmetic.is_nested = true,
+                        // In a substitution the parser never finds its end.
+                        None if is_in_round => self.is_lost = true,
+                        None => self.begin_arithmetic(false),
+                    }
+                }
                 self.subshells += 1;
                 self.open.push(Open::Subshell);
             }
-            b')' if self.open.last() == Some(&Open::Subshell) => {
-                self.subshells -= 1;
-                self.close(Open::Subshell);
+            b')' => {
+                if self.open.contains(&Open::Round) && !self.documents.is_empty() {
+                    self.refused = Some(DOCUMENT);
+                }
+                if self.open.last() == Some(&Open::Subshell) {
+                    self.subshells -= 1;
+                    self.close(Open::Subshell);
+                } else {
+                    self.close(Open::Round);
+                }
+                self.end_arithmetic();
             }
-            b')' => self.close(Open::Round),
             b'{' => self.open.push(Open::Curly),
-            b'#' if self.begins_word() => {
+            b'#' if self.begins_word() && !self.open.contains(&Open::Name) => {
                 self.skip_to(b'\n');
                 self.at -= 1;
             }
@@ -159,6 +236,69 @@ impl Scan<'_> {
             _ => {}
         }
         self.at += 1;
+    }
+
+    /// `@(…)` and `!(…)`, before the bracket is looked at. The parser takes both for patterns; to a shell that was not told to, the
+    /// second is a list of commands. And it looks for the end of a pattern without regard to quotes.
+    fn pattern(&mut self) {
+        let before = self.at.checked_sub(1).map(|at| self.bytes[at]);
+        if !matches!(before, Some(b'@' | b'!' | b'?' | b'+' | b'*')) || self.arithmetic.is_some() {
+            return;
+        }
+        let (mut depth, mut rest) = (0_usize, self.bytes[self.at..].iter());
+        let has_more = loop {
+            match rest.next() {
+                Some(b'(') => depth += 1,
+                Some(b')') if depth == 1 => break false,
+                Some(b')') => depth -= 1,
+                Some(b'\'' | b'"' | b'`' | b'$' | b'\\' | b'<' | b'#') => break true,
+                Some(_) => {}
+                None => break false,
+            }
+        };
+        if before == Some(b'!') || has_more {
+            self.refused = Some(PATTERN);
+        }
+    }
+
+    /// A substitution is opened.
+    fn opens(&mut self) {
+        if !self.documents.is_empty() {
+            self.refused = Some(DOCUMENT);
+        }
+        if let Some(arithmetic) = &mut self.arithmetic {
+            arithmetic.is_nested = true;
+        }
+    }
+
+    fn begin_arithmetic(&mut self, is_value: bool) {
+        self.arithmetic = Some(Arithmetic { depth: self.open.len(), is_value, is_nested: false, has_shift: false });
+    }
+
+    /// After a closing bracket. `((a); b)` are two subshells, but the parser goes on to take it for arithmetic.
+    fn end_arithmetic(&mut self) {
+        let next = self.next();
+        let Some(arithmetic) = &mut self.arithmetic else { return };
+        if self.open.len() == arithmetic.depth + 1 && next != Some(b')') {
+            if arithmetic.has_shift {
+                self.refused = Some(SHIFT);
+            }
+            arithmetic.is_nested = true;
+            self.is_lost |= !arithmetic.is_value;
+        }
+        if self.open.len() <= arithmetic.depth {
+            self.arithmetic = None;
+        }
+    }
+
+    /// To the end of `$'…'`, where a backslash takes the quote away.
+    fn skip_escaped(&mut self) {
+        self.at += 2;
+        while let Some(byte) = self.bytes.get(self.at)
+            && *byte != b'\''
+        {
+            self.at += if *byte == b'\\' { 2 } else { 1 };
+        }
     }
 
     fn next(&self) -> Option<u8> {
@@ -213,18 +353,49 @@ impl Scan<'_> {
             self.at += 1;
             return;
         }
-        let mut from = self.at + 1;
-        while matches!(self.bytes.get(from), Some(b'-' | b' ' | b'\t' | b'\'' | b'"' | b'\\')) {
-            from += 1;
+        match &mut self.arithmetic {
+            _ if self.is_lost || self.open.contains(&Open::Name) => self.refused = Some(SHIFT),
+            Some(arithmetic) if arithmetic.is_nested => self.refused = Some(SHIFT),
+            Some(arithmetic) => {
+                arithmetic.has_shift = true;
+                return;
+            }
+            None => {}
         }
-        let rest = &self.bytes[from..];
-        let length = rest.iter().position(|b| b" \t\n'\";&|<>()".contains(b)).unwrap_or(rest.len());
-        self.documents.push(&rest[..length]);
-        self.at = from + length - 1;
-        // The quote after the delimiter opens nothing.
-        if matches!(self.next(), Some(b'\'' | b'"')) {
+        if self.next() == Some(b'-') {
             self.at += 1;
         }
+        let blanks = self.bytes[self.at + 1..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        self.at += blanks;
+        let delimiter = self.delimiter();
+        // Of several blanks in a substitution the parser takes one for the delimiter; behind an empty one it looks for ever.
+        let is_misread = blanks > 1 && self.open.contains(&Open::Round);
+        match delimiter.filter(|delimiter| !delimiter.is_empty() && !is_misread) {
+            Some(delimiter) => self.documents.push(delimiter),
+            None => self.refused = Some(DELIMITER),
+        }
+    }
+
+    /// Goes to the end of a here-document's delimiter, which it returns without its quotes. Nothing where a substitution stands in
+    /// it, which the shell takes for its letters.
+    fn delimiter(&mut self) -> Option<Vec<u8>> {
+        let (mut delimiter, mut quote) = (Vec::new(), None);
+        while let Some(byte) = self.next() {
+            match byte {
+                b'\n' if quote.is_some() => return None,
+                byte if quote == Some(byte) => quote = None,
+                b'\'' | b'"' if quote.is_none() => quote = Some(byte),
+                b'`' | b'$' if quote != Some(b'\'') => return None,
+                b'\\' if quote != Some(b'\'') => {
+                    self.at += 1;
+                    delimiter.push(self.next().filter(|byte| *byte != b'\n')?);
+                }
+                b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')' if quote.is_none() => break,
+                byte => delimiter.push(byte),
+            }
+            self.at += 1;
+        }
+        quote.is_none().then_some(delimiter)
     }
 
     /// Leaves out the bodies of the here-documents that begin here.
@@ -237,7 +408,7 @@ impl Scan<'_> {
                 self.at = from + line.len();
                 self.skipped += line.len();
                 let start = line.iter().position(|b| *b != b'\t').unwrap_or(line.len());
-                if &line[start..] == delimiter {
+                if line[start..] == delimiter {
                     break;
                 }
             }
@@ -248,6 +419,7 @@ impl Scan<'_> {
 #[cfg(test)]
 mod tests {
     use super::check;
+    use proptest::prelude::*;
 
     #[test]
     fn ordinary_scripts_are_within_bounds() {
@@ -255,6 +427,52 @@ mod tests {
         assert_eq!(check(&script), Ok(()));
         let lines = "print((((((1))))))  # if if if '\n".repeat(1500);
         assert_eq!(check(&format!("cat > x.py <<'EOF'\n{lines}EOF\necho done")), Ok(()));
+    }
+
+    #[test]
+    fn what_the_parser_would_read_otherwise_than_the_shell_says_so() {
+        for text in [
+            "cat <<E $(rm -rf /)\nx\nE",
+            "cat <<E ${x:-$(rm -rf /)}\nx\nE",
+            "cat <<E > ${x}\nx\nE",
+            "cat <<E \"$(rm -rf /)\"\nx\nE",
+            "cat $'\\'' <<E $(rm -rf /) ''\nx\nE",
+            "echo $(cat <<E)\nx\nE\nrm -rf /",
+            "echo $((cat <<E) a\nE\n)",
+            "echo $(( $((1)) << b ))\nrm -rf /\nb\n",
+            "echo $(( $((1)) << b\n)); rm -rf /\nb\n",
+            "(( $((1)) << 2 ))\nrm -rf /\n2\n",
+            "echo $[ $[1] <<2 ]\nrm -rf /\n2\n",
+            "echo ${x:$((1))<<2}\nrm -rf /\n2\n",
+            "echo $(( ((1)) )); ((a); cat <<E\n'\nE\nrm -rf /\n); echo '",
+            "x=$( ((1)) ); cat <<E\n'\nE\nrm -rf /\necho '",
+            "echo $(( $(cat <<E\n'\nE\nrm -rf /\n) + 1 )) '",
+            "echo $(cat <<  E\nE\nrm -rf /\n\n)",
+            "cat <<'' ",
+            "cat <<$(E) $((",
+            "cat <<\"a\nb\"\na\n",
+            "echo `cat <<E`\nrm -rf /\nE",
+            "!(rm -rf /)",
+            "if !(rm -rf /); then :; fi",
+            "[[ a == @(\")\"|b) ]]; rm -rf /; echo \"x\"",
+        ] {
+            assert!(check(text).is_err(), "{text}");
+        }
+        for text in [
+            "git commit -m \"$(cat <<'EOF'\nIt's $(done) ((\nEOF\n)\" && echo $(date)",
+            "cat > \"${file}\" <<EOF\n$(x) ((\nEOF\necho $(( 1 << 2 )) $((x<<1))",
+            "for ((i = 0; i < 3; i++)); do cat <<E\n$i\nE\ndone",
+            "(( x = 1 << 2 )) && cat <<E\nx\nE",
+            "(cat <<E)\nx\nE",
+            "cat <<E $x `date` <(date)\nx\nE",
+            "cat <<E | sort\nx\nE\necho $(date)",
+            "x=$(echo $(cat <<E | sort\nx\nE\n))",
+            "case $x in +([0-9])) [[ $x == @(a|b) ]] && ! (false);; esac; find . \\! \\( -name x \\)",
+            "echo $((2*(3+4))) $(( !(x) )); (( !(x) )) && echo 'hey!(x)' \"a!(b)\"",
+            "cat <<-  \\EOF <<\"A B\" <<'C'\nEOF\nA B\nC\necho $(date)",
+        ] {
+            assert_eq!(check(text), Ok(()), "{text}");
+        }
     }
 
     #[test]
@@ -272,5 +490,27 @@ mod tests {
         }
         assert!(check(&format!("echo {}", "a".repeat(40_000))).unwrap_err().contains("beside"));
         assert!(check(&"a".repeat(70_000)).unwrap_err().contains("bytes"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// It panics where it believes that the end of a substitution is there and it is not, and looks for one end for ever.
+        #[test]
+        fn the_parser_comes_to_the_end_of_what_is_within_bounds(pieces in proptest::collection::vec(piece(), 0..16)) {
+            let text = pieces.concat();
+            if check(&text).is_ok() && let Some(ended) = crate::read::ended(&text) {
+                let options = brush_parser::ParserOptions::default();
+                let _ = brush_parser::uncached_tokenize_str(&ended, &options.tokenizer_options());
+            }
+        }
+    }
+
+    /// Of what here-documents, substitutions and arithmetic are made.
+    fn piece() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec![
+            "<<", "<<-", "<<<", " ", "  ", "''", "\"\"", "\\", "\n", "$(", "$((", "))", ")", "${", "}", "`", "E", "#",
+            "'", "\"", "(", "((", "$[", "]", "[[", "a", ";", "\t", "@(", "!(", "{ ", "$", "&", "|", "<(",
+        ])
     }
 }

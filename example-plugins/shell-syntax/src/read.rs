@@ -9,6 +9,7 @@ use super::{Class, Command, bounds, lower};
 use super::{arithmetic, plain, windows};
 use brush_parser::ast;
 use hookhost_guest::prelude::ShellDialect;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -124,6 +125,16 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     script
 }
 
+/// `text` with its last line ended, where a here-document may begin on it: the parser looks for ever for the end of one whose delimiter
+/// is empty if the text ends before its body begins. Nothing where a backslash takes the end of the line away.
+pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
+    match (text.contains("<<"), text.ends_with('\\')) {
+        (false, _) => Some(text.into()),
+        (true, false) => Some(format!("{text}\n\n").into()),
+        (true, true) => None,
+    }
+}
+
 /// What names stand for, where that is known.
 type Variables = BTreeMap<String, Option<Word>>;
 
@@ -219,7 +230,8 @@ impl Reader<'_> {
         if let Some(program) = plain::program(text) {
             return Ok(program);
         }
-        let tokens = brush_parser::uncached_tokenize_str(text, &self.options.tokenizer_options())
+        let ended = ended(text).ok_or_else(|| Unreadable("it ends in the middle of a line".into()))?;
+        let tokens = brush_parser::uncached_tokenize_str(&ended, &self.options.tokenizer_options())
             .map_err(|error| Unreadable(error.to_string()))?;
         brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))
     }

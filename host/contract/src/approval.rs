@@ -90,6 +90,8 @@ pub enum AnswerKind {
     Cancelled,
     /// The answer had not come by the deadline. One that comes later counts for nothing.
     TooLate,
+    /// The process that asked has ended, so that nobody runs the call.
+    AskerGone,
 }
 
 impl Answered {

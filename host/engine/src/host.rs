@@ -3,7 +3,7 @@
 pub use crate::active_config::Changes;
 
 use crate::active_config::{ActiveConfig, NotActive};
-use crate::approval::Approver;
+use crate::approval::{Approval, ApprovalRequest, Approver};
 use crate::audit::{RulesChanged, ToRecord as _};
 use crate::config::Config;
 use crate::contract::EventKind;
@@ -12,8 +12,8 @@ use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::{Network, Resolver};
-use crate::session::{Services, Session, SessionError, SessionSpec, Telling};
-use crate::store::{Store, StoreError};
+use crate::session::{QuestionGone, Services, Session, SessionError, SessionSpec, Telling};
+use crate::store::{Late, Store, StoreError};
 use arc_swap::ArcSwap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -38,6 +38,7 @@ pub struct HostBuilder {
     cache: Option<PathBuf>,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
+    shares_questions: bool,
     model: Option<Arc<dyn Model>>,
     network: Network,
     store: Option<PathBuf>,
@@ -76,6 +77,7 @@ impl Host {
             cache: None,
             actions: ActionMap::default(),
             approver: None,
+            shares_questions: false,
             model: None,
             network: Network::default(),
             store: None,
@@ -135,7 +137,7 @@ impl Host {
         }
         let record = RulesChanged { time: crate::session::now(), plugins: config.loaded() };
         if services.store.keeps_log() {
-            services.store.push(record.body(&config.settings().audit))?;
+            services.store.push(Late::of(record.body(&config.settings().audit)))?;
         }
         services.config.store(Arc::new(config));
         Ok(changes)
@@ -151,6 +153,24 @@ impl Host {
         let given_up = self.shared.services.telling.drain(deadline).await;
         self.shared.services.store.flush().await?;
         Ok(given_up)
+    }
+
+    /// The questions that wait for a person's answer, of all processes with the same store that share theirs, the first to
+    /// expire first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
+        self.shared.services.open_questions().await
+    }
+
+    /// Answers a question, of this process or another one with the same store. The first answer counts. What comes of the
+    /// event, the process that asked settles and records.
+    ///
+    /// # Errors
+    /// If the question waits for no answer any more, or the answer cannot be written.
+    pub async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
+        self.shared.services.answer(id, approval).await
     }
 
     /// What the user is to be told of sessions that are closed, each sentence once: what their own
@@ -193,6 +213,14 @@ impl HostBuilder {
         self
     }
 
+    /// Has other processes with the same store answer questions, too ([`Self::store`]). Every program that can write that file
+    /// can then say yes, what the agent itself has started as this user included: leave it off where a tool of the agent could.
+    #[must_use]
+    pub fn share_questions(mut self) -> Self {
+        self.shares_questions = true;
+        self
+    }
+
     /// The models behind the capability `model`; without one, each side call is denied.
     #[must_use]
     pub fn model(mut self, model: Arc<dyn Model>) -> Self {
@@ -221,11 +249,12 @@ impl HostBuilder {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),
         };
-        let Self { actions, approver, model, network, .. } = self;
+        let Self { actions, approver, shares_questions, model, network, .. } = self;
         let services = Services {
             config: ArcSwap::from_pointee(config),
             actions,
             approver,
+            shares_questions,
             model,
             network: Arc::new(network),
             store,
@@ -233,6 +262,8 @@ impl HostBuilder {
             open: Mutex::default(),
             notices: Mutex::default(),
         };
+        // What a process left behind that is gone.
+        services.open_questions().await?;
         let shared = Shared { services: Arc::new(services), reloading: tokio::sync::Mutex::default(), cache };
         Ok(Host { shared: Arc::new(shared) })
     }

@@ -87,7 +87,7 @@ pub use hookhost_contract as contract;
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {
     pub use crate::sandbox::capability::{
-        Finding, Level, LogLine, Message, Model, ModelRequest, Reminder, Severity, Transcript,
+        Finding, Level, LogLine, MAX_LOG_LINES, Message, Model, ModelRequest, Reminder, Severity, Transcript,
     };
     pub use crate::sandbox::http::Resolver;
 }
@@ -97,6 +97,6 @@ pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcom
 pub use host::{Error, Host, HostBuilder};
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
-pub use session::{Session, SessionSpec, Settled};
+pub use session::{Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
 pub use store::StoreError;
 pub use unseen::is_unseen;

@@ -218,7 +218,7 @@ fn decide(
             ("allow", "") => Verdict::Allow,
             ("approve", "") => Verdict::Approve,
             ("fails", "") => Verdict::Failed(chain.on_failure[member]),
-            ("not", "concerned") => Verdict::NotMatched,
+            ("not", "matched") => Verdict::NotMatched,
             ("modify", new) if !new.is_empty() => Verdict::Change(new.to_owned()),
             ("escalate", question) => Verdict::Escalate(escalation(question)),
             ("reject", reason) => Verdict::Reject(refusal(reason)),
@@ -340,7 +340,7 @@ fn each_rule_has_an_example() {
     assert_eq!(marks("What follows").len(), 4);
     assert_eq!(marks("Close cases").len(), 5);
     assert_eq!(marks("Transforms").len(), 3);
-    assert_eq!(marks("Tasks").len(), 3);
+    assert_eq!(marks("Collect events").len(), 3);
     assert_eq!(marks("Failures and audit mode").len(), 3);
 }
 
@@ -348,20 +348,20 @@ fn each_rule_has_an_example() {
 fn an_example_that_does_not_hold_is_reported_with_its_line() {
     let right = "```chain\n\
         gate       one, two (skip)\n\
-        round 1     one        a    escalate sure?\n\
+        round 1    one        a    escalate sure?\n\
         \x20          two        a    modify b\n\
-        round 2     one        b    fails\n\
+        round 2    one        b    fails\n\
         outcome    rejected, one failed\n\
         ```\n";
     let result = |text: &str| read(text).examples.iter().try_for_each(|rows| check(rows));
     assert_eq!(result(right), Ok(()));
     let cases = [
         ("two        a", "two        b", 4, "expected `round 1  two  b`, but the host says `round 1  two  a`"),
-        ("round 2     one", "round 3     one", 5, "expected `round 3  one  b`, but the host says `round 2  one  b`"),
+        ("round 2    one", "round 3    one", 5, "expected `round 3  one  b`, but the host says `round 2  one  b`"),
         ("modify b", "modify", 4, "`modify` is not an answer"),
         ("modify b", "allow", 5, "expected `round 2  one  b`, but the host says `nobody is asked any more`"),
         (
-            "round 2     one        b    fails\n",
+            "round 2    one        b    fails\n",
             "",
             5,
             "expected `nobody is asked any more`, but the host says `round 2  one  b`",

@@ -55,8 +55,8 @@ the smallest change that does what is asked, and check the result. Policies watc
 call, read its reason, do not repeat the same call, and find another way or say why there is none. When you are done, \
 answer with a short summary of what you did.";
 
-/// Most tasks of one session, the user's prompt included. The model and plugins can add tasks
-/// whenever one ends: this ends it.
+/// Most tasks of one run that come from the user and from plans, and most that plugins add beside them. The model and plugins
+/// can add tasks whenever one ends: this ends it.
 pub const MAX_TASKS: usize = 64;
 
 /// How often the model may repeat a refused call, all arguments the same, before the run ends.

@@ -18,8 +18,11 @@ pub(super) struct Queued {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Queued>,
-    /// Tasks that joined it so far.
+    /// Tasks that joined it so far: prompts, and those of plans.
     joined: usize,
+    /// Tasks that joined it so far as plugins added them to no plan. They have room of their own, so that no plan of the model
+    /// crowds them out.
+    added: usize,
     ended: u32,
     plans: Vec<PlanSoFar>,
 }
@@ -33,9 +36,10 @@ struct PlanSoFar {
 /// What a submitted plan led to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Submitted {
-    pub(super) queued: usize,
-    /// Beyond the cap.
-    pub(super) left_out: usize,
+    /// The prompts of the tasks that joined.
+    pub(super) queued: Vec<String>,
+    /// The prompts of those beyond the cap.
+    pub(super) left_out: Vec<String>,
     /// The prompts of the tasks that it took out of the queue.
     pub(super) dropped: Vec<String>,
     /// Tasks that it could not take out, since the model did not propose them.
@@ -47,26 +51,42 @@ pub(super) struct Submitted {
 impl Queue {
     /// Adds tasks at the end, up to the cap. Returns how many were left out.
     pub(super) fn add(&mut self, tasks: Vec<Task>, author: Author) -> usize {
-        self.join(tasks, None, |_| author)
+        let joined = if author == Author::Plugin { &mut self.added } else { &mut self.joined };
+        let room = MAX_TASKS.saturating_sub(*joined);
+        let left_out = tasks.len().saturating_sub(room);
+        *joined += tasks.len() - left_out;
+        self.waiting.extend(tasks.into_iter().take(room).map(|task| Queued { task, plan: None, author }));
+        left_out
     }
 
-    /// Adds a plan's tasks at the end. If the plan says so, they replace the tasks that the model
-    /// has proposed before; those of plugins stay. `proposed`: the prompts that are the model's
-    /// own. A task that a plugin put into the plan is the plugin's.
+    /// Adds a plan's tasks at the end. If the plan says so, they replace the tasks that the model has proposed before; those
+    /// of plugins stay. `proposed`: the prompts that are the model's own. A task that a plugin put into the plan is the
+    /// plugin's, and comes before the model's tasks where there is no room for all.
     pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> Submitted {
         let mut submitted = if plan.clear_existing { self.clear_own() } else { Submitted::default() };
-        let tasks = plan.tasks.len();
         let place = self.plans.len();
         let author = |task: &Task| if proposed.contains(&task.prompt) { Author::Model } else { Author::Plugin };
-        let left_out = self.join(plan.tasks, Some(place), author);
-        let queued = tasks - left_out;
+        let tasks: Vec<_> = plan.tasks.into_iter().map(|task| (author(&task), task)).collect();
+        let room = MAX_TASKS.saturating_sub(self.joined);
+        let of_plugins = tasks.iter().filter(|(author, _)| *author == Author::Plugin).count().min(room);
+        let mut rooms = (of_plugins, room - of_plugins);
+        for (author, task) in tasks {
+            let room = if author == Author::Plugin { &mut rooms.0 } else { &mut rooms.1 };
+            if *room == 0 {
+                submitted.left_out.push(task.prompt);
+                continue;
+            }
+            *room -= 1;
+            submitted.queued.push(task.prompt.clone());
+            self.waiting.push_back(Queued { task, plan: Some(place), author });
+        }
+        let queued = submitted.queued.len();
+        self.joined += queued;
         if queued > 0 {
             let count = u32::try_from(queued).unwrap_or(u32::MAX);
             let summary = PlanSummary { title: plan.title, tasks: count, completed: 0 };
             self.plans.push(PlanSoFar { summary, open: count });
         }
-        submitted.queued = queued;
-        submitted.left_out = left_out;
         submitted
     }
 
@@ -82,14 +102,6 @@ impl Queue {
             dropped.push(queued.task.prompt);
         }
         Submitted { dropped, kept, closed, ..Submitted::default() }
-    }
-
-    fn join(&mut self, tasks: Vec<Task>, plan: Option<usize>, author: impl Fn(&Task) -> Author) -> usize {
-        let room = MAX_TASKS.saturating_sub(self.joined);
-        let left_out = tasks.len().saturating_sub(room);
-        self.joined += tasks.len() - left_out;
-        self.waiting.extend(tasks.into_iter().take(room).map(|task| Queued { author: author(&task), task, plan }));
-        left_out
     }
 
     pub(super) fn next(&mut self) -> Option<Queued> {
@@ -178,9 +190,36 @@ mod tests {
     #[test]
     fn tasks_beyond_the_cap_are_left_out_of_a_plan_too() {
         let mut queue = Queue::default();
-        assert_eq!(queue.add(tasks(MAX_TASKS - 1), Author::Plugin), 0);
-        let submitted = submit(&mut queue, plan("p", 3, false));
-        assert_eq!((submitted.queued, submitted.left_out), (1, 2));
-        assert_eq!(submit(&mut queue, plan("q", 1, false)), Submitted { left_out: 1, ..Submitted::default() });
+        assert_eq!(queue.add(tasks(1), Author::User), 0);
+        assert_eq!(submit(&mut queue, plan("p", MAX_TASKS - 2, false)).left_out, [""; 0]);
+        let submitted = submit(&mut queue, plan("q", 3, false));
+        assert_eq!(
+            (submitted.queued, submitted.left_out),
+            (vec!["0".to_owned()], vec!["1".to_owned(), "2".to_owned()])
+        );
+        let left_out = vec!["0".to_owned()];
+        assert_eq!(submit(&mut queue, plan("r", 1, false)), Submitted { left_out, ..Submitted::default() });
+    }
+
+    #[test]
+    fn what_plugins_queue_has_room_whatever_the_model_has_queued_and_the_other_way_round() {
+        let mut queue = Queue::default();
+        submit(&mut queue, plan("p", 2 * MAX_TASKS, false));
+        assert_eq!(queue.add(tasks(MAX_TASKS + 1), Author::Plugin), 1);
+        assert_eq!(queue.waiting(), 2 * MAX_TASKS);
+        let mut queue = Queue::default();
+        queue.add(tasks(MAX_TASKS), Author::Plugin);
+        assert_eq!(submit(&mut queue, plan("p", MAX_TASKS, false)).queued.len(), MAX_TASKS);
+    }
+
+    #[test]
+    fn what_a_plugin_puts_into_a_plan_that_is_too_long_goes_before_what_the_model_proposed() {
+        let mut queue = Queue::default();
+        let mut changed = plan("p", MAX_TASKS, false);
+        let proposed: Vec<String> = changed.tasks.iter().map(|task| task.prompt.clone()).collect();
+        changed.tasks.push(Task { prompt: "check".into(), title: None });
+        let submitted = queue.add_plan(changed, &proposed);
+        assert_eq!(submitted.queued.last().unwrap(), "check");
+        assert_eq!((submitted.queued.len(), submitted.left_out), (MAX_TASKS, vec![(MAX_TASKS - 1).to_string()]));
     }
 }

@@ -1,8 +1,8 @@
 //! `submit_plan`: the model splits what it is asked into tasks, which join the queue once
 //! `plan-submit` has allowed them.
 
-use super::AgentEvent;
 use super::run_context::RunContext;
+use super::{AgentEvent, MAX_TASKS};
 use crate::counted::counted;
 use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
@@ -95,8 +95,7 @@ impl Tool for SubmitPlan {
             return Ok(failed);
         }
         let own: Vec<String> = proposed.tasks.into_iter().map(|task| task.prompt).collect();
-        let (title, prompts) = (plan.title.clone(), plan.tasks.iter().map(|task| task.prompt.clone()));
-        let mut prompts: Vec<String> = prompts.collect();
+        let title = plan.title.clone();
         let (submitted, waiting, ended) = {
             let mut queue = run_context.queue();
             let submitted = queue.add_plan(plan, &own);
@@ -113,20 +112,24 @@ impl Tool for SubmitPlan {
         if !submitted.dropped.is_empty() {
             run_context.report(AgentEvent::Notice { text: dropped(&title, &submitted.dropped) });
         }
-        prompts.truncate(submitted.queued);
-        run_context.report(AgentEvent::PlanSubmitted { title, tasks: prompts });
+        if !submitted.left_out.is_empty() {
+            run_context.report(AgentEvent::Notice { text: left_out(&title, &submitted.left_out) });
+        }
+        let (queued, beyond) = (submitted.queued.len(), submitted.left_out.len());
+        run_context.report(AgentEvent::PlanSubmitted { title, tasks: submitted.queued });
         run_context.report(AgentEvent::Queue { ended, waiting });
-        let mut output = match (submitted.queued, submitted.left_out) {
-            (0, left_out) => failed(format!("no task was queued: the session has no room for these {left_out}")),
+        let mut output = match (queued, beyond) {
+            (0, beyond) => failed(format!("no task was queued: the session has no room for these {beyond}")),
             (1, 0) => ToolOutput::success("queued 1 task; it follows when this one has ended"),
             (queued, 0) => ToolOutput::success(format!("queued {queued} tasks; they follow when this one has ended")),
-            (queued, left_out) => ToolOutput::success(format!(
-                "queued {}; the session has no room for more: {} left out at the end",
+            (queued, beyond) => ToolOutput::success(format!(
+                "queued {}; the session has no room for more: {} left out: {}",
                 counted(queued, "task"),
-                counted(left_out, "task")
+                counted(beyond, "task"),
+                first(&submitted.left_out)
             )),
         };
-        // The result is part of the transcript and of the log, so the drop is recorded with it.
+        // The result is part of the transcript and of the log, so what was left out or dropped is recorded with it.
         if !submitted.dropped.is_empty() {
             let _ = write!(output.text, "; dropped {} of your earlier plans", counted(submitted.dropped.len(), "task"));
         }
@@ -143,10 +146,23 @@ impl Tool for SubmitPlan {
 
 /// The notice for the user about dropped tasks.
 fn dropped(title: &str, prompts: &[String]) -> String {
-    let first: Vec<String> = prompts.iter().take(3).map(|prompt| format!("\"{}\"", start(prompt, 60))).collect();
-    let more = if prompts.len() > 3 { ", …" } else { "" };
     let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
-    format!("the plan \"{title}\" dropped {count} of earlier plans: {}{more}", first.join(", "))
+    format!("the plan \"{title}\" dropped {count} of earlier plans: {}", first(prompts))
+}
+
+/// What the user is told of tasks that a plan has too many.
+fn left_out(title: &str, prompts: &[String]) -> String {
+    let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
+    format!(
+        "a run takes at most {MAX_TASKS} tasks of plans: of the plan \"{title}\", {count} left out: {}",
+        first(prompts)
+    )
+}
+
+/// How the first of these begin.
+fn first(prompts: &[String]) -> String {
+    let first: Vec<String> = prompts.iter().take(3).map(|prompt| format!("\"{}\"", start(prompt, 60))).collect();
+    first.join(", ") + if prompts.len() > 3 { ", …" } else { "" }
 }
 
 /// At most so many characters of the first line.

@@ -107,7 +107,7 @@ impl Run<'_> {
         let count = tasks.len();
         let left_out = self.run_context.queue().add(tasks, author);
         if left_out > 0 {
-            let text = format!("a run has at most {MAX_TASKS} tasks: {left_out} that plugins added were left out");
+            let text = format!("a run takes at most {MAX_TASKS} tasks that plugins add: {left_out} more were left out");
             self.report(&AgentEvent::Notice { text });
         }
         count - left_out

@@ -351,7 +351,7 @@ impl Run<'_> {
     /// The call as plugins get it.
     pub(super) fn contract_call(&self, call: &ToolUse) -> ToolCall {
         let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
-        self.session.tool_call(&call.id, &call.name, &call.arguments, origin)
+        self.session.tool_call(&call.id, &call.name, &call.arguments, origin).into_call()
     }
 }
 

@@ -8,7 +8,9 @@ use rmcp::model::{
 use rmcp::transport::Transport;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// Most requests of one server that have no answer, or one that is not written yet.
 pub const MAX_UNANSWERED: usize = 1_000;
@@ -17,9 +19,13 @@ pub const MAX_UNANSWERED: usize = 1_000;
 /// counts once more for each so many bytes of them.
 const REPEATED: usize = 1024;
 
+/// How long a connection may take to close, such as for telling a service that its session is over.
+const CLOSES_WITHIN: Duration = Duration::from_secs(5);
+
 /// A connection that is closed where a server does not take its answers.
 pub(super) struct Unanswered<T> {
-    transport: T,
+    /// Until it is closed.
+    transport: Option<T>,
     open: Arc<Mutex<Open>>,
     refused: Arc<OnceLock<String>>,
     /// Ends the answers that are being written: a server that does not read would hold up the closing.
@@ -53,7 +59,7 @@ pub(super) enum NotSent<E: std::error::Error + 'static> {
 impl<T> Unanswered<T> {
     /// `refused` is where it says why it closed the connection.
     pub(super) fn new(transport: T, refused: Arc<OnceLock<String>>) -> Self {
-        Self { transport, open: Arc::default(), refused, closing: watch::Sender::new(false) }
+        Self { transport: Some(transport), open: Arc::default(), refused, closing: watch::Sender::new(false) }
     }
 
     fn take(&self, message: &ServerJsonRpcMessage) -> Result<(), String> {
@@ -127,9 +133,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let answer = self.answer(&message);
         let mut closing = self.closing.subscribe();
-        let sending = self.transport.send(message);
+        let sending = self.transport.as_mut().map(|transport| transport.send(message));
         async move {
             let _answer = answer;
+            let Some(sending) = sending else { return Err(NotSent::Closed) };
             tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => Err(NotSent::Closed),
@@ -142,7 +149,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
         if *self.closing.borrow() {
             return None;
         }
-        let message = self.transport.receive().await?;
+        let message = self.transport.as_mut()?.receive().await?;
         if let Err(why) = self.take(&message) {
             let _ = self.refused.set(why);
             self.closing.send_replace(true);
@@ -151,9 +158,16 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
         Some(message)
     }
 
+    /// A connection may close only after what it has received is taken, and nobody takes it any more. So one that is refused is
+    /// not closed but dropped, and another one when it takes too long: calls that wait for an answer end after this.
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.closing.send_replace(true);
-        self.transport.close().await.map_err(NotSent::Failed)
+        let is_refused = self.closing.send_replace(true);
+        match self.transport.take() {
+            Some(mut transport) if !is_refused => {
+                timeout(CLOSES_WITHIN, transport.close()).await.unwrap_or(Ok(())).map_err(NotSent::Failed)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -178,8 +192,9 @@ mod tests {
             Some(serde_json::from_value(self.0.pop()?).unwrap())
         }
 
+        /// As a connection does that waits until what it has received is taken.
         async fn close(&mut self) -> io::Result<()> {
-            Ok(())
+            std::future::pending().await
         }
     }
 
@@ -197,7 +212,7 @@ mod tests {
     }
 
     async fn receives(server: &mut Unanswered<Sends>, message: Value) -> bool {
-        server.transport.0.push(message);
+        server.transport.as_mut().unwrap().0.push(message);
         server.receive().await.is_some()
     }
 
@@ -216,6 +231,8 @@ mod tests {
         for sending in sending {
             assert!(matches!(sending.await, Err(NotSent::Closed)));
         }
+        server.close().await.unwrap();
+        assert!(server.transport.is_none());
     }
 
     #[tokio::test]

@@ -1,6 +1,5 @@
-//! Sessions on disk, a directory each, as they happen: one Markdown file a message, each whole and
-//! synced before the run goes on. People read them, and so does the program whose layout it is
-//! (docs/decisions/sessions.md).
+//! Sessions on disk, a directory each, as they happen: one Markdown file a message, each whole and synced before the run goes
+//! on. People read them, and so does the program whose layout it is (docs/decisions/0015-sessions.md).
 //!
 //! ```text
 //! <id>/session.conf                   what the session is, and how it ended

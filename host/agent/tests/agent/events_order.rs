@@ -73,7 +73,7 @@ async fn a_sub_agent_fires_its_events_between_its_start_and_its_end() {
     let answers = vec![calls([("agent", json!({ "prompt": "look" }))]), says("Found."), says("Done.")];
     assert_eq!(
         ran(&HELD, answers).await,
-        written("With such a plugin, a prompt that takes a sub-agent, whose own events stand in brackets")
+        written("With such a plugin, a prompt that takes a sub-agent, whose own events are in brackets")
     );
 }
 

@@ -702,6 +702,27 @@ async fn a_refusal_with_stop_ends_the_run_on_every_event_that_can_be_refused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Hearing some events changes when others happen, and by which way a text is shown.
+#[tokio::test]
+async fn a_refusal_with_stop_ends_the_run_also_where_every_other_event_is_heard() {
+    let rows = stopping();
+    let config = Config::from_entries(plugins_of(rows.iter().map(Row::scenario)), Settings::default()).unwrap();
+    let host = Host::builder(config).build().await.unwrap();
+    let mut wrong = Vec::new();
+    for row in rows {
+        let mut harness = Harness::with_host(host.clone(), (row.model)());
+        harness.config.session = Some(row.session());
+        (row.prepare)(&mut harness);
+        let outcome = harness.run().await;
+        let messages = stored(&outcome);
+        let ran = Ran { harness: &harness, outcome: &outcome, messages };
+        if !(row.holds)(&ran) {
+            wrong.push(format!("{}: {outcome:?}\n  {:?}\n  {:?}", row.session(), ran.messages, harness.events()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[tokio::test]
 async fn a_refusal_with_stop_in_a_sub_agent_ends_the_run_on_every_event_that_can_be_refused() {
     let wrong = failing_below(Stop::Run, all_has_ended).await;

@@ -24,6 +24,14 @@ static HOST: SharedHost = SharedHost::new(|| {
             json!({ "session-start": { "value": [{ "prompt": "of a plugin" }] } }),
         ),
         on(
+            "what_a_plugin_queues_runs_though_the_model_has_filled_its_own_room",
+            "guard",
+            json!({
+                "task-complete": { "when": { "contains": "\"turns\":2" }, "verdict": "go-on", "value": [{ "prompt": "check" }] },
+                "before-inference": { "when": { "contains": "task " }, "verdict": "respond", "value": "." },
+            }),
+        ),
+        on(
             "a_queue_that_is_filled_for_ever_ends",
             "guard",
             json!({
@@ -138,7 +146,7 @@ async fn a_queue_that_is_filled_for_ever_ends() {
     let harness = Harness::on(&HOST, "a_queue_that_is_filled_for_ever_ends", []).await;
     let outcome = harness.run().await;
     assert_eq!(outcome.status, Status::Success);
-    assert_eq!(prompts(&stored(&outcome)).len(), MAX_TASKS);
+    assert_eq!(prompts(&stored(&outcome)).len(), 1 + MAX_TASKS);
 }
 
 #[tokio::test]
@@ -151,7 +159,24 @@ async fn a_plan_of_more_tasks_than_a_session_has_room_for_is_cut() {
     let messages = stored(&outcome);
     assert_eq!(
         results(&messages)[0],
-        ("queued 63 tasks; the session has no room for more: 6 tasks left out at the end", false)
+        (
+            "queued 63 tasks; the session has no room for more: 6 tasks left out: \"task 63\", \"task 64\", \"task 65\", …",
+            false
+        )
     );
+    let text = "a run takes at most 64 tasks of plans: of the plan \"Much\", 6 tasks left out: \"task 63\", \"task 64\", \"task 65\", …";
+    assert!(harness.events().contains(&AgentEvent::Notice { text: text.into() }));
     assert_eq!(outcome.status, Status::MaxTokens);
+}
+
+#[tokio::test]
+async fn what_a_plugin_queues_runs_though_the_model_has_filled_its_own_room() {
+    let many: Vec<String> = (0..MAX_TASKS).map(|number| format!("task {number}")).collect();
+    let tasks = plan(json!({ "title": "Much", "tasks": many }));
+    let name = "what_a_plugin_queues_runs_though_the_model_has_filled_its_own_room";
+    let harness = Harness::on(&HOST, name, [calls([tasks]), says("Planned."), says("Checked.")]).await;
+    let outcome = harness.run().await;
+    let messages = stored(&outcome);
+    let prompts = prompts(&messages);
+    assert_eq!((prompts.len(), *prompts.last().unwrap()), (MAX_TASKS + 1, "check"));
 }

@@ -43,6 +43,18 @@ static TOGETHER: SharedHost =
 static WHOLE: SharedHost =
     SharedHost::new(|| vec![on("whole", "guard", json!({ "response-receive": { "verdict": "keep" } }))]);
 
+/// The same where text waits until it is final, and is shown beside the calls then.
+static FINAL: SharedHost = SharedHost::new(|| {
+    vec![
+        on("shown.stop", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "{value} (final)" } })),
+        on(
+            "shown.stop",
+            "masker",
+            json!({ "stream-delta": { "when": { "contains": "(final)" }, "verdict": "reject", "reason": "hush", "stop": true } }),
+        ),
+    ]
+});
+
 /// A step of an answer.
 #[derive(Clone)]
 enum Step {
@@ -249,4 +261,18 @@ async fn a_refusal_with_stop_of_a_shown_line_ends_the_run() {
         assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1));
         assert!(!harness.path("late").exists());
     }
+}
+
+#[tokio::test]
+async fn a_refusal_with_stop_of_a_shown_line_ends_what_runs_also_where_another_plugin_makes_text_final() {
+    let mut harness = Harness::on(&FINAL, "shown.stop", []).await;
+    let first = harness.path("first");
+    let text = Step::Says(Ok(Delta::Text("I look.".into())));
+    let steps = [text, call("a", "touch first; sleep 20; touch late"), Step::Until(first, TIMEOUT), stop()];
+    let provider = pausing(&mut harness, steps);
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, provider.asked.load(Ordering::Relaxed)), (Status::Rejected, 1));
+    assert_eq!(harness.shown(), "[withheld: Rejected by masker: hush]");
+    assert!(!harness.path("late").exists());
+    assert_eq!(results(&stored(&outcome)), [("aborted: Rejected by masker: hush", true)]);
 }

@@ -24,6 +24,7 @@ static HOST: SharedHost = SharedHost::new(|| {
             "guard",
             json!({ "stream-delta": { "verdict": "replace", "value": "<{value}>" } }),
         ),
+        on("before_a_call", "guard", json!({ "stream-delta": { "verdict": "replace", "value": "<{value}>" } })),
         on(
             "a_rejected_line_is_replaced_by_a_note",
             "guard",
@@ -76,6 +77,12 @@ static FINAL: SharedHost = SharedHost::new(|| {
             "text_is_shown_at_once_where_the_configuration_says_so",
             "masker",
             json!({ "finalize-content": { "verdict": "replace", "value": "masked" } }),
+        ),
+        on("shown.stop", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "{value} (final)" } })),
+        on(
+            "shown.stop",
+            "masker",
+            json!({ "stream-delta": { "when": { "contains": "(final)" }, "verdict": "reject", "reason": "hush", "stop": true } }),
         ),
         on("a_plugin_that_cannot_finalise_withholds", "guard", json!({ "finalize-content": { "misbehave": "trap" } })),
         on(
@@ -166,6 +173,16 @@ async fn text_beside_calls_that_is_rejected_is_withheld_and_stop_ends_the_task_b
 }
 
 #[tokio::test]
+async fn a_refusal_with_stop_of_a_final_text_as_it_is_shown_ends_the_run() {
+    let harness = Harness::on(&FINAL, "shown.stop", [says("Done."), says("never")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1));
+    assert_eq!(outcome.reason.as_deref(), Some("Rejected by masker: hush"));
+    assert_eq!(harness.shown(), "[withheld: Rejected by masker: hush]");
+    stored(&outcome);
+}
+
+#[tokio::test]
 async fn text_that_no_plugin_hears_is_shown_as_it_comes() {
     let harness = Harness::bare([says("a line without an end")]).await;
     let outcome = harness.run().await;
@@ -177,7 +194,7 @@ async fn text_that_no_plugin_hears_is_shown_as_it_comes() {
 #[tokio::test]
 async fn text_before_a_call_is_shown_before_the_call_begins() {
     // Also where a plugin subscribes to `stream-delta`.
-    let name = "what_is_shown_passes_stream_delta_in_whole_lines";
+    let name = "before_a_call";
     let answers = || [says_and_calls("I look.", [("list_dir", json!({ "path": "." }))]), says("Done.")];
     for harness in [Harness::on(&HOST, name, answers()).await, Harness::bare(answers()).await] {
         harness.run().await;

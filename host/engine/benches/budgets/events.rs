@@ -3,7 +3,7 @@
 use crate::plugins::host;
 use crate::subject::{self, Bare, call};
 use hookhost::contract::{Action, ToolCall, ToolCallVerdict};
-use hookhost::{GateOutcome, Host, Session, SessionSpec};
+use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec};
 use hookhost_bench_table::measure::compare;
 use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
@@ -59,7 +59,7 @@ pub(crate) fn rows(table: &mut Table) {
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
 }
 
-fn allowed(runtime: &Runtime, session: &Session, event: &ToolCall) {
+fn allowed(runtime: &Runtime, session: &Session, event: &PreparedCall) {
     let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
     assert!(matches!(outcome, GateOutcome::Allowed { .. }));
 }

@@ -2,7 +2,7 @@
 
 use crate::plugins::component_called;
 use hookhost::config::{Digest, Entry, Settings};
-use hookhost::contract::{ToolCall, ToolOrigin};
+use hookhost::contract::ToolOrigin;
 use hookhost::{Config, GateOutcome, Host, Session, SessionSpec};
 use hookhost_bench_table::measure::{compare, spoken};
 use hookhost_bench_table::table::{Row, Table};
@@ -35,7 +35,7 @@ pub(crate) fn rows(table: &mut Table) {
     let of = |name: &str, arguments: &Value| session.tool_call("call-1", name, arguments, ToolOrigin::Builtin);
     // The plugin is asked about each call, and has something to do in one of them.
     let (command, read) = (of("bash", &json!({ "command": COMMAND })), of("read_file", &json!({ "path": COMMAND })));
-    let ask = |call: &ToolCall| {
+    let ask = |call: &hookhost::PreparedCall| {
         let outcome = runtime.block_on(session.before_tool_call(call.clone())).outcome;
         assert!(matches!(outcome, GateOutcome::Allowed { .. }));
     };

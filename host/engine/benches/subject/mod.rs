@@ -52,7 +52,7 @@ pub(crate) async fn session_of(entry: Entry, log: Option<&Path>) -> hookhost::Se
     host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap()
 }
 
-pub(crate) fn call(session: &hookhost::Session) -> ToolCall {
+pub(crate) fn call(session: &hookhost::Session) -> hookhost::PreparedCall {
     session.tool_call("call-1", "bash", &serde_json::json!({ "command": COMMAND }), ToolOrigin::Builtin)
 }
 

@@ -6,6 +6,7 @@ use crate::sandbox::with_deadline;
 use futures_util::FutureExt as _;
 use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Longest reason of an approver that is passed on and recorded, in bytes. A longer one is cut, and says so.
@@ -21,33 +22,61 @@ fn bounded(mut reason: String) -> String {
     reason
 }
 
+/// What an approval comes to.
+pub(crate) fn answered(approval: Approval) -> Answered {
+    let said_no = |reason: Option<String>| reason.map_or_else(|| "the user said no".to_owned(), bounded);
+    let for_session = approval == Approval::ApprovedForSession;
+    let (kind, reason) = match approval {
+        Approval::Approved | Approval::ApprovedForSession => (AnswerKind::Approved, None),
+        Approval::Denied(reason) => (AnswerKind::Denied, Some(said_no(reason))),
+    };
+    Answered { kind, reason, micros: 0, for_session }
+}
+
+/// What no answer within the deadline comes to.
+pub(crate) fn too_late(deadline: Duration) -> Answered {
+    no(AnswerKind::TooLate, format!("nobody answered within {deadline:?}"))
+}
+
+/// What it comes to where the process that asked was taken for dead.
+pub(crate) fn taken_for_gone() -> Answered {
+    no(AnswerKind::AskerGone, "the process that asked is gone".to_owned())
+}
+
+fn no(kind: AnswerKind, reason: String) -> Answered {
+    Answered { kind, reason: Some(reason), micros: 0, for_session: false }
+}
+
+/// An answer as the store keeps it.
+pub(crate) fn written(answered: &Answered) -> String {
+    // A struct of texts and numbers has no reason not to be JSON; and what is no JSON is a no.
+    serde_json::to_string(answered).unwrap_or_default()
+}
+
+/// An answer that the store has kept. One that cannot be read is a no.
+pub(crate) fn read(written: &str) -> Answered {
+    serde_json::from_str(written)
+        .unwrap_or_else(|error| no(AnswerKind::Denied, format!("the stored answer cannot be read: {error}")))
+}
+
 /// Asks, and turns whatever goes wrong into a no: no approver, a panic, no answer within the request's deadline.
 pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {
     let began = Instant::now();
     let deadline = request.deadline;
-    let too_late = || (AnswerKind::TooLate, Some(format!("nobody answered within {deadline:?}")));
-    let mut for_session = false;
-    let (kind, reason) = match approver {
-        None => (AnswerKind::NobodyThere, Some("nobody is there to answer".to_owned())),
+    let answered = match approver {
+        None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
             // Whatever of the approver can panic is inside: `ask` itself, its future, and dropping that.
             let asked = with_deadline(deadline, async { approver.ask(request).await });
             match AssertUnwindSafe(asked).catch_unwind().await {
                 // An approver that blocks the thread holds up the timer, too.
-                Ok(Some(_)) if began.elapsed() >= deadline => too_late(),
-                Ok(Some(Approval::Approved)) => (AnswerKind::Approved, None),
-                Ok(Some(Approval::ApprovedForSession)) => {
-                    for_session = true;
-                    (AnswerKind::Approved, None)
-                }
-                Ok(Some(Approval::Denied(reason))) => {
-                    (AnswerKind::Denied, Some(reason.map_or_else(|| "the user said no".to_owned(), bounded)))
-                }
-                Ok(None) => too_late(),
-                Err(_) => (AnswerKind::Panicked, Some("the approver failed".to_owned())),
+                Ok(Some(_)) if began.elapsed() >= deadline => too_late(deadline),
+                Ok(Some(approval)) => answered(approval),
+                Ok(None) => too_late(deadline),
+                Err(_) => no(AnswerKind::Panicked, "the approver failed".to_owned()),
             }
         }
     };
     let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    Answered { kind, reason, micros, for_session }
+    Answered { micros, ..answered }
 }

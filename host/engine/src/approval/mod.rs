@@ -9,12 +9,12 @@ mod pending;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answered::resolve;
+pub(crate) use answered::{answered, read, resolve, taken_for_gone, too_late, written};
 pub use pending::{Changes, NotPending, PendingApprovals};
 
 use crate::contract::{Asker, EventKind, Question};
 use futures_util::future::BoxFuture;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub trait Approver: Send + Sync {
 }
 
 /// An immutable snapshot of what would run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApprovalRequest {
     /// Identifier of the event that is escalated.
@@ -45,12 +45,12 @@ pub struct ApprovalRequest {
     /// The plugins that changed it, in order.
     pub changed_by: Vec<String>,
     /// Where a plugin gave a result in its place: that result, as JSON. Then the value does not run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ProposedResponse>,
     /// Who asks what: the configuration first, then the plugins in chain order; never empty.
     pub questions: Vec<Question>,
     /// How long the answer is waited for, from the asking on; then it is no. Serialises as `deadline-ms`, in milliseconds.
-    #[serde(rename = "deadline-ms", serialize_with = "milliseconds")]
+    #[serde(rename = "deadline-ms", serialize_with = "milliseconds", deserialize_with = "from_milliseconds")]
     pub deadline: Duration,
 }
 
@@ -63,22 +63,22 @@ impl ApprovalRequest {
 }
 
 /// Which agent a request comes from: what tells two sub-agents that run beside each other apart.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AskingAgent {
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
     pub depth: u32,
     /// Identifier of the session that started it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// How the prompt begins that it works on: at most 80 characters. Absent where the session has had no `prompt-submit`
     /// that was allowed. A model or a person wrote it; it may hold control characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
 }
 
 /// A result that stands in place of running the value.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ProposedResponse {
     /// The plugin that gave it.
@@ -101,4 +101,8 @@ pub enum Approval {
 
 fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn from_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    u64::deserialize(deserializer).map(Duration::from_millis)
 }

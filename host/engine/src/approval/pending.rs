@@ -10,7 +10,7 @@ use tokio::time::Instant;
 ///
 /// A request is answered at most once. It is listed from when it is asked until it is answered, its deadline passes, or
 /// its event is cancelled; an answer after that is an error. The list has no limit of its own: each request on it is of
-/// an event that waits, and a session has one such event at a time.
+/// an event that waits.
 ///
 /// ```
 /// use hookhost::approval::{Approval, PendingApprovals};

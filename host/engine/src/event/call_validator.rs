@@ -6,7 +6,6 @@ use crate::contract::{Action, Escalation, ModelRef, ToolCall, ToolSpec};
 use crate::schema::{Schema, SchemaError};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 /// What the changes of one session are checked against.
 #[derive(Clone, Copy)]
@@ -16,8 +15,6 @@ pub(crate) struct CallValidator<'a> {
     pub(crate) models: &'a [ModelRef],
     pub(crate) cwd: &'a str,
     pub(crate) asks: &'a [AskRule],
-    /// The call that the session made last.
-    pub(crate) made: &'a Mutex<Option<ToolCall>>,
 }
 
 /// The input schemas of a session's tools, compiled.
@@ -39,9 +36,6 @@ impl CallValidator<'_> {
     /// The call with its arguments in one spelling (white space and repeated keys could show a person, a plugin and a tool
     /// different things) and its action worked out.
     pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
-        if self.made.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&call) {
-            return call;
-        }
         let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments));
         self.actions.call(call.id, call.name, &arguments, call.origin, self.cwd)
     }

@@ -1,6 +1,5 @@
-//! What the host compiles at all. A compilation cannot be interrupted, so what it may cost is
-//! bounded beforehand, by a look at the file that is linear in its size.
-//! `docs/decisions/compile-bounds.md` has what was measured.
+//! What the host compiles at all. A compilation cannot be interrupted, so what it may cost is bounded beforehand, by a look
+//! at the file that is linear in its size. `docs/decisions/0012-compile-bounds.md` has what was measured.
 
 use super::ContractError;
 use crate::files::{self, FileError, Guard, Links};

@@ -278,7 +278,7 @@ impl Guest {
             for line in text.lines().filter(|line| !line.trim().is_empty()) {
                 log.write(Level::Info, line.to_owned());
             }
-            log.dropped += u64::from(dropped);
+            log.dropped += dropped;
         }
         log
     }

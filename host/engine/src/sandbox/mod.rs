@@ -35,9 +35,8 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 /// Linear memories of one component. A Rust component has 1. The same for all plugins: each reserves 4 GiB of address
 /// space in every slot.
 const MEMORIES: u32 = 2;
-/// Bytes of linear memory, and of stack, that a slot keeps mapped and resets by copying, rather
-/// than giving them back to the system: to copy it costs less than the page faults would
-/// (`docs/decisions/resetting-memory.md`).
+/// Bytes of linear memory, and of stack, that a slot keeps mapped and resets by copying, rather than giving them back to the
+/// system: to copy it costs less than the page faults would (`docs/decisions/0023-resetting-memory.md`).
 const KEEP_MEMORY: usize = 2 * 1024 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
 /// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run

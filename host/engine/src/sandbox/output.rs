@@ -25,16 +25,22 @@ pub(super) struct Output {
 struct Kept {
     bytes: Vec<u8>,
     capacity: usize,
-    dropped: bool,
+    /// Lines of which something found no room.
+    dropped: u64,
+    /// Whether the line at hand is one of them.
+    is_dropping: bool,
 }
 
 impl Output {
     pub(super) fn with_capacity(capacity: usize, compute: Duration) -> Self {
-        Self { kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), capacity, dropped: false })), compute }
+        Self {
+            kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), capacity, dropped: 0, is_dropping: false })),
+            compute,
+        }
     }
 
-    /// The bytes that were kept, and whether more were written.
-    pub(super) fn take(&self) -> (String, bool) {
+    /// The bytes that were kept, and the number of lines that did not fit as a whole.
+    pub(super) fn take(&self) -> (String, u64) {
         let mut kept = self.kept();
         (String::from_utf8_lossy(&std::mem::take(&mut kept.bytes)).into_owned(), kept.dropped)
     }
@@ -43,7 +49,13 @@ impl Output {
         let mut kept = self.kept();
         let fits = bytes.len().min(kept.capacity - kept.bytes.len());
         kept.bytes.extend_from_slice(&bytes[..fits]);
-        kept.dropped |= fits < bytes.len();
+        for byte in &bytes[fits..] {
+            if *byte == b'\n' {
+                kept.is_dropping = false;
+            } else if !byte.is_ascii_whitespace() && !std::mem::replace(&mut kept.is_dropping, true) {
+                kept.dropped += 1;
+            }
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -103,5 +115,19 @@ impl AsyncWrite for Output {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_find_no_room_are_counted_whole_or_in_part() {
+        let output = Output::with_capacity(6, Duration::from_secs(1));
+        for bytes in ["one\nt", "wo", "\n\n  \nthree\n", "fo", "ur"] {
+            output.write(bytes.as_bytes());
+        }
+        assert_eq!(output.take(), ("one\ntw".to_owned(), 3));
     }
 }

@@ -4,14 +4,15 @@ mod again;
 mod calling;
 mod effects;
 
+pub(super) use again::Consent;
 pub(super) use effects::Held;
 
 use super::Settled;
-use super::approving::Asked;
+use super::pending::{Begun, Question as PendingQuestion};
 use super::recording::Due;
-use super::{Recall, Shared, observers};
+use super::{Recall, Shared, now, observers};
 use crate::active_config::ActiveConfig;
-use crate::approval::ProposedResponse;
+use crate::approval::{ApprovalRequest, ProposedResponse};
 use crate::audit::{ApprovalRecord, EventRecord, raw};
 use crate::compose::{
     self, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, QuestionOrigin, Step, Transform,
@@ -25,10 +26,11 @@ use crate::event::{CollectEvent, GateEvent, Kind, TransformEvent};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
 use crate::state::Writes;
-use again::Consent;
+use crate::store::{OpenQuestion, QuestionChange, StoreError};
 use effects::Ledger;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// An event being settled.
 pub(crate) struct Dispatch<'a> {
@@ -43,7 +45,6 @@ pub(crate) struct Dispatch<'a> {
     record: EventRecord,
     /// Whether the record has been written, or is not to be.
     concluded: bool,
-    answer: Option<ApprovalRecord>,
     /// The askings before this one, each with the yes to its questions.
     earlier: Vec<(EventRecord, ApprovalRecord)>,
     /// Reminders of the askings before this one.
@@ -108,7 +109,6 @@ impl<'a> Dispatch<'a> {
             record,
             // Whoever feeds records in by hand does not write any.
             concluded: event == EventKind::AuditRecord,
-            answer: None,
             earlier: Vec::new(),
             carried: Held::default(),
             recall,
@@ -132,21 +132,21 @@ impl<'a> Dispatch<'a> {
         dispatch
     }
 
-    /// Settles a gate event.
+    /// Settles a gate event, as far as that can be done without a person.
     pub(crate) async fn gate<E: GateEvent + Kind>(
-        &mut self,
+        self,
         payload: E::Payload,
-    ) -> GateOutcome<E::Payload, E::Response> {
+    ) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let consent = self.consent_so_far();
         self.gate_with::<E>(payload, consent).await
     }
 
     /// Settles a gate event about which a person has already answered these questions.
-    async fn gate_with<E: GateEvent + Kind>(
-        &mut self,
+    pub(super) async fn gate_with<E: GateEvent + Kind>(
+        mut self,
         payload: E::Payload,
-        mut consent: Consent,
-    ) -> GateOutcome<E::Payload, E::Response> {
+        consent: Consent,
+    ) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let mut gate = Gate::new(self.members(), payload);
         while let Some(ask) = gate.ask() {
             let answer = self.answer::<E>(ask.member, ask.round, gate.value()).await;
@@ -160,7 +160,8 @@ impl<'a> Dispatch<'a> {
         let (value, response, mut questions) = match gate.decide(|value| E::asks(value, &rules)) {
             Decision::Rejected(objection) => {
                 let rejection = self.rejection(objection);
-                return self.conclude_rejected(rejection).await;
+                let outcome = self.conclude_rejected(rejection).await;
+                return Begun::Settled(self.finish(outcome));
             }
             Decision::Stands { value, changed_by, response, questions, approved_by } => {
                 self.record.changed_by = self.names(changed_by);
@@ -178,65 +179,80 @@ impl<'a> Dispatch<'a> {
             Step::Settled => {
                 self.record.outcome = stands;
                 self.record.by = responder.into_iter().collect();
-                return match self.conclude(Due::Now).await {
+                let outcome = match self.conclude(Due::Now).await {
                     Ok(()) => outcome(value, response),
                     Err(error) => GateOutcome::Rejected(self.not_recorded(&error)),
                 };
+                return Begun::Settled(self.finish(outcome));
             }
             Step::TooManyRounds(open) => {
                 let rejection = self.asked_too_often(&open);
-                return self.conclude_rejected(rejection).await;
+                let outcome = self.conclude_rejected(rejection).await;
+                return Begun::Settled(self.finish(outcome));
             }
             Step::Ask(open) => open,
         };
         self.record.outcome = OutcomeKind::Escalated;
         self.record.by = questions.iter().map(|question| question.by.to_string()).collect();
         self.record.questions = questions;
-        let held = match self.conclude_escalated().await {
-            Ok(held) => held,
-            Err(error) => return GateOutcome::Rejected(self.not_recorded(&error)),
-        };
         let proposed = responder.zip(self.record.response.clone());
-        let proposed = proposed.map(|(by, result)| ProposedResponse { by, result });
-        let asked = Asked::new(self.session, self.rules, &self.info, &self.record, proposed);
-        let answer = asked.ask().await;
-        if !answer.is_yes() {
-            let (answer, rejection) = answer.refuse(held).await;
-            self.answer = Some(answer);
-            return GateOutcome::Rejected(rejection);
-        }
-        let rules_now = self.session.services.config();
-        // For the rest of the session, and so not for longer than its rules.
-        let keeps = answer.is_for_session() && Arc::ptr_eq(&rules_now, self.rules);
-        let is_as_it_was = Arc::ptr_eq(&rules_now, self.rules) && self.would_answer_the_same();
-        if is_as_it_was {
-            return match answer.settle(stands, held).await {
-                Ok(answer) => {
-                    if keeps {
-                        self.keep_yes::<E>(&value);
-                    }
-                    self.answer = Some(answer);
-                    outcome(value, response)
-                }
-                Err((answer, rejection)) => {
-                    self.answer = Some(answer);
-                    GateOutcome::Rejected(rejection)
-                }
-            };
-        }
-        match answer.ask_again().await {
-            Ok(answer) => {
-                if keeps {
-                    self.keep_yes::<E>(&value);
-                }
-                self.agree(&mut consent);
-                self.gate_again::<E>(value, consent, answer, held, &rules_now).await
+        let request = self.request(proposed.map(|(by, result)| ProposedResponse { by, result }));
+        let held = match self.conclude_escalated(&request).await {
+            Ok(held) => held,
+            Err(error) => {
+                let rejection = self.not_recorded(&error);
+                return Begun::Settled(self.finish(GateOutcome::Rejected(rejection)));
             }
-            Err((answer, rejection)) => {
-                self.answer = Some(answer);
-                GateOutcome::Rejected(rejection)
-            }
+        };
+        let question = PendingQuestion::<E> {
+            session: Arc::clone(self.session),
+            rules: Arc::clone(self.rules),
+            info: self.info.clone(),
+            facts: self.facts.clone(),
+            request,
+            value,
+            response,
+            consent,
+            held,
+            earlier: std::mem::take(&mut self.earlier),
+            await_observers: self.await_observers,
+            began: Instant::now(),
+            answered: None,
+            is_recorded: false,
+            record: self.take_record(),
+        };
+        Begun::Escalated(question.into_pending())
+    }
+
+    /// What a person is asked.
+    fn request(&self, response: Option<ProposedResponse>) -> ApprovalRequest {
+        let Self { record, info, .. } = self;
+        ApprovalRequest {
+            id: record.id.clone(),
+            session: info.id.clone(),
+            agent: self.session.asking_agent(),
+            event: record.event,
+            original: record.original.clone(),
+            value: record.last.as_ref().unwrap_or(&record.original).clone(),
+            changed_by: record.changed_by.clone(),
+            response,
+            questions: record.questions.clone(),
+            deadline: self.rules.settings().approval_deadline,
         }
+    }
+
+    /// The question's row, to be committed with the event's record.
+    fn question(&self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
+        let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
+        Ok(QuestionChange::Ask(Box::new(OpenQuestion {
+            id: request.id.clone(),
+            session: request.session.clone(),
+            asker: self.session.services.store.asker()?,
+            expires: now().saturating_add(deadline),
+            answerable: self.session.services.shares_questions,
+            request: raw(request).get().to_owned(),
+            answer: None,
+        })))
     }
 
     /// Settles a transform event.
@@ -349,12 +365,17 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    /// The outcome, with the record and what a person answered.
+    /// The outcome, with the record.
     pub(super) fn finish<O>(mut self, outcome: O) -> Settled<O> {
+        let earlier = std::mem::take(&mut self.earlier);
+        Settled { outcome, record: self.take_record(), answer: None, earlier }
+    }
+
+    /// The record; nothing further is written of the event here.
+    fn take_record(&mut self) -> EventRecord {
         self.concluded = true;
         let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
-        let record = std::mem::replace(&mut self.record, blank);
-        Settled { outcome, record, answer: self.answer.take(), earlier: std::mem::take(&mut self.earlier) }
+        std::mem::replace(&mut self.record, blank)
     }
 
     fn members(&self) -> Vec<Member> {

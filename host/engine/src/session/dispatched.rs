@@ -1,8 +1,10 @@
 //! How an event of each shape is settled.
 
+use super::pending::Begun;
 use super::{Dispatch, DispatchOptions, Recall, Session, Settled};
 use crate::contract::{EventKind, GateOutcome, Task, TransformOutcome};
 use crate::event::*;
+use crate::store::StoreError;
 use serde::Serialize;
 use serde::de::Error as _;
 use serde_json::Value;
@@ -10,30 +12,41 @@ use std::future::Future;
 
 /// An event, and how it is settled; implemented for each event by its shape.
 pub(crate) trait Dispatched: Kind {
-    type Outcome: Serialize + Send;
-    fn settle(dispatch: &mut Dispatch<'_>, payload: Self::Payload) -> impl Future<Output = Self::Outcome> + Send;
+    type Outcome: Serialize + Send + 'static;
+
+    /// Settles the event, as far as that can be done without a person.
+    fn settle(dispatch: Dispatch<'_>, payload: Self::Payload) -> impl Future<Output = Begun<Self::Outcome>> + Send;
+
+    /// What comes of the event where its session could not have its turn.
+    fn without_turn(dispatch: Dispatch<'_>, error: &StoreError) -> Settled<Self::Outcome>;
 }
 
 macro_rules! dispatched {
     ($($shape:ident $event:ident;)*) => {
         $(impl Dispatched for $event {
             type Outcome = dispatched!(@outcome $shape $event);
-            async fn settle(dispatch: &mut Dispatch<'_>, payload: Self::Payload) -> Self::Outcome {
-                dispatch.$shape::<Self>(payload).await
+
+            async fn settle(dispatch: Dispatch<'_>, payload: Self::Payload) -> Begun<Self::Outcome> {
+                dispatched!(@settle $shape dispatch payload)
+            }
+
+            fn without_turn(mut dispatch: Dispatch<'_>, error: &StoreError) -> Settled<Self::Outcome> {
+                let outcome = dispatched!(@without_turn $shape dispatch error);
+                dispatch.finish(outcome)
             }
         })*
 
         impl Session {
-            /// Settles the event of this kind, whose payload is JSON.
-            pub(super) async fn dispatch_kind(
+            /// Settles the event of this kind, whose payload is JSON, as far as that can be done without a person.
+            pub(super) async fn begin_kind(
                 &self,
                 event: EventKind,
                 payload: Value,
                 options: DispatchOptions,
                 recall: Option<Recall>,
-            ) -> Result<Settled<Value>, serde_json::Error> {
+            ) -> Result<Begun<Value>, serde_json::Error> {
                 match event {
-                    $(EventKind::$event => self.dispatch_json::<$event>(payload, options, recall).await,)*
+                    $(EventKind::$event => self.begin_json::<$event>(payload, options, recall).await,)*
                     // `every_event` is tested to have all of them.
                     other => Err(serde_json::Error::custom(format!("this host has no event `{other}`"))),
                 }
@@ -44,6 +57,21 @@ macro_rules! dispatched {
     (@outcome transform $event:ty) => { TransformOutcome<<$event as TransformEvent>::Value> };
     (@outcome collect $event:ty) => { Vec<Task> };
     (@outcome observe $event:ty) => { () };
+    (@settle gate $dispatch:ident $payload:ident) => { $dispatch.gate::<Self>($payload).await };
+    (@settle $shape:ident $dispatch:ident $payload:ident) => {{
+        let mut dispatch = $dispatch;
+        let outcome = dispatch.$shape::<Self>($payload).await;
+        Begun::Settled(dispatch.finish(outcome))
+    }};
+    (@without_turn gate $dispatch:ident $error:ident) => { GateOutcome::Rejected($dispatch.not_recorded($error)) };
+    (@without_turn transform $dispatch:ident $error:ident) => {
+        TransformOutcome::Withheld($dispatch.not_recorded($error))
+    };
+    (@without_turn collect $dispatch:ident $error:ident) => {{
+        $dispatch.leave_out($error);
+        Vec::new()
+    }};
+    (@without_turn observe $dispatch:ident $error:ident) => { $dispatch.leave_out($error) };
 }
 
 every_event!(dispatched);

@@ -1,6 +1,6 @@
 //! One typed method for each event.
 
-use super::{Session, Settled};
+use super::{Begun, DispatchOptions, PreparedCall, Session, Settled};
 use crate::contract::*;
 use crate::event::*;
 
@@ -146,8 +146,15 @@ impl Session {
 
     /// Asks `before-tool-call` about a call ([`Session::tool_call`] makes one). What is allowed is what runs:
     /// use it, not what was passed in.
-    pub async fn before_tool_call(&self, call: ToolCall) -> Settled<GateOutcome<ToolCall, ToolResult>> {
-        self.dispatch::<BeforeToolCall>(call).await
+    pub async fn before_tool_call(&self, call: PreparedCall) -> Settled<GateOutcome<ToolCall, ToolResult>> {
+        let begun = self.begin_before_tool_call(call).await;
+        self.settled(begun).await
+    }
+
+    /// The same, where a question is handed back: it is not put to the host's approver.
+    pub async fn begin_before_tool_call(&self, call: PreparedCall) -> Begun<GateOutcome<ToolCall, ToolResult>> {
+        let call = self.asked_about(call);
+        self.begin_prepared::<BeforeToolCall>(call, DispatchOptions::default(), None).await
     }
 
     /// Asks `after-tool-call` about a result, a tool's or a plugin's.

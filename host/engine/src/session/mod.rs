@@ -1,12 +1,15 @@
-//! A session: its events, one at a time and in call order, each settled by the chain of plugins that subscribe to it.
+//! A session: its events, one at a time and in order of arrival, each settled by the chain of plugins that subscribe to it.
 
-mod approving;
 mod dispatch;
 mod dispatched;
 mod events;
+mod invocation;
 mod kept;
+mod life;
 mod observers;
 mod payload;
+mod pending;
+mod prepared;
 mod recall;
 mod recording;
 mod services;
@@ -15,6 +18,8 @@ mod streak;
 mod tools;
 
 pub use observers::MAX_WAITING;
+pub use pending::{Begun, Pending, QuestionGone};
+pub use prepared::PreparedCall;
 pub use settled::Settled;
 pub use streak::FAILURES_TO_TRIP;
 pub use tools::{PluginTools, ToolCallError};
@@ -27,22 +32,23 @@ pub(crate) use services::Services;
 use crate::active_config::ActiveConfig;
 use crate::approval::AskingAgent;
 use crate::audit::raw;
-use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolCall, ToolOrigin, ToolSpec};
+use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolSpec};
 use crate::event::{CallValidator, Schemas};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
 use crate::state::Lineage;
+use crate::store::{Late, Line, StoreError, Turn};
 use dispatch::Beginning;
 use dispatched::Dispatched;
 use kept::KeptAnswers;
+use life::{Change, Life};
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-use streak::{Caller, NextCall, Streaks};
-use tokio::time::Instant;
+use streak::{Caller, NextCall};
 
 /// Most bytes of a session's identifier.
 const MOST_ID: usize = 256;
@@ -119,9 +125,6 @@ pub enum SessionError {
         /// The path.
         path: String,
     },
-    /// A session of that identifier is open: the two would share and erase each other's state.
-    #[error("a session `{0}` is open already: give each its own identifier, or none")]
-    Open(String),
     /// A tool's schema cannot be used: see [`crate::schema::SchemaError`].
     #[error("the input schema of the tool `{tool}` {problem}")]
     Schema {
@@ -132,10 +135,12 @@ pub enum SessionError {
     },
 }
 
-/// A session of an agent. One typed method per event; each asks the plugins that subscribe to it and says what is to be done.
+/// A handle of a session of an agent. One typed method per event; each asks the plugins that subscribe to it and says what
+/// is to be done.
 ///
-/// Events of one session are settled one at a time, in call order, also where they are sent from several tasks;
-/// sessions run beside each other.
+/// Events of one session are settled one at a time, in order of arrival, also where they are sent from several tasks, by
+/// several handles, or by several processes with the same store; sessions run beside each other. A question to a person holds up
+/// no other event. What a session is outlives its handles: to open one is not to start it, to drop one is not to end it.
 pub struct Session {
     shared: Arc<Shared>,
 }
@@ -157,34 +162,25 @@ pub(crate) struct Shared {
     id: String,
     /// The session at the root of its tree; its own identifier where that is itself.
     root: String,
-    /// Held while an event is settled; fair, so events keep their order.
-    order: tokio::sync::Mutex<()>,
+    /// In which its events wait for their turn.
+    line: Line,
     turn: AtomicU32,
-    /// What the identifiers of its events begin with, unique among all openings of all sessions.
+    /// What the identifiers of events begin with where there is no log.
     events_of: String,
     events: AtomicU64,
+    /// What the identifiers of calls and records begin with that are no events, unique among all handles of all sessions.
+    numbered_by: String,
+    calls: AtomicU64,
     /// Records that were told to those who subscribe to the audit log.
     told_records: AtomicU64,
-    /// The call that [`Session::tool_call`] made last: asked about next, it need not be made anew.
-    made: Mutex<Option<ToolCall>>,
     kept_answers: Mutex<KeptAnswers>,
-    life: Mutex<Life>,
-    observers: observers::Observers,
-}
-
-/// What changes in the course of a session.
-struct Life {
-    streaks: Streaks,
-    reminders: Vec<(u32, Reminder)>,
-    notices: Vec<String>,
-    /// Plugins of which it was told that a failure of theirs was skipped.
-    skipped: HashSet<String>,
-    model_calls: HashMap<String, Arc<AtomicU32>>,
-    transcript: Arc<dyn Transcript>,
-    /// How the prompt begins that the agent works on.
-    task: Option<String>,
+    life: Arc<Life>,
+    transcript: Mutex<Arc<dyn Transcript>>,
+    /// How many warnings of each plugin about records were handed on.
+    warned: Mutex<HashMap<String, u32>>,
     /// Nobody takes its notices any more.
-    is_closed: bool,
+    is_closed: AtomicBool,
+    observers: observers::Observers,
 }
 
 impl Session {
@@ -206,36 +202,38 @@ impl Session {
                 return Err(SessionError::NotAbsolute { what, path });
             }
         }
-        services.claim(&id, &root)?;
-        // A session may be opened again, also by several processes at once: then its identifier alone tells no events apart.
-        let is_shared = spec.id.is_some() && services.store.keeps_log();
-        let events_of = if is_shared { format!("{id}.{}", uuid::Uuid::now_v7().simple()) } else { id.clone() };
-        let life = Life {
-            streaks: Streaks::default(),
-            reminders: Vec::new(),
-            notices: services.config().tool_patterns_that_fit_none(&spec.tools),
-            skipped: HashSet::new(),
-            model_calls: HashMap::new(),
-            transcript: Arc::new(NoTranscript),
-            task: None,
-            is_closed: false,
-        };
+        let is_first = services.claim(&id, &root);
+        let numbered_by = format!("{id}.{}", uuid::Uuid::now_v7().simple());
+        let life = Life::new(id.clone());
         let shared = Shared {
+            line: services.store.line(&id),
             services,
             spec,
             schemas,
+            events_of: if is_first { id.clone() } else { numbered_by.clone() },
+            events: AtomicU64::new(0),
+            numbered_by,
             id,
             root,
-            order: tokio::sync::Mutex::new(()),
             turn: AtomicU32::new(0),
-            events_of,
-            events: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
             told_records: AtomicU64::new(0),
-            made: Mutex::new(None),
             kept_answers: Mutex::default(),
-            life: Mutex::new(life),
+            life,
+            transcript: Mutex::new(Arc::new(NoTranscript)),
+            warned: Mutex::default(),
+            is_closed: AtomicBool::new(false),
             observers: observers::Observers::default(),
         };
+        // Its first event reads it in its turn; what it reminds of is known before.
+        if let Ok(row) = shared.services.store.session(&shared.id) {
+            let config = shared.services.config();
+            if row.version == 0 {
+                let notices = config.tool_patterns_that_fit_none(&shared.spec.tools);
+                notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
+            }
+            shared.life.take_over(row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
+        }
         let shared = Arc::new(shared);
         shared.record_opening(&shared.info());
         Ok(Self { shared })
@@ -250,66 +248,54 @@ impl Session {
     /// Says how many model calls have been made so far.
     pub fn set_turn(&self, turn: u32) {
         self.shared.turn.store(turn, Ordering::Relaxed);
-        self.shared
-            .life()
-            .reminders
-            .retain(|(born, reminder)| reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl)));
     }
 
     /// Says where the conversation can be read.
     pub fn set_transcript(&self, transcript: Arc<dyn Transcript>) {
-        self.shared.life().transcript = transcript;
+        *self.shared.transcript.lock().unwrap_or_else(PoisonError::into_inner) = transcript;
     }
 
-    /// A tool call whose action the host's action map works out.
-    #[must_use]
-    pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> ToolCall {
-        let cwd = self.shared.spec.cwd.to_string_lossy();
-        let call = self.shared.services.actions.call(id.to_owned(), name.to_owned(), arguments, origin, &cwd);
-        *self.shared.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(call.clone());
-        call
-    }
-
-    /// What the model is to be told with the next request, behind the last user message, in order.
+    /// What the model is to be told with the next request, behind the last user message, in order: as of the last event that
+    /// this handle settled.
     #[must_use]
     pub fn reminders(&self) -> Vec<Reminder> {
-        self.shared.life().reminders.iter().map(|(_, reminder)| reminder.clone()).collect()
+        self.kept_reminders().into_iter().map(|(_, reminder)| reminder).collect()
     }
 
     /// The reminders that still live, each with the number of model calls before which it was given: what an agent keeps of a
-    /// session that may go on in another process.
+    /// session that may go on with another store.
     #[must_use]
     pub fn kept_reminders(&self) -> Vec<(u32, Reminder)> {
-        self.shared.life().reminders.clone()
+        let turn = self.shared.turn.load(Ordering::Relaxed);
+        let lives = |(born, reminder): &&(u32, Reminder)| life::lives(*born, reminder, turn);
+        self.shared.life.look(|life| life.reminders.iter().filter(lives).cloned().collect())
     }
 
-    /// Takes up what [`Self::kept_reminders`] was in an earlier process, as far as it is of plugins that are loaded and still
-    /// lives at the number of model calls of [`Self::set_turn`].
+    /// Takes up what [`Self::kept_reminders`] was with an earlier store, as far as it is of plugins that are loaded, still
+    /// lives at the number of model calls of [`Self::set_turn`], and is not known.
     pub fn take_up_reminders(&self, kept: Vec<(u32, Reminder)>) {
         let rules = self.shared.services.config();
         let turn = self.shared.turn.load(Ordering::Relaxed);
-        let mut kept = kept;
-        kept.retain(|(born, reminder)| {
-            rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin)
-                && reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl))
-        });
-        let mut life = self.shared.life();
-        kept.append(&mut life.reminders);
-        let excess = kept.len().saturating_sub(MOST_REMINDERS);
-        kept.drain(..excess);
-        life.reminders = kept;
+        let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
+        let known = self.kept_reminders();
+        for (born, reminder) in kept {
+            let is_new = !known.iter().any(|known| *known == (born, reminder.clone()));
+            if is_new && is_loaded(&reminder) && life::lives(born, &reminder, turn) {
+                self.shared.life.change(Change::Remind(born, reminder));
+            }
+        }
     }
 
     /// What the user is to be told once: plugins whose failure let an event pass, plugins that are asked no more, patterns
     /// that fit no tool. What observers do later, when the session is closed, is in [`Host::take_notices`](crate::Host::take_notices).
     #[must_use]
     pub fn take_notices(&self) -> Vec<String> {
-        std::mem::take(&mut self.shared.life().notices)
+        self.shared.life.take_notices()
     }
 
     /// Asks a plugin again that is tripped, from its next event on, as if it had not failed; whether there was one.
     pub fn reset_failures(&self, plugin: &str) -> bool {
-        self.shared.life().streaks.reset(plugin)
+        self.shared.life.reset(plugin)
     }
 
     /// Settles an event whose payload is JSON: an object of `handle`'s parameters, `session` left out, as
@@ -324,7 +310,21 @@ impl Session {
         payload: Value,
         options: DispatchOptions,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        self.dispatch_kind(event, payload, options, None).await
+        let begun = self.begin_kind(event, payload, options, None).await?;
+        Ok(self.settled(begun).await)
+    }
+
+    /// The same, where questions are handed back: an event that is escalated is not put to the host's approver.
+    ///
+    /// # Errors
+    /// If the payload is not of the event's type.
+    pub async fn begin_event(
+        &self,
+        event: EventKind,
+        payload: Value,
+        options: DispatchOptions,
+    ) -> Result<Begun<Value>, serde_json::Error> {
+        self.begin_kind(event, payload, options, None).await
     }
 
     /// Settles an event again, as it was recorded.
@@ -335,25 +335,34 @@ impl Session {
         options: DispatchOptions,
         recall: Recall,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        self.dispatch_kind(event, payload, options, Some(recall)).await
+        let begun = self.begin_kind(event, payload, options, Some(recall)).await?;
+        Ok(self.settled(begun).await)
     }
 
-    pub(crate) async fn dispatch_json<E: Dispatched>(
+    pub(crate) async fn begin_json<E: Dispatched>(
         &self,
         payload: Value,
         options: DispatchOptions,
         recall: Option<Recall>,
-    ) -> Result<Settled<Value>, serde_json::Error> {
+    ) -> Result<Begun<Value>, serde_json::Error> {
         let payload = payload::read::<E>(self, payload)?;
-        let settled = self.settle::<E>(payload, options, recall).await;
-        let Settled { outcome, record, answer, earlier } = settled;
-        Ok(Settled { outcome: serde_json::to_value(outcome)?, record, answer, earlier })
+        // An outcome is made of texts, numbers and JSON, and so is JSON.
+        let begun = self.begin::<E>(payload, options, recall).await;
+        Ok(begun.map(|outcome| serde_json::to_value(outcome).unwrap_or_default()))
+    }
+
+    /// Asks the host's approver, where a person is to be asked.
+    async fn settled<O: 'static>(&self, begun: Begun<O>) -> Settled<O> {
+        match begun {
+            Begun::Settled(settled) => settled,
+            Begun::Escalated(pending) => pending.settle(self.shared.services.approver.as_deref()).await,
+        }
     }
 
     /// Notes the prompt that the agent works on from here on: a person who is asked is told how it begins.
     pub(crate) fn works_on(&self, prompt: &str) {
         let begins = prompt.trim_start().chars().take(MAX_TASK).collect();
-        self.shared.life().task = Some(begins);
+        self.shared.life.change(Change::Task(begins));
     }
 
     pub(crate) async fn dispatch<E: Dispatched>(&self, payload: E::Payload) -> Settled<E::Outcome> {
@@ -366,22 +375,46 @@ impl Session {
         options: DispatchOptions,
         recall: Option<Recall>,
     ) -> Settled<E::Outcome> {
-        let _turn = self.shared.order.lock().await;
+        let begun = self.begin::<E>(payload, options, recall).await;
+        self.settled(begun).await
+    }
+
+    /// Settles an event as far as that can be done without a person.
+    async fn begin<E: Dispatched>(
+        &self,
+        payload: E::Payload,
+        options: DispatchOptions,
+        recall: Option<Recall>,
+    ) -> Begun<E::Outcome> {
+        let payload = E::prepared(payload, &self.shared.validator(&self.shared.services.config(), &self.info()));
+        self.begin_prepared::<E>(payload, options, recall).await
+    }
+
+    /// The same, where what the host works out itself is in the payload.
+    async fn begin_prepared<E: Dispatched>(
+        &self,
+        payload: E::Payload,
+        options: DispatchOptions,
+        recall: Option<Recall>,
+    ) -> Begun<E::Outcome> {
+        let turn = self.shared.turn().await;
         let info = self.info();
         // Whatever is taken up meanwhile, the event is settled under these.
         let rules = self.shared.services.config();
-        let payload = E::prepared(payload, &self.shared.validator(&rules, &info));
         let DispatchOptions { raw: own_message, await_observers } = options;
         let (id, time) = match &recall {
             Some(recall) => (recall.id.clone(), recall.time),
-            None => (self.shared.next_event_id(), now()),
+            None => (self.shared.event_id(turn.as_ref().ok()), now()),
         };
         let parent_session = self.shared.spec.parent.clone();
         let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
         let beginning = Beginning { info, facts, recall, await_observers };
-        let mut dispatch = Dispatch::new(&self.shared, &rules, E::KIND, beginning, raw(&payload));
-        let outcome = E::settle(&mut dispatch, payload).await;
-        dispatch.finish(outcome)
+        let dispatch = Dispatch::new(&self.shared, &rules, E::KIND, beginning, raw(&payload));
+        match turn {
+            // Held to the end of the function: what comes of a question later takes another turn.
+            Ok(_turn) => E::settle(dispatch, payload).await,
+            Err(error) => Begun::Settled(E::without_turn(dispatch, &error)),
+        }
     }
 
     fn info(&self) -> contract::Session {
@@ -406,14 +439,17 @@ impl Shared {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        let Shared { services, life, id, is_closed, .. } = &*self.shared;
         self.shared.record_end(&self.shared.info());
-        self.shared.services.release(&self.shared.id);
-        let left = {
-            let mut life = self.shared.life();
-            life.is_closed = true;
-            std::mem::take(&mut life.notices)
-        };
-        self.shared.services.leave_notices(left);
+        services.release(id);
+        is_closed.store(true, Ordering::Release);
+        services.leave_notices(life.take_notices());
+        if life.is_unwritten() {
+            let late = Late { session: Some(life.written(Vec::new())), ..Late::default() };
+            if let Err(error) = services.store.push(late) {
+                tracing::error!(%error, session = id, "what is known of a session could not be kept");
+            }
+        }
     }
 }
 
@@ -431,8 +467,25 @@ impl std::fmt::Debug for Session {
 }
 
 impl Shared {
-    fn life(&self) -> MutexGuard<'_, Life> {
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits for the session's turn, and reads what other handles have made of the session.
+    ///
+    /// # Errors
+    /// If the turn cannot be taken, or the session cannot be read.
+    async fn turn(&self) -> Result<Turn, StoreError> {
+        let turn = self.line.turn().await?;
+        if turn.is_stale {
+            self.life.is_stale();
+        }
+        if self.life.is_unsure() {
+            let row = self.services.store.session(&self.id)?;
+            let config = self.services.config();
+            self.life.take_over(row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
+        }
+        Ok(turn)
+    }
+
+    fn warned(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        self.warned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kept_answers(&self) -> MutexGuard<'_, KeptAnswers> {
@@ -447,26 +500,40 @@ impl Shared {
             models: &self.spec.models,
             cwd: &info.cwd,
             asks,
-            made: &self.made,
         }
     }
 
-    /// Unique without asking the system for random numbers at each event.
+    /// The identifier of the next event, within its turn. Without a log numbers need not be kept: each handle has its own.
     fn next_event_id(&self) -> String {
-        format!("{}.{}", self.events_of, self.events.fetch_add(1, Ordering::Relaxed))
+        match self.services.store.keeps_log() {
+            true => format!("{}.{}", self.id, self.life.next_number()),
+            false => format!("{}.{}", self.events_of, self.events.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    /// The identifier of an event; one whose session cannot have its turn has an identifier of its own.
+    fn event_id(&self, turn: Option<&Turn>) -> String {
+        match turn {
+            Some(_) => self.next_event_id(),
+            None => self.next_call_id(),
+        }
+    }
+
+    /// The identifier of a call that is no event: unique without asking the system for random numbers at each.
+    fn next_call_id(&self) -> String {
+        format!("{}.call-{}", self.numbered_by, self.calls.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Of its own count: events have the same identifiers, and so random numbers, whether or not a plugin subscribes to the log.
     fn next_record_id(&self) -> String {
-        format!("{}.record-{}", self.events_of, self.told_records.fetch_add(1, Ordering::Relaxed))
+        format!("{}.record-{}", self.numbered_by, self.told_records.fetch_add(1, Ordering::Relaxed))
     }
 
     fn notice(&self, text: String) {
-        let mut life = self.life();
-        if life.is_closed {
+        if self.is_closed.load(Ordering::Acquire) {
             self.services.leave_notices(vec![text]);
-        } else if life.notices.len() < MOST_NOTICES {
-            life.notices.push(text);
+        } else {
+            self.life.change(Change::Notice(text));
         }
     }
 
@@ -477,13 +544,17 @@ impl Shared {
 
     /// Who asks, for a person.
     fn asking_agent(&self) -> AskingAgent {
-        AskingAgent { depth: self.spec.depth, parent: self.spec.parent.clone(), task: self.life().task.clone() }
+        AskingAgent {
+            depth: self.spec.depth,
+            parent: self.spec.parent.clone(),
+            task: self.life.look(|life| life.task.clone()),
+        }
     }
 
     /// Tells once for each plugin that a failure of its had no consequence: the event went on as if it had said nothing.
     fn skipped(&self, plugin: &Plugin, event: EventKind, failure: &Failure) {
         let name = plugin.name();
-        if failure.kind == FailureKind::Tripped || !self.life().skipped.insert(name.to_owned()) {
+        if failure.kind == FailureKind::Tripped || !self.life.is_skipped_first(name) {
             return;
         }
         let why = match event.shape() {
@@ -499,46 +570,27 @@ impl Shared {
     }
 
     fn transcript(&self) -> Arc<dyn Transcript> {
-        Arc::clone(&self.life().transcript)
-    }
-
-    fn model_calls(&self, plugin: &str) -> Arc<AtomicU32> {
-        Arc::clone(self.life().model_calls.entry(plugin.to_owned()).or_default())
+        Arc::clone(&self.transcript.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// How a plugin's next call is made.
     fn next_call(&self, plugin: &Plugin, observes: bool) -> NextCall {
-        self.life().streaks.next_call(Caller::new(plugin, observes), Instant::now())
+        self.life.next_call(|| Caller::new(plugin, observes), now())
     }
 
     fn succeeded(&self, plugin: &Plugin, observes: bool) {
-        self.life().streaks.succeeded(Caller::new(plugin, observes));
+        self.life.succeeded(|| Caller::new(plugin, observes));
     }
 
     /// Counts a failure; the user is told when the plugin is tripped.
     fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
-        let mut life = self.life();
-        if let Some(told) = life.streaks.failed(Caller::new(plugin, observes), failure, Instant::now())
-            && life.notices.len() < MOST_NOTICES
-        {
-            life.notices.push(told);
-        }
+        self.life.failed(Caller::new(plugin, observes), failure, now());
     }
 
-    fn remind(&self, reminders: Vec<Reminder>) {
-        if reminders.is_empty() {
-            return;
-        }
+    /// The reminders as changes of the session, given before so many model calls as there are now.
+    fn reminding(&self, reminders: Vec<Reminder>) -> Vec<Change> {
         let turn = self.turn.load(Ordering::Relaxed);
-        let mut life = self.life();
-        for reminder in reminders {
-            life.reminders.retain(|(_, old)| {
-                old.plugin != reminder.plugin || old.dedupe_key.is_none() || old.dedupe_key != reminder.dedupe_key
-            });
-            life.reminders.push((turn, reminder));
-        }
-        let excess = life.reminders.len().saturating_sub(MOST_REMINDERS);
-        life.reminders.drain(..excess);
+        reminders.into_iter().map(|reminder| Change::Remind(turn, reminder)).collect()
     }
 }
 

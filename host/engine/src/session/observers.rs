@@ -11,6 +11,7 @@ use crate::contract;
 use crate::contract::{AuditEntry, EventKind};
 use crate::event::{AuditRecord, Kind};
 use crate::sandbox::capability::EventFacts;
+use crate::store::Late;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, VecDeque};
@@ -176,7 +177,7 @@ impl Shared {
         use crate::audit::ToRecord as _;
         let store = &self.services.store;
         if store.keeps_log()
-            && let Err(error) = store.push(dropped.body(&self.services.config().settings().audit))
+            && let Err(error) = store.push(Late::of(dropped.body(&self.services.config().settings().audit)))
         {
             tracing::error!(%error, "events that observers did not hear of could not be recorded");
         }

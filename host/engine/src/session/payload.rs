@@ -47,7 +47,7 @@ fn complete(call: &mut Value, session: &Session) {
     }
     let Some(name) = call.get("name").and_then(Value::as_str) else { return };
     let arguments = call.get("arguments").cloned().unwrap_or_default();
-    let worked_out = session.tool_call("", name, &arguments, origin).action;
+    let worked_out = session.tool_call("", name, &arguments, origin).into_call().action;
     if let Ok(action) = serde_json::to_value(worked_out) {
         call.insert("action".to_owned(), action);
     }

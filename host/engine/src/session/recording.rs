@@ -6,8 +6,9 @@ use crate::audit::{MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened, ToRecord};
 use crate::contract;
 use crate::contract::bytes::written_size;
 use crate::contract::{EventKind, ToolSpec};
+use crate::sandbox::capability::Reminder;
 use crate::state::Writes;
-use crate::store::{StoreError, Unit};
+use crate::store::{KeepsSession, Late, QuestionChange, StoreError, Unit};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -20,6 +21,17 @@ pub(super) enum Due {
     Soon,
 }
 
+/// What is to hold with a record, and only with it.
+#[derive(Default)]
+pub(super) struct With {
+    /// What plugins wrote.
+    pub(super) writes: Vec<(Arc<str>, Writes)>,
+    /// What they remind the model of.
+    pub(super) reminders: Vec<Reminder>,
+    /// What becomes of a question.
+    pub(super) question: Option<QuestionChange>,
+}
+
 impl Shared {
     /// Records something, and makes what plugins wrote about it hold: both, or neither. Then tells those who subscribe to the
     /// audit log.
@@ -28,18 +40,23 @@ impl Shared {
         rules: &Arc<ActiveConfig>,
         info: &contract::Session,
         record: &R,
-        writes: Vec<(Arc<str>, Writes)>,
+        with: With,
         due: Due,
     ) -> Result<(), StoreError> {
         let store = &self.services.store;
         let settings = &rules.settings().audit;
         let body = store.keeps_log().then(|| record.body(settings));
-        if due == Due::Now || !writes.is_empty() {
+        let With { writes, reminders, question } = with;
+        let changes = self.reminding(reminders);
+        let is_changed = !changes.is_empty() || self.life.is_unwritten();
+        if due == Due::Now || is_changed || question.is_some() || !writes.is_empty() {
             let (session, root) = (self.id.clone(), self.root.clone());
             let records = body.into_iter().collect();
-            store.commit(&Unit { records, writes, session, root, time: record.time() }).await?;
-        } else if let Some(body) = body {
-            store.push(body)?;
+            let handle = is_changed.then(|| self.life.written(changes) as Arc<dyn KeepsSession>);
+            let unit = Unit { records, writes, session, root, time: record.time(), handle, question };
+            store.commit(&unit).await?;
+        } else if body.is_some() {
+            store.push(Late { record: body, ..Late::default() })?;
         }
         if rules.has_subscriber(EventKind::AuditRecord) {
             observers::tell_record(self, rules, info, record.body_for_observers(settings));
@@ -55,9 +72,10 @@ impl Shared {
         record: &R,
     ) {
         let settings = &rules.settings().audit;
-        if self.services.store.keeps_log()
-            && let Err(error) = self.services.store.push(record.body(settings))
-        {
+        let body = self.services.store.keeps_log().then(|| record.body(settings));
+        let session = self.life.is_unwritten().then(|| self.life.written(Vec::new()) as Arc<dyn KeepsSession>);
+        let late = Late { record: body, session, settles: None };
+        if let Err(error) = self.services.store.push(late) {
             tracing::error!(%error, kind = R::KIND, "a record of the audit log is lost");
         }
         if rules.has_subscriber(EventKind::AuditRecord) {

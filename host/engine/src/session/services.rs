@@ -1,13 +1,15 @@
 //! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
 
-use super::SessionError;
 use super::observers::Telling;
+use super::{QuestionGone, now};
 use crate::active_config::ActiveConfig;
-use crate::approval::Approver;
+use crate::approval::{self, Approval, ApprovalRequest, Approver};
+use crate::audit::{ApprovalRecord, ToRecord as _};
+use crate::contract::OutcomeKind;
 use crate::contract::action::ActionMap;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::Network;
-use crate::store::Store;
+use crate::store::{OpenQuestion, QuestionChange, Store, StoreError, Unit};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,14 +24,23 @@ pub(crate) struct Services {
     pub(crate) config: ArcSwap<ActiveConfig>,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// Whether answers are taken from the store, where other programs of the user may have put them.
+    pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
     pub(crate) telling: Telling,
-    /// The open sessions by identifier, each with the root of its tree.
-    pub(crate) open: Mutex<HashMap<String, String>>,
+    /// The sessions of which a handle is open, by identifier.
+    pub(crate) open: Mutex<HashMap<String, OpenSession>>,
     /// What the user is to be told of sessions that are closed.
     pub(crate) notices: Mutex<Vec<String>>,
+}
+
+/// A session of which a handle is open.
+pub(crate) struct OpenSession {
+    /// The root of its tree.
+    root: String,
+    handles: usize,
 }
 
 impl Services {
@@ -48,30 +59,80 @@ impl Services {
         self.config.load_full()
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<String, String>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, OpenSession>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the identifier of a session in the tree of `root`.
-    ///
-    /// # Errors
-    /// If an open session has it.
-    pub(crate) fn claim(&self, id: &str, root: &str) -> Result<(), SessionError> {
-        match self.open().entry(id.to_owned()) {
-            Entry::Occupied(_) => Err(SessionError::Open(id.to_owned())),
-            Entry::Vacant(free) => {
-                free.insert(root.to_owned());
-                Ok(())
-            }
-        }
+    /// Notes that a handle of a session is open, in the tree of `root`; whether it is the only one.
+    pub(crate) fn claim(&self, id: &str, root: &str) -> bool {
+        let mut open = self.open();
+        let known = open.entry(id.to_owned()).or_insert_with(|| OpenSession { root: root.to_owned(), handles: 0 });
+        known.handles += 1;
+        known.handles == 1
     }
 
     /// The root of the tree that a session is in, as far as this host knows: where it is not open here, itself.
     pub(crate) fn root_of(&self, id: &str) -> String {
-        self.open().get(id).cloned().unwrap_or_else(|| id.to_owned())
+        self.open().get(id).map_or_else(|| id.to_owned(), |open| open.root.clone())
     }
 
     pub(crate) fn release(&self, id: &str) {
-        self.open().remove(id);
+        if let Entry::Occupied(mut open) = self.open().entry(id.to_owned()) {
+            open.get_mut().handles -= 1;
+            if open.get().handles == 0 {
+                open.remove();
+            }
+        }
+    }
+
+    /// The questions that wait for an answer. Those of processes that are gone are settled with no.
+    pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
+        let mut open = Vec::new();
+        for question in self.store.questions()? {
+            let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
+            if !self.store.is_alive(question.asker)? {
+                self.give_up(&question, request).await?;
+            } else if question.answerable && question.answer.is_none() && question.expires > now() {
+                open.extend(request);
+            }
+        }
+        Ok(open)
+    }
+
+    /// Answers a question.
+    pub(crate) async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
+        let unknown = || QuestionGone::Unknown(id.to_owned());
+        let question = self.store.questions()?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
+        if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= now() {
+            return Err(unknown());
+        }
+        let answer = approval::written(&approval::answered(approval));
+        match self.store.answer(id, &answer).await? {
+            Some(first) if first.is_this => Ok(()),
+            Some(_) => Err(QuestionGone::Answered(id.to_owned())),
+            None => Err(unknown()),
+        }
+    }
+
+    /// Settles the question of a process that is gone: nobody runs the call.
+    async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
+        let settings = self.config();
+        let answer = request.map(|request| ApprovalRecord {
+            id: question.id.clone(),
+            session: question.session.clone(),
+            event: request.event,
+            time: now(),
+            outcome: OutcomeKind::Rejected,
+            answer: approval::taken_for_gone(),
+            effects_hold: false,
+        });
+        let records = answer.map(|answer| answer.body(&settings.settings().audit)).into_iter().collect();
+        let change = Some(QuestionChange::GiveUp(question.id.clone()));
+        let unit = Unit { records, question: change, time: now(), ..Unit::default() };
+        match self.store.commit(&unit).await {
+            // Somebody else has said so.
+            Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),
+            done => done,
+        }
     }
 }

@@ -26,4 +26,10 @@ impl<O> Settled<O> {
     pub fn kind(&self) -> OutcomeKind {
         self.answer.as_ref().map_or(self.record.outcome, |answer| answer.outcome)
     }
+
+    /// The same with another outcome.
+    pub(super) fn map<P>(self, map: impl FnOnce(O) -> P) -> Settled<P> {
+        let Self { outcome, record, answer, earlier } = self;
+        Settled { outcome: map(outcome), record, answer, earlier }
+    }
 }

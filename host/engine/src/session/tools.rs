@@ -3,15 +3,15 @@
 //! A tool's call is no event. The events about it (`before-tool-call`, `after-tool-call`) come before and after; several
 //! calls of one session may run at the same time, and while other events are settled.
 
-use super::recording::Due;
+use super::invocation::{self, Did, Invocation};
+use super::recording::{Due, With};
 use super::{Session, Shared, now};
 use crate::active_config::ActiveConfig;
-use crate::audit::{CallRecord, Inputs, ToolRun, raw};
-use crate::contract::{self, Failure, FailureKind, ToolResult};
+use crate::audit::{ToolRun, raw};
+use crate::contract::{self, Failure, ToolResult};
 use crate::plugin::Plugin;
-use crate::sandbox::capability::{Effects, EventFacts};
-use crate::sandbox::{Called, GuestSetup};
-use crate::state::{View, Writes};
+use crate::sandbox::GuestSetup;
+use crate::sandbox::capability::EventFacts;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ struct Call<'a> {
     info: contract::Session,
     record: ToolRun,
     /// What the call did, until it is recorded.
-    did: Option<(Effects, Option<Writes>)>,
+    did: Option<Did>,
     concluded: bool,
 }
 
@@ -120,29 +120,13 @@ impl<'a> Call<'a> {
     ) -> Self {
         let info = session.info();
         let record = ToolRun {
-            id: session.next_event_id(),
+            id: session.next_call_id(),
             session: info.id.clone(),
             turn: info.turn,
             time: now(),
             tool: tool.to_owned(),
             arguments: raw(arguments),
-            call: CallRecord {
-                plugin: plugin.name().to_owned(),
-                digest: plugin.digest(),
-                config: plugin.shared.config_digest,
-                mode: plugin.entry().mode,
-                round: 1,
-                verdict: None,
-                failure: None,
-                fuel: 0,
-                micros: 0,
-                inputs: Inputs::default(),
-                wrote: Vec::new(),
-                wrote_dropped: 0,
-                log: Vec::new(),
-                log_dropped: 0,
-                findings: Vec::new(),
-            },
+            call: invocation::record(plugin, 1),
             not_replayable: Vec::new(),
             redacted: std::collections::BTreeMap::new(),
         };
@@ -150,24 +134,16 @@ impl<'a> Call<'a> {
     }
 
     async fn run(&mut self, plugin: &Plugin, tool: &str) -> Result<ToolResult, Failure> {
-        let limit = plugin.entry().limits.input;
         let arguments = self.record.arguments.get().to_owned();
-        if arguments.len() > limit.get() {
-            let detail = format!("is not given arguments of {} bytes (limits.input is {limit})", arguments.len());
-            return Err(self.failed(Failure::new(FailureKind::InputTooLarge, detail)));
+        if let Some(failure) = invocation::too_large(plugin, "arguments", arguments.len()) {
+            return Err(self.failed(failure));
         }
-        let setup = self.setup(plugin);
-        let Called { answer, fuel, time, effects, writes, reads, inputs, unrepeatable, log, log_dropped, .. } =
-            plugin.call_tool(&self.info, tool, &arguments, setup).await;
-        let record = &mut self.record.call;
-        record.fuel = fuel;
-        record.micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        record.inputs = Inputs { state: reads.recorded(), ..inputs };
-        (record.log, record.log_dropped) = (log, log_dropped);
-        self.record.not_replayable.extend(unrepeatable.into_iter().map(str::to_owned));
+        let called = plugin.call_tool(&self.info, tool, &arguments, self.setup(plugin)).await;
+        let (answer, did, why) = invocation::note(self.session, plugin, &mut self.record.call, called);
+        self.record.not_replayable.extend(why);
         let answer = answer.and_then(|(result,)| checked(result));
         if answer.is_ok() {
-            self.did = Some((effects, writes));
+            self.did = Some(did);
         }
         answer.map_err(|failure| self.failed(failure))
     }
@@ -180,26 +156,18 @@ impl<'a> Call<'a> {
     fn setup(&self, plugin: &Plugin) -> GuestSetup {
         let session = self.session;
         let time = self.record.time;
-        let state = plugin.entry().grants.state.as_ref().map(|grant| {
-            let snapshot = session.services.store.snapshot(&plugin.shared.name, session.lineage(), time);
-            View::new(snapshot, grant.quota.get(), time)
-        });
+        let snapshot = |_: &_| session.services.store.snapshot(&plugin.shared.name, session.lineage(), time);
         let parent_session = session.spec.parent.clone();
-        GuestSetup {
-            plugin: Arc::clone(&plugin.shared.name),
-            event: EventFacts { id: self.record.id.clone(), time, round: 1, parent_session, raw: None },
-            grants: Arc::clone(&plugin.shared.grants),
-            preopens: Arc::clone(&plugin.shared.preopens),
-            servers: Arc::clone(&plugin.shared.servers),
-            network: session.services.network.clone(),
-            state,
+        let invocation = Invocation {
+            session,
+            plugin,
+            facts: EventFacts { id: self.record.id.clone(), time, round: 1, parent_session, raw: None },
+            state: plugin.entry().grants.state.as_ref().map(snapshot),
             is_recorded: true,
-            transcript: session.transcript(),
-            model: session.services.model.clone(),
-            model_calls: session.model_calls(plugin.name()),
             recalled: None,
-            patience: self.rules.settings().overload_deadline,
-        }
+            overload_deadline: self.rules.settings().overload_deadline,
+        };
+        invocation.setup()
     }
 
     /// Records the call and makes its effects hold: both, or neither.
@@ -207,7 +175,7 @@ impl<'a> Call<'a> {
         let mut reminders = Vec::new();
         let mut writes = Vec::new();
         if let Some(result) = result
-            && let Some((effects, written)) = self.did.take()
+            && let Some(Did { writes: written, effects }) = self.did.take()
         {
             let call = &mut self.record.call;
             call.verdict = Some(raw(result));
@@ -218,13 +186,11 @@ impl<'a> Call<'a> {
                 writes.push((Arc::clone(&plugin.shared.name), written));
             }
         }
-        let recorded = self.session.record(self.rules, &self.info, &self.record, writes, Due::Soon).await;
+        let with = With { writes, reminders, question: None };
+        let recorded = self.session.record(self.rules, &self.info, &self.record, with, Due::Soon).await;
         self.concluded = true;
         match recorded {
-            Ok(()) => {
-                self.session.remind(reminders);
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             Err(error) => {
                 tracing::error!(%error, tool = self.record.tool, "a tool's call could not be recorded");
                 self.record.call.void_effects();

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The tables, each by its name and by the statement that makes it. SQLite keeps the statements word for word, and a database is
 /// ours only if it has exactly these: whoever changes a character, be it of a comment, raises [`audit::VERSION`].
-pub(super) const TABLES: [(&str, &str); 3] = [
+pub(super) const TABLES: [(&str, &str); 5] = [
     (
         "audit",
         "CREATE TABLE audit (
@@ -60,6 +60,38 @@ pub(super) const TABLES: [(&str, &str); 3] = [
   -- In milliseconds since the Unix epoch.
   expires INTEGER,
   PRIMARY KEY (space, key)
+) WITHOUT ROWID",
+    ),
+    (
+        "session",
+        "CREATE TABLE session (
+  id TEXT PRIMARY KEY,
+  -- Raised by each write.
+  version INTEGER NOT NULL,
+  -- How many numbers of events are given out.
+  events INTEGER NOT NULL,
+  -- Failures in a row, reminders, notices and calls of models, as JSON.
+  life TEXT NOT NULL,
+  -- When it was last written, in milliseconds since the Unix epoch.
+  touched INTEGER NOT NULL
+) WITHOUT ROWID",
+    ),
+    (
+        "question",
+        "CREATE TABLE question (
+  -- The event that is escalated.
+  id TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  -- The process that waits for the answer.
+  asker INTEGER NOT NULL,
+  -- In milliseconds since the Unix epoch.
+  expires INTEGER NOT NULL,
+  -- Whether that process takes an answer from here.
+  answerable INTEGER NOT NULL,
+  -- What is asked, as JSON.
+  request TEXT NOT NULL,
+  -- As JSON, once there is one.
+  answer TEXT
 ) WITHOUT ROWID",
     ),
 ];
@@ -429,6 +461,11 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
+}
+
+/// The file beside the database in which processes take turns.
+pub(super) fn turns(path: &Path) -> PathBuf {
+    beside(path, "-turns")
 }
 
 /// The file beside the database to which commits are appended.

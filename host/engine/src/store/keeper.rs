@@ -76,7 +76,7 @@ fn keep(shared: &Shared) {
 /// Until there is something to do; whether to end, and whether to look at the WAL.
 fn wait(shared: &Shared) -> (bool, bool) {
     let mut queue = shared.queue();
-    while queue.bodies.is_empty() && !queue.closed && !queue.checkpoint {
+    while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint {
         queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
     }
     (queue.closed, std::mem::take(&mut queue.checkpoint))

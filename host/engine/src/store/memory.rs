@@ -1,17 +1,75 @@
 //! State that lives as long as the host: without a file, and without a log.
 
-use super::{Owner, Unit, owner};
+use super::questions::{FirstAnswer, OpenQuestion, QuestionChange};
+use super::sessions::{KeepsSession, SessionRow};
+use super::{Late, Owner, Unit, owner};
 use crate::state::{Lineage, Scope, Source, Space, Spaces, Time};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The spaces of all plugins.
+/// The spaces of all plugins, the rows of sessions that are more than their beginning, and the questions that wait.
 #[derive(Default)]
-pub(super) struct Memory(Mutex<HashMap<Owner, Arc<Space>>>);
+pub(super) struct Memory {
+    spaces: Mutex<HashMap<Owner, Arc<Space>>>,
+    sessions: Mutex<HashMap<String, SessionRow>>,
+    questions: Mutex<BTreeMap<String, OpenQuestion>>,
+}
 
 impl Memory {
     fn spaces(&self) -> MutexGuard<'_, HashMap<Owner, Arc<Space>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, BTreeMap<String, OpenQuestion>> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The row of a session; of version 0 where there is none.
+    pub(super) fn session(&self, id: &str) -> SessionRow {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Answers a question that has no answer yet; the answer that counts.
+    pub(super) fn answer(&self, id: &str, answer: &str) -> Option<FirstAnswer> {
+        self.questions().get_mut(id).map(|question| {
+            let is_this = question.answer.is_none();
+            let answer = question.answer.get_or_insert_with(|| answer.to_owned()).clone();
+            FirstAnswer { answer, is_this }
+        })
+    }
+
+    /// The answer to a question: `None` where there is no such question, `Some(None)` where it has none yet.
+    pub(super) fn answered(&self, id: &str) -> Option<Option<String>> {
+        self.questions().get(id).map(|question| question.answer.clone())
+    }
+
+    /// The questions that wait.
+    pub(super) fn list(&self) -> Vec<OpenQuestion> {
+        self.questions().values().cloned().collect()
+    }
+
+    /// Makes hold what need not wait.
+    pub(super) fn push(&self, late: Late) {
+        if let Some(id) = late.settles {
+            self.questions().remove(&id);
+        }
+        if let Some(handle) = late.session {
+            self.write(&*handle);
+        }
+    }
+
+    fn write(&self, handle: &dyn KeepsSession) {
+        if !handle.is_changed() {
+            return;
+        }
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = sessions.get(handle.id()).cloned().unwrap_or_default();
+        let version = before.version + 1;
+        let mut changed = handle.changed(before);
+        changed.row.version = version;
+        sessions.insert(handle.id().to_owned(), changed.row.clone());
+        handle.is_written(changed);
     }
 
     /// The state of a plugin as it is now.
@@ -22,6 +80,18 @@ impl Memory {
     }
 
     pub(super) fn commit(&self, unit: &Unit) {
+        match &unit.question {
+            Some(QuestionChange::Ask(question)) => {
+                self.questions().insert(question.id.clone(), (**question).clone());
+            }
+            Some(QuestionChange::Settle(id) | QuestionChange::GiveUp(id)) => {
+                self.questions().remove(id);
+            }
+            None => {}
+        }
+        if let Some(handle) = &unit.handle {
+            self.write(&**handle);
+        }
         let mut spaces = self.spaces();
         for (plugin, writes) in &unit.writes {
             for scope in Scope::ALL {

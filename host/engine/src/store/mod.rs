@@ -9,11 +9,17 @@ mod error;
 mod keeper;
 mod log;
 mod memory;
+mod questions;
+mod sessions;
 mod snapshots;
 mod spaces;
+mod turns;
 
 pub use error::StoreError;
 pub use log::{Lines, Log, LogError, VerifiedLines};
+pub(crate) use questions::{FirstAnswer, OpenQuestion, QuestionChange};
+pub(crate) use sessions::{Changed, KeepsSession, SessionRow};
+pub(crate) use turns::{Line, Turn};
 
 use crate::state::{Lineage, Scope, Source, Time, Writes};
 use database::{Created, Identity};
@@ -24,6 +30,7 @@ use snapshots::{Readers, Reading};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use turns::Turns;
 
 /// How long a commit waits while other processes write.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -42,7 +49,10 @@ pub(crate) struct Store(Kept);
 
 enum Kept {
     /// State alone.
-    InMemory(Memory),
+    InMemory {
+        memory: Memory,
+        turns: Turns,
+    },
     OnDisk {
         shared: Arc<Shared>,
         _keeper: Keeper,
@@ -51,6 +61,7 @@ enum Kept {
 
 struct Shared {
     path: PathBuf,
+    turns: Turns,
     inner: Mutex<Inner>,
     readers: Arc<Readers>,
     queue: Mutex<Queue>,
@@ -85,7 +96,7 @@ fn owner(plugin: &Arc<str>, lineage: Lineage<'_>, scope: Scope) -> Owner {
 /// Records that are not yet written.
 #[derive(Default)]
 struct Queue {
-    bodies: Vec<String>,
+    waiting: Waiting,
     bytes: usize,
     /// Why they could not be, when that was last tried.
     problem: Option<StoreError>,
@@ -93,8 +104,36 @@ struct Queue {
     checkpoint: bool,
 }
 
+/// What is written with the next transaction.
+#[derive(Default)]
+struct Waiting {
+    records: Vec<String>,
+    /// Handles of sessions that have something to write.
+    sessions: Vec<Arc<dyn KeepsSession>>,
+    /// Questions that are settled.
+    settled: Vec<String>,
+}
+
+/// What may be written late, all of it or nothing.
+#[derive(Default)]
+pub(crate) struct Late {
+    /// A record as JSON; left out where no log is kept.
+    pub(crate) record: Option<String>,
+    /// A handle of a session that has something to write.
+    pub(crate) session: Option<Arc<dyn KeepsSession>>,
+    /// A question that is settled.
+    pub(crate) settles: Option<String>,
+}
+
+impl Late {
+    /// A record as JSON.
+    pub(crate) fn of(record: String) -> Self {
+        Self { record: Some(record), ..Self::default() }
+    }
+}
+
 /// What is to hold, all of it or nothing.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Unit {
     /// Records as JSON, in order; left out where no log is kept.
     pub(crate) records: Vec<String>,
@@ -104,9 +143,33 @@ pub(crate) struct Unit {
     /// The session at the root of its tree.
     pub(crate) root: String,
     pub(crate) time: Time,
+    /// The handle of that session, which may have something to write.
+    pub(crate) handle: Option<Arc<dyn KeepsSession>>,
+    /// What becomes of a question.
+    pub(crate) question: Option<QuestionChange>,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.sessions.is_empty() && self.settled.is_empty()
+    }
+
+    /// Puts what could not be written before what has come since.
+    fn put_back(&mut self, first: Self) {
+        self.records.splice(..0, first.records);
+        self.sessions.splice(..0, first.sessions);
+        self.settled.splice(..0, first.settled);
+    }
 }
 
 impl Unit {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty()
+            && self.question.is_none()
+            && self.writes.iter().all(|(_, writes)| writes.is_empty())
+            && !self.handle.as_ref().is_some_and(|handle| handle.is_changed())
+    }
+
     fn lineage(&self) -> Lineage<'_> {
         Lineage { session: &self.session, root: &self.root }
     }
@@ -115,7 +178,7 @@ impl Unit {
 impl Store {
     /// State in memory, and no log.
     pub(crate) fn in_memory() -> Self {
-        Self(Kept::InMemory(Memory::default()))
+        Self(Kept::InMemory { memory: Memory::default(), turns: Turns::default() })
     }
 
     /// The database at `path`, made where there is none.
@@ -125,19 +188,22 @@ impl Store {
     /// that of a file.
     pub(crate) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
         let created = database::create(path, now)?;
-        match spaces::forget_old_sessions(&created.connection, now).map_err(|error| StoreError::of(&error, path)) {
+        let forgotten = spaces::forget_old_sessions(&created.connection, now)
+            .and_then(|()| sessions::forget_old(&created.connection, now));
+        match forgotten.map_err(|error| StoreError::of(&error, path)) {
             // The next one to open it will.
             Err(error) if error.is_passing() => {}
             done => done?,
         }
-        let shared = Shared::new(path, created);
+        let turns = Turns::open(&database::turns(path))?;
+        let shared = Shared::new(path, created, turns);
         let keeper = Keeper::start(&shared).map_err(|error| StoreError::io(&error, path))?;
         Ok(Self(Kept::OnDisk { shared, _keeper: keeper }))
     }
 
     fn on_disk(&self) -> Option<&Arc<Shared>> {
         match &self.0 {
-            Kept::InMemory(_) => None,
+            Kept::InMemory { .. } => None,
             Kept::OnDisk { shared, .. } => Some(shared),
         }
     }
@@ -150,7 +216,7 @@ impl Store {
     /// The state of a plugin at one moment: when it is first used, or before.
     pub(crate) fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
         match &self.0 {
-            Kept::InMemory(memory) => memory.snapshot(plugin, lineage, now),
+            Kept::InMemory { memory, .. } => memory.snapshot(plugin, lineage, now),
             Kept::OnDisk { shared, .. } => Arc::new(Reading(shared.readers.snapshot(plugin, lineage, now))),
         }
     }
@@ -161,40 +227,114 @@ impl Store {
     /// If it could not be written: then nothing of it holds.
     pub(crate) async fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
         let shared = match &self.0 {
-            Kept::InMemory(memory) => {
+            Kept::InMemory { memory, .. } => {
                 memory.commit(unit);
                 return Ok(());
             }
             Kept::OnDisk { shared, .. } => shared,
         };
-        let began = Instant::now();
-        loop {
-            match shared.attempt(unit) {
-                Err(error) if error.is_passing() && began.elapsed() < PATIENCE => {
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                }
-                ended => return ended,
-            }
-        }
+        patiently(|| shared.attempt(unit)).await
     }
 
-    /// Has a record written soon, in order with all others.
+    /// Has something written soon, in order with all records.
     ///
     /// # Errors
     /// If so much waits to be written that nothing more is taken.
-    pub(crate) fn push(&self, record: String) -> Result<(), StoreError> {
-        let Some(shared) = self.on_disk() else { return Ok(()) };
+    pub(crate) fn push(&self, late: Late) -> Result<(), StoreError> {
+        let shared = match &self.0 {
+            Kept::InMemory { memory, .. } => {
+                memory.push(late);
+                return Ok(());
+            }
+            Kept::OnDisk { shared, .. } => shared,
+        };
         let mut queue = shared.queue();
         if queue.bytes > MOST_KEPT_BACK {
             let full = || StoreError::Io { path: shared.path.clone(), problem: "too slow".into() };
             return Err(queue.problem.clone().unwrap_or_else(full));
         }
-        queue.bytes += record.len();
-        queue.bodies.push(record);
-        if queue.bodies.len() == 1 {
+        let was_empty = queue.waiting.is_empty();
+        let Late { record, session, settles } = late;
+        queue.bytes += record.as_ref().map_or(0, String::len);
+        queue.waiting.records.extend(record);
+        queue.waiting.sessions.extend(session);
+        queue.waiting.settled.extend(settles);
+        if was_empty {
             shared.wake.notify_one();
         }
         Ok(())
+    }
+
+    /// The line in which the events of a session wait for their turn.
+    pub(crate) fn line(&self, session: &str) -> Line {
+        self.turns().line(session)
+    }
+
+    fn turns(&self) -> &Turns {
+        match &self.0 {
+            Kept::InMemory { turns, .. } => turns,
+            Kept::OnDisk { shared, .. } => &shared.turns,
+        }
+    }
+
+    /// The row of a session; of version 0 where there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn session(&self, id: &str) -> Result<SessionRow, StoreError> {
+        match &self.0 {
+            Kept::InMemory { memory, .. } => Ok(memory.session(id)),
+            Kept::OnDisk { shared, .. } => shared.read(|connection| sessions::read(connection, id)),
+        }
+    }
+
+    /// Answers a question that has no answer yet. Gives the answer that counts; `None` where there is no such question.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub(crate) async fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {
+        match &self.0 {
+            Kept::InMemory { memory, .. } => Ok(memory.answer(id, answer)),
+            Kept::OnDisk { shared, .. } => patiently(|| shared.answer(id, answer)).await,
+        }
+    }
+
+    /// The answer to a question: `None` where there is no such question, `Some(None)` where it has none yet.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn answered(&self, id: &str) -> Result<Option<Option<String>>, StoreError> {
+        match &self.0 {
+            Kept::InMemory { memory, .. } => Ok(memory.answered(id)),
+            Kept::OnDisk { shared, .. } => shared.read(|connection| questions::answered(connection, id)),
+        }
+    }
+
+    /// The questions that wait, of all processes, the first to expire first.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
+        match &self.0 {
+            Kept::InMemory { memory, .. } => Ok(memory.list()),
+            Kept::OnDisk { shared, .. } => shared.read(questions::list),
+        }
+    }
+
+    /// The number by which other processes can tell whether this one waits for an answer.
+    ///
+    /// # Errors
+    /// If the file of turns cannot be locked.
+    pub(crate) fn asker(&self) -> Result<u32, StoreError> {
+        self.turns().alive()
+    }
+
+    /// Whether the process of this number is there.
+    ///
+    /// # Errors
+    /// If the locks cannot be read.
+    pub(crate) fn is_alive(&self, asker: u32) -> Result<bool, StoreError> {
+        self.turns().is_alive(asker)
     }
 
     /// Writes what was kept back.
@@ -202,7 +342,7 @@ impl Store {
     /// # Errors
     /// If it could not be written; it is kept.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        let waits = self.on_disk().is_some_and(|shared| !shared.queue().bodies.is_empty());
+        let waits = self.on_disk().is_some_and(|shared| !shared.queue().waiting.is_empty());
         if waits { self.commit(&Unit::default()).await } else { Ok(()) }
     }
 
@@ -215,14 +355,28 @@ impl Store {
     }
 }
 
+/// Tries again while other processes write, without holding up a thread.
+async fn patiently<T>(attempt: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let began = Instant::now();
+    loop {
+        match attempt() {
+            Err(error) if error.is_passing() && began.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            ended => return ended,
+        }
+    }
+}
+
 impl Shared {
-    fn new(path: &Path, created: Created) -> Arc<Self> {
+    fn new(path: &Path, created: Created, turns: Turns) -> Arc<Self> {
         let Created { connection, file, schema } = created;
         // Ours, and one for each scope's reading and writing.
         connection.set_prepared_statement_cache_capacity(32);
         let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path: database::wal(path) };
         Arc::new(Self {
             path: path.to_owned(),
+            turns,
             inner: Mutex::new(inner),
             readers: Readers::new(path.to_owned(), file),
             queue: Mutex::default(),
@@ -238,13 +392,24 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reads with a connection that nobody uses.
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.readers.read(read)
+    }
+
+    /// Answers a question, unless it has an answer.
+    fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {
+        let mut inner = self.inner();
+        inner.transaction(&self.path, |connection| questions::answer(connection, id, answer))
+    }
+
     /// Writes what is in the queue, and then `unit`, in one transaction. Where that fails the queue is as it was.
     fn attempt(&self, unit: &Unit) -> Result<(), StoreError> {
         let mut inner = self.inner();
         let waiting = {
             let mut queue = self.queue();
             queue.bytes = 0;
-            std::mem::take(&mut queue.bodies)
+            std::mem::take(&mut queue.waiting)
         };
         let written = inner.write(&self.path, &self.readers, &waiting, unit);
         let mut queue = self.queue();
@@ -252,8 +417,8 @@ impl Shared {
             Ok(()) => queue.problem = None,
             Err(error) => {
                 queue.problem = Some(error.clone());
-                queue.bytes += waiting.iter().map(String::len).sum::<usize>();
-                queue.bodies.splice(..0, waiting);
+                queue.bytes += waiting.records.iter().map(String::len).sum::<usize>();
+                queue.waiting.put_back(waiting);
             }
         }
         inner.commits += 1;
@@ -267,32 +432,57 @@ impl Shared {
 }
 
 impl Inner {
-    fn write(&mut self, path: &Path, readers: &Readers, waiting: &[String], unit: &Unit) -> Result<(), StoreError> {
-        if waiting.is_empty() && unit.records.is_empty() && unit.writes.iter().all(|(_, writes)| writes.is_empty()) {
+    fn write(&mut self, path: &Path, readers: &Readers, waiting: &Waiting, unit: &Unit) -> Result<(), StoreError> {
+        if waiting.is_empty() && unit.is_empty() {
             return Ok(());
         }
+        // Each handle once: what it writes is all that it has to write.
+        let mut handles: Vec<&Arc<dyn KeepsSession>> = Vec::new();
+        for handle in unit.handle.iter().chain(&waiting.sessions).filter(|handle| handle.is_changed()) {
+            if handles.iter().all(|other| other.handle() != handle.handle()) {
+                handles.push(handle);
+            }
+        }
+        let (counted, sessions) = self.transaction(path, |connection| {
+            append(connection, waiting.records.iter().chain(&unit.records))?;
+            for id in &waiting.settled {
+                questions::change(connection, &QuestionChange::Settle(id.clone()))?;
+            }
+            if let Some(change) = &unit.question {
+                questions::change(connection, change)?;
+            }
+            let mut sessions = Vec::new();
+            for handle in handles {
+                sessions.push((Arc::clone(handle), sessions::write(connection, &**handle)?));
+            }
+            Ok((spaces::write(connection, &readers.counts(), unit)?, sessions))
+        })?;
+        readers.counts().hold(counted);
+        for (handle, changed) in sessions {
+            handle.is_written(changed);
+        }
+        Ok(())
+    }
+
+    /// One transaction: all of it, or nothing.
+    fn transaction<T>(
+        &mut self,
+        path: &Path,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let of = |error: rusqlite::Error| StoreError::of(&error, path);
         // Before the transaction: while it lasts, others wait.
         self.check_files(path)?;
         run(&self.connection, "BEGIN IMMEDIATE").map_err(of)?;
         let written = self.check_schema(path).and_then(|()| {
             let connection = &self.connection;
-            append(connection, waiting.iter().chain(&unit.records))
-                .and_then(|()| spaces::write(connection, &readers.counts(), unit))
-                .and_then(|changed| run(connection, "COMMIT").map(|()| changed))
-                .map_err(of)
+            change(connection).and_then(|changed| run(connection, "COMMIT").map(|()| changed)).map_err(of)
         });
-        match written {
-            Ok(changed) => {
-                readers.counts().hold(changed);
-                Ok(())
-            }
-            Err(error) => {
-                // Where SQLite has rolled back by itself there is nothing left to roll back.
-                let _ = run(&self.connection, "ROLLBACK");
-                Err(error)
-            }
+        if written.is_err() {
+            // Where SQLite has rolled back by itself there is nothing left to roll back.
+            let _ = run(&self.connection, "ROLLBACK");
         }
+        written
     }
 
     /// Whether the schema is still ours; it cannot change while the transaction lasts.

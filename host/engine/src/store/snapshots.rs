@@ -76,6 +76,14 @@ impl Readers {
         Arc::new(Snapshot { readers: Arc::clone(self), owners, now, moment })
     }
 
+    /// Reads something by a connection that nobody uses.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let connection = self.take()?;
+        let found = read(&connection).map_err(|error| StoreError::of(&error, &self.path));
+        self.give_back(connection);
+        found
+    }
+
     /// A connection that nobody uses.
     fn take(&self) -> Result<Connection, StoreError> {
         let snapshots = {

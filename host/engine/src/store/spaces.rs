@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// How long the state of a session, or of a tree, is kept after it was last written, in milliseconds: 30 days, so that a session can
 /// be taken up again.
-const SESSION_KEPT: Time = 30 * 24 * 60 * 60 * 1000;
+pub(super) const SESSION_KEPT: Time = 30 * 24 * 60 * 60 * 1000;
 
 /// What is known of how much spaces hold.
 #[derive(Default)]

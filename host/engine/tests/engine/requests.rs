@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use hookhost::audit;
 use hookhost::capability::Resolver;
 use hookhost::config::{Digest, Entry, Settings};
-use hookhost::contract::{Action, ToolOrigin};
+use hookhost::contract::ToolOrigin;
 use hookhost::replay::replay;
 use hookhost::{Config, FailureKind, Session, TransformOutcome};
 use serde_json::{Value, json};
@@ -544,8 +544,7 @@ async fn a_policy_can_be_what_a_server_says() {
     let session = session(entry).await;
     let mut outcomes = Vec::new();
     for url in ["https://known.example/page", "https://unknown.example/page"] {
-        let mut call = session.tool_call("1", "fetch", &json!({"url": url}), ToolOrigin::Builtin);
-        call.action = Action::Fetch(url.into());
+        let call = session.tool_call("1", "fetch", &json!({"url": url}), ToolOrigin::Builtin);
         outcomes.push(session.before_tool_call(call).await.record.reason);
     }
     outcomes.push(session.before_tool_call(bash(&session, "ls")).await.record.reason);

@@ -287,7 +287,7 @@ async fn what_comes_of_it(host: Host, times: usize) -> BTreeSet<String> {
         let settled = session.before_tool_call(bash(&session, "ls")).await;
         let mut call = settled.record.calls[0].clone();
         call.micros = 0;
-        let told: Vec<_> = session.reminders().into_iter().map(|reminder| reminder.body).collect();
+        let told = session.reminders().pop().map(|reminder| reminder.body);
         seen.insert(format!("{} {told:?}", serde_json::to_string(&call).unwrap()));
     }
     seen
@@ -479,11 +479,12 @@ async fn what_is_asked_about_is_in_one_spelling_and_its_action_is_the_hosts() {
     let person = Arc::new(Person { says: Mutex::new(Some(Approval::Approved)), ..Person::default() });
     let asks = plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "{command}?"}}));
     let session = asking(&person, vec![asks]).await;
-    let mut call = bash(&session, "ls");
+    let mut call = bash(&session, "ls").into_call();
     // A tool could take the first of the two keys; and the action is somebody's claim.
     call.arguments = r#"{"command": "rm -rf /", "command": "ls"}"#.into();
     call.action = hookhost::contract::Action::ReadFile("harmless".into());
-    let GateOutcome::Allowed { value } = session.before_tool_call(call).await.outcome else { panic!("not allowed") };
+    let settled = session.before_tool_call(session.prepare(call)).await;
+    let GateOutcome::Allowed { value } = settled.outcome else { panic!("not allowed") };
     assert_eq!(value.arguments, r#"{"command":"ls"}"#);
     assert!(matches!(&value.action, hookhost::contract::Action::Shell(shell) if shell.command == "ls"));
     let asked = person.asked.lock().unwrap();
@@ -500,23 +501,6 @@ async fn a_plugin_narrowed_to_an_action_is_asked_where_the_arguments_cannot_be_r
         let write = session.tool_call("1", "write_file", &arguments, hookhost::contract::ToolOrigin::Builtin);
         assert!(matches!(session.before_tool_call(write).await.outcome, GateOutcome::Rejected(_)), "{arguments}");
     }
-}
-
-#[tokio::test]
-async fn a_second_session_of_one_identifier_is_refused_while_the_first_is_open() {
-    let host = host(vec![]).await;
-    let named = || {
-        let mut spec = spec();
-        spec.id = Some("same".into());
-        host.open_session(spec)
-    };
-    let first = named().unwrap();
-    assert_eq!(
-        named().unwrap_err().to_string(),
-        "a session `same` is open already: give each its own identifier, or none"
-    );
-    drop(first);
-    assert!(named().is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

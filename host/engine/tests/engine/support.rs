@@ -67,7 +67,7 @@ impl Approver for Yes {
 }
 
 /// A `bash` call.
-pub(crate) fn bash(session: &Session, command: &str) -> hookhost::contract::ToolCall {
+pub(crate) fn bash(session: &Session, command: &str) -> hookhost::PreparedCall {
     session.tool_call("1", "bash", &json!({ "command": command }), hookhost::contract::ToolOrigin::Builtin)
 }
 

@@ -131,7 +131,7 @@ pub(super) fn figures() -> String {
 }
 
 /// Nothing may be wrong either way. Precision and recall are printed past the test's own output, which is only shown where it
-/// fails, and stand in `docs/rules.md`.
+/// fails, and are in `docs/rules/README.md`.
 #[test]
 fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
     let counts = Counts::of_both_tables();

@@ -1,7 +1,10 @@
-//! `docs/rules.md` is what the catalogues say. `BLESS=1 cargo test -p shell-guard-rules` writes it.
+//! The pages in `docs/rules/` are what the catalogues say, a page for each and a list of them.
+//! `BLESS=1 cargo test -p shell-guard-rules` writes them.
 
 use super::registry;
-use crate::rules::{Compiled, Embedded, Severity};
+use crate::rules::{Catalogue, Compiled, Embedded, Severity};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 fn action(rule: &Compiled) -> &str {
     match rule.rule.action.as_deref() {
@@ -22,57 +25,91 @@ fn code(command: &str) -> String {
     if escaped.contains('`') { format!("`` {escaped} ``") } else { format!("`{escaped}`") }
 }
 
-fn document() -> String {
-    let mut text = String::from(
-        "# The rules of shell-guard\n\n\
-         Made from `example-plugins/shell-guard/rules/catalogues/` by a test, which also tries every example. How the plugin is configured is\n\
-         in its own documentation (`cargo doc -p shell-guard --no-deps --open`). A rule's *severity* is for readers of lists; what becomes\n\
-         of a command is its *action*. Commands are judged in a project at `/work/project`.\n\n\
-         `hookhost dispatch --shell 'git push -f origin main'` shows what becomes of a command ([cli.md](cli.md#try-a-command)).\n\n\
-         Rules of a stack hold where the stack is used. Name the stacks in the config (`stacks = [\"rust\"]`), or grant the plugin the\n\
-         workspace (`read-dirs = { \"/workspace\" = \".\" }`), where it tells them by their files. With neither, these rules are silent, and\n\
-         the finding `shell-guard.stacks` says so wherever one of them would have matched.\n\n\
-         A command that cannot be parsed, is longer than 64 KiB, or multiplies itself beyond what can be gone through is *unreadable*: it is\n\
-         asked about (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB; an event holds a command twice) does not\n\
-         reach the plugin, which counts as a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n",
+/// The page of one catalogue.
+fn page(catalogue: &Catalogue) -> String {
+    let held = match &catalogue.stack {
+        Some(stack) => format!("These rules hold where the stack `{stack}` is used."),
+        None => "These rules hold everywhere.".into(),
+    };
+    let mut text = format!(
+        "# {}\n\n{held} Version {}. [README.md](README.md) explains the entries.\n",
+        catalogue.id, catalogue.version
     );
-    text +=
-        &format!("\nTried on the tables in `example-plugins/shell-guard/rules/cases/`. {}\n", super::cases::figures());
-    for catalogue in Embedded::read().unwrap().1 {
-        let catalogue = catalogue.unwrap();
-        let held = match &catalogue.stack {
-            Some(stack) => format!("Holds where the stack `{stack}` is used."),
-            None => "Holds everywhere.".into(),
+    for rule in registry().rules().iter().filter(|rule| rule.catalogue == catalogue.id) {
+        let severity = match rule.rule.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
         };
-        text += &format!("\n## {}\n\n{held} Version {}.\n", catalogue.id, catalogue.version);
-        for rule in registry().rules().iter().filter(|rule| rule.catalogue == catalogue.id) {
-            let severity = match rule.rule.severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-                Severity::Info => "info",
-            };
-            let list =
-                |commands: &[String]| commands.iter().map(|command| code(command)).collect::<Vec<_>>().join(", ");
-            text += &format!("\n### {}\n\n{severity}, {}. {}\n\n", rule.rule.id, action(rule), rule.rule.explanation);
-            text += &format!("- catches {}\n- leaves {}\n", list(&rule.rule.catches), list(&rule.rule.leaves));
-            if let Some(name) = &rule.rule.unless_env {
-                text += &format!("- silent where the plugin may see the variable `{name}` and it is `1` or `true`\n");
-            }
-            text += &rule.rule.references.iter().map(|link| format!("- see <{link}>\n")).collect::<String>();
+        let list = |commands: &[String]| commands.iter().map(|command| code(command)).collect::<Vec<_>>().join(", ");
+        text += &format!("\n## {}\n\n{severity}, {}. {}\n\n", rule.rule.id, action(rule), rule.rule.explanation);
+        text += &format!("- catches {}\n- leaves {}\n", list(&rule.rule.catches), list(&rule.rule.leaves));
+        if let Some(name) = &rule.rule.unless_env {
+            text += &format!("- silent where the plugin may see the variable `{name}` and it is `1` or `true`\n");
         }
+        text += &rule.rule.references.iter().map(|link| format!("- see <{link}>\n")).collect::<String>();
     }
     text
 }
 
-#[test]
-fn the_page_of_the_rules_is_what_the_catalogues_say() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/rules.md");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(path, document()).unwrap();
-    }
-    let page = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        page == document(),
-        "docs/rules.md is not what the catalogues say: BLESS=1 cargo test -p shell-guard-rules writes it"
+/// The name of a catalogue's page: what follows the `/` of its id.
+fn file_name(catalogue: &Catalogue) -> String {
+    format!("{}.md", catalogue.id.rsplit('/').next().unwrap_or(&catalogue.id))
+}
+
+/// All pages, by name.
+fn pages() -> BTreeMap<String, String> {
+    let mut index = format!(
+        "# The rules of shell-guard\n\n\
+         A test writes these pages from `example-plugins/shell-guard/rules/catalogues/` and tries every example in them. The plugin's own\n\
+         documentation says how to configure it (`cargo doc -p shell-guard --no-deps --open`).\n\n\
+         Each rule has a *severity*, which sorts lists, and an *action*: what the plugin does with a command that the rule catches. The\n\
+         plugin judges commands in a project at `/work/project` here.\n\
+         `hookhost dispatch --shell 'git push -f origin main'` shows what it does with a command ([cli.md](../cli.md#try-a-command)).\n\n\
+         The rules of a stack hold where the stack is used. Name the stacks in the plugin's settings (`stacks = [\"rust\"]`), or grant the\n\
+         plugin the workspace (`read-dirs = {{ \"/workspace\" = \".\" }}`), where it recognises them by their files. With neither, these\n\
+         rules are silent, and the finding `shell-guard.stacks` says so wherever one of them would have matched.\n\n\
+         A command is *unreadable* if it cannot be parsed, is longer than 64 KiB, or expands beyond what can be searched. The plugin asks\n\
+         about it (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB; an event holds a command twice) does not\n\
+         reach the plugin, which counts as a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n\n\
+         The rules were tried on the tables in `example-plugins/shell-guard/rules/cases/`. {}\n\n\
+         | catalogue | rules | hold |\n|---|---|---|\n",
+        super::cases::figures()
     );
+    let mut pages = BTreeMap::new();
+    for catalogue in Embedded::read().unwrap().1 {
+        let catalogue = catalogue.unwrap();
+        let name = file_name(&catalogue);
+        let rules = registry().rules().iter().filter(|rule| rule.catalogue == catalogue.id).count();
+        let held = catalogue.stack.as_ref().map_or("everywhere".into(), |stack| format!("where `{stack}` is used"));
+        index += &format!("| [{}]({name}) | {rules} | {held} |\n", catalogue.id);
+        let other = pages.insert(name, page(&catalogue));
+        assert!(other.is_none(), "two catalogues have the page of {}", catalogue.id);
+    }
+    pages.insert("README.md".into(), index);
+    pages
+}
+
+#[test]
+fn the_pages_of_the_rules_are_what_the_catalogues_say() {
+    let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/rules"));
+    let pages = pages();
+    if std::env::var_os("BLESS").is_some() {
+        let _ = std::fs::remove_dir_all(directory);
+        std::fs::create_dir(directory).unwrap();
+        for (name, text) in &pages {
+            std::fs::write(directory.join(name), text).unwrap();
+        }
+    }
+    let written = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let written: BTreeMap<String, String> = written
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(&path).unwrap()))
+        .collect();
+    assert_eq!(written.keys().collect::<Vec<_>>(), pages.keys().collect::<Vec<_>>());
+    for (name, text) in pages {
+        assert!(
+            written[&name] == text,
+            "docs/rules/{name} is not what the catalogues say: BLESS=1 cargo test -p shell-guard-rules writes it"
+        );
+    }
 }

@@ -170,3 +170,40 @@ proptest! {
         prop_assert!(crate::judge_for_fuzzing(&command, ShellDialect::Posix).stopped);
     }
 }
+
+/// The parser gave words of a substitution to another command, took commands for the body of a here-document, or a list of commands
+/// for a pattern.
+#[test]
+fn what_the_parser_reads_otherwise_than_the_shell_is_not_allowed() {
+    configure(json!({"stacks": []})).unwrap();
+    for text in [
+        "cat <<E $(rm -rf /)\nx\nE",
+        "cat <<E ${x:-$(rm -rf /)}\nx\nE",
+        "cat <<E > $(rm -rf /)\nx\nE",
+        "sh -c 'cat <<E $(rm -rf /)\nx\nE'",
+        "echo $(( $((1)) << 2 ))\nrm -rf /\n2\n",
+        "echo $[ $[1] <<2 ]\nrm -rf /\n2\n",
+        "echo ${x:$((1))<<2}\nrm -rf /\n2\n",
+        "x=$( ((1)) ); cat <<E\n'\nE\nrm -rf /\necho '",
+        "!(rm -rf /)",
+        "if !(rm -rf /); then true; fi",
+    ] {
+        assert_ne!(word(text), "allow", "{text}");
+    }
+}
+
+/// The parser looked for ever for the end of a here-document whose delimiter is empty.
+#[test]
+fn a_here_document_with_an_empty_delimiter_is_read_within_bounds() {
+    configure(json!({"stacks": []})).unwrap();
+    for text in [
+        "cat <<'' ",
+        "cat <<\"\" x ",
+        "echo $(cat <<  b )",
+        "echo $'\\'' <<'' ",
+        "$(( $((c)) <<  b ))",
+        "cat <<'' \\\n",
+    ] {
+        let _ = word(text);
+    }
+}

@@ -24,6 +24,9 @@ pub struct LogLine {
     pub message: String,
 }
 
+/// Most lines of one call, however short they are.
+pub const MAX_LOG_LINES: usize = 1_000;
+
 /// The lines of one call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
@@ -42,7 +45,7 @@ impl Log {
     pub(crate) fn write(&mut self, level: Level, message: String) {
         let line = LogLine { level, message };
         // JSON is at least as long as the text: a text that is far too long need not be encoded.
-        let fits = line.message.len() <= self.capacity;
+        let fits = line.message.len() <= self.capacity && self.lines.len() < MAX_LOG_LINES;
         // And a comma.
         match fits.then(|| self.capacity.checked_sub(written_size(&line) + 1)).flatten() {
             Some(left) => {

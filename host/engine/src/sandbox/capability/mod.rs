@@ -12,7 +12,7 @@ mod state;
 mod transcript;
 
 pub use effects::{Finding, Reminder, Severity};
-pub use log::{Level, LogLine};
+pub use log::{Level, LogLine, MAX_LOG_LINES};
 pub use model::{Model, ModelRequest};
 pub use transcript::{Message, Transcript};
 

@@ -1,19 +1,13 @@
-//! After a yes: whether the plugins are asked again about what it was given to, and asking them.
+//! What a person has said yes to before, and which questions are open.
 
-use super::{Beginning, Dispatch, Held};
-use crate::active_config::ActiveConfig;
-use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, StateUse, raw};
+use super::{Dispatch, Held};
+use crate::audit::{ApprovalRecord, AskedAgain, EventRecord};
 use crate::compose::{self, Step};
-use crate::contract::{Cause, GateOutcome, Question};
-use crate::event::{GateEvent, Kind};
-use crate::plugin::Plugin;
-use crate::session::now;
-use crate::state::{Found, Source};
-use std::collections::HashMap;
-use std::sync::Arc;
+use crate::contract::Question;
+use crate::event::GateEvent;
 
 /// What a person has said yes to about one event. Values and responses are compared as the JSON that was shown.
-pub(super) type Consent = compose::Consent<String, String, Question>;
+pub(in crate::session) type Consent = compose::Consent<String, String, Question>;
 
 impl Dispatch<'_> {
     /// The yeses that came before this asking: of a replayed event those of its record.
@@ -43,13 +37,6 @@ impl Dispatch<'_> {
         };
     }
 
-    /// Keeps a yes that was given for the rest of the session, once it is in the log.
-    pub(super) fn keep_yes<E: GateEvent>(&self, value: &E::Payload) {
-        if let Some([call]) = E::calls(value) {
-            self.session.kept_answers().keep(self.rules, call, &self.record.questions, &self.record.id);
-        }
-    }
-
     /// Which of the questions are open; the others are noted as answered.
     pub(super) fn open_questions(&mut self, consent: &Consent, questions: Vec<Question>) -> Step<Question> {
         let changed = !self.record.changed_by.is_empty();
@@ -64,68 +51,15 @@ impl Dispatch<'_> {
         step
     }
 
-    /// Notes the yes to the questions of the record.
-    pub(super) fn agree(&self, consent: &mut Consent) {
-        consent.give(self.value(), self.response(), self.record.questions.clone());
+    /// It is the asking after a yes, whose changes it takes over.
+    pub(in crate::session) fn follow(&mut self, asked_again: AskedAgain, held: Held) {
+        self.record.asked_again = Some(asked_again);
+        self.carried = held.carried();
     }
 
-    /// Whether the plugins would answer as they did. Verdicts are functions of event, rules and what was learnt from
-    /// outside, so that asking them again can be skipped where all of that is as it was.
-    pub(super) fn would_answer_the_same(&self) -> bool {
-        let mut states = HashMap::new();
-        self.record.not_replayable.is_empty()
-            && self.record.calls.iter().all(|call| match (&call.inputs.state, self.called(call)) {
-                (None, _) => true,
-                (Some(_), None) => false,
-                (Some(learnt), Some(plugin)) => {
-                    let state = states.entry(plugin.name()).or_insert_with(|| self.state_now(plugin));
-                    would_learn_the_same(&**state, learnt)
-                }
-            })
-    }
-
-    /// Asks the chain of the rules that count now about exactly the value that a person agreed to.
-    pub(super) async fn gate_again<E: GateEvent + Kind>(
-        &mut self,
-        value: E::Payload,
-        consent: Consent,
-        yes: ApprovalRecord,
-        held: Held,
-        rules: &Arc<ActiveConfig>,
-    ) -> GateOutcome<E::Payload, E::Response> {
-        let mut facts = self.facts.clone();
-        facts.id = self.session.next_event_id();
-        facts.time = now();
-        let beginning =
-            Beginning { info: self.info.clone(), facts, recall: None, await_observers: self.await_observers };
-        let mut again = Dispatch::new(self.session, rules, E::KIND, beginning, raw(&value));
-        let (of, round) = match &self.record.asked_again {
-            Some(before) => (before.of.clone(), before.round + 1),
-            None => (self.record.id.clone(), 1),
-        };
-        again.record.asked_again = Some(AskedAgain { of, round, answered: Vec::new() });
-        again.carried = held.carried();
-        // Boxed, since it may ask once more.
-        let outcome = Box::pin(again.gate_with::<E>(value, consent)).await;
-        let settled = again.finish(outcome);
-        self.tell_refused_after_yes(&settled.outcome, rules);
-        self.earlier.push((std::mem::replace(&mut self.record, settled.record), yes));
-        self.earlier.extend(settled.earlier);
-        self.answer = settled.answer;
-        settled.outcome
-    }
-
-    /// Tells the person who said yes that it was no longer theirs to say. What they refuse themselves they know.
-    fn tell_refused_after_yes<V, R>(&self, outcome: &GateOutcome<V, R>, rules: &Arc<ActiveConfig>) {
-        if let GateOutcome::Rejected(rejection) = outcome
-            && rejection.cause != Cause::NotApproved
-        {
-            let changed = if Arc::ptr_eq(rules, self.rules) { "what the plugins know" } else { "the rules" };
-            let event = self.record.event;
-            self.session.notice(format!(
-                "your yes to {event} did not count: {changed} had changed by then, and it was rejected: {rejection}"
-            ));
-        }
+    /// These askings were before it.
+    pub(in crate::session) fn come_after(&mut self, earlier: Vec<(EventRecord, ApprovalRecord)>) {
+        self.earlier = earlier;
     }
 
     /// The value as it now is, as JSON.
@@ -137,22 +71,4 @@ impl Dispatch<'_> {
     fn response(&self) -> Option<String> {
         self.record.response.as_ref().map(|response| response.get().to_owned())
     }
-
-    fn called(&self, call: &CallRecord) -> Option<&Plugin> {
-        self.chain.iter().find(|plugin| plugin.name() == call.plugin)
-    }
-
-    fn state_now(&self, plugin: &Plugin) -> Arc<dyn Source> {
-        self.session.services.store.snapshot(&plugin.shared.name, self.session.lineage(), now())
-    }
-}
-
-/// Whether a plugin that looks at the same keys learns the same.
-fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
-    let reads = learnt.read.iter().all(|read| match &read.value {
-        Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),
-        None => state.size(read.scope, &read.key) == Ok(read.size),
-    });
-    let usage = learnt.used.is_none_or(|used| state.usage().is_ok_and(|usage| usage.map(|usage| usage.bytes) == used));
-    reads && usage
 }

@@ -1,14 +1,14 @@
 //! One plugin's call about the event: what it is given, and what is noted of it.
 
 use super::Dispatch;
-use crate::audit::{CallRecord, Inputs, raw};
+use crate::audit::raw;
 use crate::compose::OnFailure;
 use crate::contract::{EventKind, Failure, FailureKind, Shape};
 use crate::event::{Event, Kind};
 use crate::sandbox::capability::EventFacts;
 use crate::sandbox::{Called, GuestSetup};
+use crate::session::invocation::{self, Invocation};
 use crate::session::streak::{FAILURES_TO_TRIP, NextCall};
-use crate::state::View;
 use std::sync::Arc;
 
 impl Dispatch<'_> {
@@ -26,27 +26,10 @@ impl Dispatch<'_> {
         payload: &E::Payload,
     ) -> Result<E::Return, Failure> {
         let plugin = &self.chain[member];
-        let entry = plugin.entry();
         self.ledger[member].asked = true;
         self.ledger[member].last = None;
         self.returned = None;
-        self.record.calls.push(CallRecord {
-            plugin: plugin.name().to_owned(),
-            digest: entry.digest,
-            config: plugin.shared.config_digest,
-            mode: entry.mode,
-            round,
-            verdict: None,
-            failure: None,
-            fuel: 0,
-            micros: 0,
-            inputs: Inputs::default(),
-            wrote: Vec::new(),
-            wrote_dropped: 0,
-            log: Vec::new(),
-            log_dropped: 0,
-            findings: Vec::new(),
-        });
+        self.record.calls.push(invocation::record(plugin, round));
         let next = match &self.recall {
             // Whether it was tripped then is an input: it depends on the time between the events.
             Some(recall) => recall.next_call(plugin, round),
@@ -58,11 +41,8 @@ impl Dispatch<'_> {
                 format!("failed {FAILURES_TO_TRIP} times in a row and is not called until it is tried again"),
             ));
         }
-        if self.size > entry.limits.input.get() {
-            return Err(Failure::new(
-                FailureKind::InputTooLarge,
-                format!("is not given an event of {} bytes (limits.input is {})", self.size, entry.limits.input),
-            ));
+        if let Some(failure) = invocation::too_large(plugin, "an event", self.size) {
+            return Err(failure);
         }
         let setup = self.setup(member, round);
         let called = plugin.call::<E>(&self.info, payload, setup).await;
@@ -71,60 +51,41 @@ impl Dispatch<'_> {
 
     /// What the call of a plugin has.
     fn setup(&mut self, member: usize, round: u32) -> GuestSetup {
-        let session = self.session;
+        let Self { session, facts, recall, .. } = self;
         let plugin = &self.chain[member];
-        let recall = self.recall.as_ref();
-        let state = plugin.entry().grants.state.as_ref().map(|grant| {
+        let recall = recall.as_ref();
+        let state = plugin.entry().grants.state.as_ref().map(|_| {
             let snapshot = self.ledger[member].snapshot.get_or_insert_with(|| {
-                let snapshot = session.services.store.snapshot(&plugin.shared.name, session.lineage(), self.facts.time);
+                let snapshot = session.services.store.snapshot(&plugin.shared.name, session.lineage(), facts.time);
                 match recall {
                     Some(recall) => recall.state(plugin.name(), snapshot),
                     None => snapshot,
                 }
             });
-            View::new(Arc::clone(snapshot), grant.quota.get(), self.facts.time)
+            Arc::clone(snapshot)
         });
-        GuestSetup {
-            plugin: Arc::clone(&plugin.shared.name),
-            event: EventFacts { round, ..self.facts.clone() },
-            grants: Arc::clone(&plugin.shared.grants),
-            preopens: Arc::clone(&plugin.shared.preopens),
-            servers: Arc::clone(&plugin.shared.servers),
-            network: session.services.network.clone(),
+        let invocation = Invocation {
+            session,
+            plugin,
+            facts: EventFacts { round, ..facts.clone() },
             state,
             is_recorded: self.record.event != EventKind::AuditRecord,
-            transcript: session.transcript(),
-            model: session.services.model.clone(),
-            model_calls: session.model_calls(plugin.name()),
             recalled: recall.map(|recall| recall.inputs(plugin.name(), round)),
-            patience: self.rules.settings().overload_deadline,
-        }
+            overload_deadline: self.rules.settings().overload_deadline,
+        };
+        invocation.setup()
     }
 
     /// Notes what a call did.
     fn note<T>(&mut self, member: usize, called: Called<T>) -> Result<T, Failure> {
         let call = self.record.calls.len() - 1;
-        let record = &mut self.record.calls[call];
-        record.fuel = called.fuel;
-        record.micros = u64::try_from(called.time.as_micros()).unwrap_or(u64::MAX);
-        record.log = called.log;
-        record.log_dropped = called.log_dropped;
-        record.inputs = called.inputs;
-        let name = self.chain[member].name();
-        let mut unrepeatable: Vec<&str> = called.unrepeatable.into_iter().collect();
-        if called.missed {
-            unrepeatable.push("it asked for what the log does not have");
+        let plugin = &self.chain[member];
+        let (answer, did, why) = invocation::note(self.session, plugin, &mut self.record.calls[call], called);
+        for why in why {
+            self.cannot_be_replayed(format!("{}: {why}", plugin.name()));
         }
-        if called.reads.incomplete {
-            unrepeatable.push("it looked at more keys of its state than the log repeats");
-        }
-        record.inputs.state = called.reads.recorded();
-        let unrepeatable: Vec<_> = unrepeatable.into_iter().map(|why| format!("{name}: {why}")).collect();
-        for why in unrepeatable {
-            self.cannot_be_replayed(why);
-        }
-        self.returned = Some((call, called.writes, called.effects));
-        called.answer
+        self.returned = Some((call, did.writes, did.effects));
+        answer
     }
 
     /// Notes the verdict of the call noted last.

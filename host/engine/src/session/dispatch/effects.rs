@@ -1,16 +1,57 @@
 //! Which effects of a plugin's calls hold, and recording them with the event.
 
 use super::Dispatch;
+use crate::approval::ApprovalRequest;
 use crate::audit::{CallRecord, Observed, raw};
 use crate::contract::{Cause, EventKind, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
-use crate::session::recording::Due;
+use crate::session::recording::{Due, With};
 use crate::state::{Source, Writes};
 use crate::store::StoreError;
 use std::sync::Arc;
 
 /// Most characters of a warning that a plugin logs about a record: it may be said on a terminal.
 const MAX_WARNING: usize = 200;
+
+/// Most warnings of one plugin about records that one session hands on.
+const MAX_WARNINGS: u32 = 20;
+
+/// Most lines of one call about a record that are traced.
+const MAX_TRACED: usize = 50;
+
+/// What becomes of what a plugin logged about a record.
+#[derive(Debug, PartialEq)]
+enum HandedOn<'a> {
+    Warning(String),
+    Traced(Level, &'a str),
+    /// So many lines.
+    LeftOut(u64),
+}
+
+/// The first warning of a call, unless its plugin has `warned` too often, and some of the rest for whoever traces. A session has a
+/// hundred records for an answer: what nobody bounds fills a terminal.
+fn handed_on(call: &CallRecord, warned: u32) -> Vec<HandedOn<'_>> {
+    let warns = |line: &LogLine| matches!(line.level, Level::Warn | Level::Error);
+    let first = call.log.iter().position(|line| warned < MAX_WARNINGS && warns(line));
+    let mut handed_on = Vec::new();
+    let (mut traced, mut left_out) = (0, call.log_dropped);
+    for (place, LogLine { level, message }) in call.log.iter().enumerate() {
+        if first == Some(place) {
+            let is_last = warned + 1 == MAX_WARNINGS;
+            let more = if is_last { " (what it warns of from here on in this session is only traced)" } else { "" };
+            handed_on.push(HandedOn::Warning(message.chars().take(MAX_WARNING).chain(more.chars()).collect()));
+        } else if traced < MAX_TRACED {
+            traced += 1;
+            handed_on.push(HandedOn::Traced(*level, message));
+        } else {
+            left_out += 1;
+        }
+    }
+    if left_out > 0 {
+        handed_on.push(HandedOn::LeftOut(left_out));
+    }
+    handed_on
+}
 
 /// What one plugin did beside its verdicts, so far.
 #[derive(Default)]
@@ -76,25 +117,25 @@ impl Dispatch<'_> {
             redacted: std::collections::BTreeMap::new(),
         };
         let writes = std::mem::take(&mut held.writes);
-        match self.session.record(self.rules, &self.info, &observed, writes, Due::Soon).await {
-            Ok(()) => self.session.remind(held.reminders(true)),
-            Err(error) => tracing::error!(%error, "what observers did could not be recorded, and does not hold"),
+        let with = With { writes, reminders: held.reminders(true), question: None };
+        if let Err(error) = self.session.record(self.rules, &self.info, &observed, with, Due::Soon).await {
+            tracing::error!(%error, "what observers did could not be recorded, and does not hold");
         }
     }
 
-    /// Hands on what plugins logged about a record, which has no record of its own: the first warning of a call, and all else
-    /// for whoever traces.
+    /// Hands on what plugins logged about a record, which has no record of its own.
     fn trace_log(&self) {
         for call in &self.record.calls {
             let plugin = &call.plugin;
-            let mut has_warned = false;
-            for LogLine { level, message } in &call.log {
-                let warns = matches!(level, Level::Warn | Level::Error) && !std::mem::replace(&mut has_warned, true);
-                if warns {
-                    let message: String = message.chars().take(MAX_WARNING).collect();
-                    tracing::warn!(plugin, "a plugin that subscribes to `audit-record` logged: {message}");
-                } else {
-                    tracing::debug!(plugin, ?level, "{message}");
+            let warned = self.session.warned().get(plugin).copied().unwrap_or_default();
+            for handed_on in handed_on(call, warned) {
+                match handed_on {
+                    HandedOn::Warning(message) => {
+                        *self.session.warned().entry(plugin.clone()).or_default() += 1;
+                        tracing::warn!(plugin, "a plugin that hears `audit-record` logged: {message}");
+                    }
+                    HandedOn::Traced(level, message) => tracing::debug!(plugin, ?level, "{message}"),
+                    HandedOn::LeftOut(lines) => tracing::debug!(plugin, lines, "more lines are left out"),
                 }
             }
         }
@@ -104,16 +145,17 @@ impl Dispatch<'_> {
     pub(super) async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
         let mut held = self.effects();
         let writes = std::mem::take(&mut held.writes);
-        self.session.record(self.rules, &self.info, &self.record, writes, due).await?;
+        let with = With { writes, reminders: held.reminders(!self.record.outcome.is_no()), question: None };
+        self.session.record(self.rules, &self.info, &self.record, with, due).await?;
         self.concluded = true;
-        self.session.remind(held.reminders(!self.record.outcome.is_no()));
         Ok(())
     }
 
-    /// Records the event as escalated. Its effects hold once it is answered.
-    pub(super) async fn conclude_escalated(&mut self) -> Result<Held, StoreError> {
+    /// Records the event as escalated, together with its question. Its effects hold once it is answered.
+    pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<Held, StoreError> {
         let held = self.effects();
-        self.session.record(self.rules, &self.info, &self.record, Vec::new(), Due::Now).await?;
+        let with = With { question: Some(self.question(request)?), ..With::default() };
+        self.session.record(self.rules, &self.info, &self.record, with, Due::Now).await?;
         self.concluded = true;
         Ok(held)
     }
@@ -127,13 +169,22 @@ impl Dispatch<'_> {
         self.session.record_soon(self.rules, &self.info, &self.record);
     }
 
+    /// Nobody is asked about an event whose session cannot have its turn.
+    pub(in crate::session) fn leave_out(&mut self, error: &StoreError) {
+        // Whoever feeds records in by hand does not write any.
+        if !self.concluded {
+            self.record_without_effects(error);
+        }
+        self.session.notice(format!("no plugin heard of the event {}: {error}", self.record.event));
+    }
+
     /// Takes back what the record says of effects that were to hold.
     pub(super) fn void_effects(&mut self) {
         self.record.calls.iter_mut().for_each(CallRecord::void_effects);
     }
 
     /// What has no record may not happen.
-    pub(super) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
+    pub(in crate::session) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
         let rejection = self.rejected(Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string()));
         self.record_without_effects(error);
         rejection
@@ -175,5 +226,41 @@ impl Dispatch<'_> {
         self.record.last = Some(value);
         let ledger = &mut self.ledger[member];
         ledger.kept.extend(ledger.last.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn call(lines: usize, level: &str) -> CallRecord {
+        let lines: Vec<_> = (0..lines).map(|line| json!({ "level": level, "message": line.to_string() })).collect();
+        let digest = "0".repeat(64);
+        let call = json!({
+            "plugin": "p", "digest": digest, "config": digest, "mode": "enforce", "round": 1, "fuel": 0, "micros": 0,
+            "log": lines, "log-dropped": 7,
+        });
+        serde_json::from_value(call).unwrap()
+    }
+
+    #[test]
+    fn what_a_plugin_logs_about_a_record_is_handed_on_up_to_a_number_of_lines_and_the_rest_is_counted() {
+        let info = call(MAX_TRACED + 5, "info");
+        let handed_on = handed_on(&info, 0);
+        assert_eq!(handed_on.len(), MAX_TRACED + 1);
+        assert_eq!(handed_on[0], HandedOn::Traced(Level::Info, "0"));
+        assert_eq!(handed_on[MAX_TRACED], HandedOn::LeftOut(5 + 7));
+    }
+
+    #[test]
+    fn the_first_warning_of_a_call_is_one_of_the_program_until_the_plugin_has_warned_often() {
+        let warns = call(2, "error");
+        let first = |warned| handed_on(&warns, warned).swap_remove(0);
+        assert_eq!(first(0), HandedOn::Warning("0".into()));
+        let HandedOn::Warning(last) = first(MAX_WARNINGS - 1) else { panic!() };
+        assert!(last.starts_with("0 (what it warns of from here on"), "{last}");
+        assert_eq!(first(MAX_WARNINGS), HandedOn::Traced(Level::Error, "0"));
+        assert_eq!(handed_on(&warns, 0)[1], HandedOn::Traced(Level::Error, "1"));
     }
 }

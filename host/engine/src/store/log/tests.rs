@@ -211,7 +211,7 @@ async fn database(path: &Path) -> rusqlite::Connection {
     let store = Store::open(path, 0).unwrap();
     for number in 0..10 {
         let record = format!(r#"{{"kind":"session-ended","session":"s{number}","time":{number}}}"#);
-        let unit = Unit { records: vec![record], writes: Vec::new(), session: "s".into(), root: "s".into(), time: 0 };
+        let unit = Unit { records: vec![record], session: "s".into(), root: "s".into(), ..Unit::default() };
         store.commit(&unit).await.unwrap();
     }
     drop(store);

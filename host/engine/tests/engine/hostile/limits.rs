@@ -4,6 +4,7 @@ use super::component::Shape;
 use crate::events::payload;
 use crate::failure_kinds::with_limits;
 use crate::support::{plugin, spec};
+use hookhost::capability::MAX_LOG_LINES;
 use hookhost::config::{Entry, Limits, Settings};
 use hookhost::contract::EventKind;
 use hookhost::session::DispatchOptions;
@@ -119,6 +120,16 @@ async fn what_is_logged_beyond_the_limit_is_dropped_and_counted() {
     let record = session.prompt_submit("bad".into()).await.record;
     // A line is 100 bytes that are 0, and each of them is six in the log.
     assert_eq!((record.calls[0].log.len(), record.calls[0].log_dropped), (1, 49));
+}
+
+#[tokio::test]
+async fn lines_beyond_their_number_are_dropped_and_counted_however_short_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "(loop (call $log (i32.const 1) (i32.const 64) (i32.const 0))
+        (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 1500))))";
+    let session = session(folder.path(), "log = \"1MiB\", capability-calls = 2_000", &doing(lines)).await.unwrap();
+    let record = session.prompt_submit("bad".into()).await.record;
+    assert_eq!((record.calls[0].log.len(), record.calls[0].log_dropped), (MAX_LOG_LINES, 500));
 }
 
 #[tokio::test]

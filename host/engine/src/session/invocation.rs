@@ -1,0 +1,113 @@
+//! What every call of a plugin has, for an event or as a tool: limits, capabilities, record and effects.
+
+use super::Shared;
+use crate::audit::{CallRecord, Inputs};
+use crate::contract::{Failure, FailureKind};
+use crate::plugin::Plugin;
+use crate::sandbox::capability::{Effects, EventFacts, Recalled};
+use crate::sandbox::{Called, GuestSetup};
+use crate::state::{Source, View, Writes};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A call of a plugin that is about to be made.
+pub(super) struct Invocation<'a> {
+    pub(super) session: &'a Shared,
+    pub(super) plugin: &'a Plugin,
+    /// The event that it is about, or the tool's call; `round` says which asking.
+    pub(super) facts: EventFacts,
+    /// The state of the plugin, where it has the grant.
+    pub(super) state: Option<Arc<dyn Source>>,
+    /// Whether the call has a record. What has none has no effects.
+    pub(super) is_recorded: bool,
+    /// What is given again of a call that was recorded.
+    pub(super) recalled: Option<Recalled>,
+    /// How long a place to run is waited for at most.
+    pub(super) overload_deadline: Duration,
+}
+
+/// What a call did beside its answer. It holds if and only if the call returned a valid answer.
+pub(super) struct Did {
+    pub(super) writes: Option<Writes>,
+    pub(super) effects: Effects,
+}
+
+impl Invocation<'_> {
+    /// What the guest is given.
+    pub(super) fn setup(self) -> GuestSetup {
+        let Self { session, plugin, facts, state, is_recorded, recalled, overload_deadline } = self;
+        let quota = plugin.entry().grants.state.as_ref().map(|grant| grant.quota.get());
+        let time = facts.time;
+        GuestSetup {
+            plugin: Arc::clone(&plugin.shared.name),
+            event: facts,
+            grants: Arc::clone(&plugin.shared.grants),
+            preopens: Arc::clone(&plugin.shared.preopens),
+            servers: Arc::clone(&plugin.shared.servers),
+            network: session.services.network.clone(),
+            state: state.zip(quota).map(|(state, quota)| View::new(state, quota, time)),
+            is_recorded,
+            transcript: session.transcript(),
+            model: session.services.model.clone(),
+            model_calls: session.life.model_calls(plugin.name()),
+            recalled,
+            patience: overload_deadline,
+        }
+    }
+}
+
+/// The failure of a plugin that is not given `what` of so many bytes, where its limit is lower.
+pub(super) fn too_large(plugin: &Plugin, what: &str, bytes: usize) -> Option<Failure> {
+    let limit = plugin.entry().limits.input;
+    (bytes > limit.get()).then(|| {
+        let detail = format!("is not given {what} of {bytes} bytes (limits.input is {limit})");
+        Failure::new(FailureKind::InputTooLarge, detail)
+    })
+}
+
+/// The record of a call that is about to be made.
+pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
+    let entry = plugin.entry();
+    CallRecord {
+        plugin: plugin.name().to_owned(),
+        digest: entry.digest,
+        config: plugin.shared.config_digest,
+        mode: entry.mode,
+        round,
+        verdict: None,
+        failure: None,
+        fuel: 0,
+        micros: 0,
+        inputs: Inputs::default(),
+        wrote: Vec::new(),
+        wrote_dropped: 0,
+        log: Vec::new(),
+        log_dropped: 0,
+        findings: Vec::new(),
+    }
+}
+
+/// Notes what a call did. Gives its answer, its effects, and why it cannot be repeated, if it cannot.
+pub(super) fn note<T>(
+    session: &Shared,
+    plugin: &Plugin,
+    record: &mut CallRecord,
+    called: Called<T>,
+) -> (Result<T, Failure>, Did, Vec<String>) {
+    if plugin.entry().grants.model.is_some() {
+        session.life.note_model_calls(plugin.name());
+    }
+    let Called { answer, fuel, time, effects, writes, reads, inputs, unrepeatable, missed, log, log_dropped } = called;
+    record.fuel = fuel;
+    record.micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    (record.log, record.log_dropped) = (log, log_dropped);
+    let mut why: Vec<String> = unrepeatable.into_iter().map(str::to_owned).collect();
+    if missed {
+        why.push("it asked for what the log does not have".to_owned());
+    }
+    if reads.incomplete {
+        why.push("it looked at more keys of its state than the log repeats".to_owned());
+    }
+    record.inputs = Inputs { state: reads.recorded(), ..inputs };
+    (answer, Did { writes, effects }, why)
+}

@@ -1,0 +1,157 @@
+//! What handles of one session change at the same time: nothing is lost, and nothing holds twice.
+
+use super::*;
+use crate::config::Digest;
+use crate::contract::FailureKind;
+use proptest::prelude::*;
+
+/// The row, as a store keeps it.
+#[derive(Default)]
+struct Row(SessionRow);
+
+impl Row {
+    /// Writes what a handle has changed, as a transaction does.
+    fn write(&mut self, life: &Arc<Life>, with: Vec<Change>) {
+        let written = life.written(with);
+        if written.is_changed() {
+            let mut changed = written.changed(self.0.clone());
+            changed.row.version = self.0.version + 1;
+            self.0 = changed.row.clone();
+            written.is_written(changed);
+        }
+    }
+
+    /// The handle has a turn.
+    fn read(&self, life: &Life) {
+        life.take_over(self.0.clone(), |_| true);
+    }
+
+    fn state(&self) -> LifeState {
+        parse("s", &self.0.life)
+    }
+}
+
+fn reminder(body: &str) -> Reminder {
+    Reminder { plugin: "p".into(), body: body.into(), tags: Vec::new(), dedupe_key: None, ttl_turns: None }
+}
+
+fn bodies(state: &LifeState) -> Vec<String> {
+    state.reminders.iter().map(|(_, reminder)| reminder.body.clone()).collect()
+}
+
+fn caller() -> Caller {
+    serde_json::from_value(serde_json::json!({
+        "plugin": "p", "observes": false, "of": [Digest::of_bytes(b"file"), Digest::of_bytes(b"config")],
+    }))
+    .unwrap()
+}
+
+#[test]
+fn what_another_handle_has_written_meanwhile_is_kept_and_each_change_holds_once() {
+    let (mut row, one, other) = (Row::default(), Life::new("s".into()), Life::new("s".into()));
+    one.change(Change::Remind(0, reminder("one")));
+    other.change(Change::Remind(0, reminder("other")));
+    row.write(&one, Vec::new());
+    // It has not read what the first one wrote.
+    row.write(&other, vec![Change::Remind(0, reminder("with the event"))]);
+    row.write(&one, Vec::new());
+    assert_eq!(bodies(&row.state()), ["one", "other", "with the event"]);
+    row.read(&one);
+    assert_eq!(one.look(bodies), other.look(bodies));
+}
+
+#[test]
+fn what_was_to_hold_with_an_event_that_was_not_recorded_does_not_hold() {
+    let (row, life) = (Row::default(), Life::new("s".into()));
+    let written = life.written(vec![Change::Remind(0, reminder("lost"))]);
+    // The transaction is rolled back.
+    let _ = written.changed(row.0.clone());
+    assert_eq!(life.look(bodies), Vec::<String>::new());
+    assert!(!life.is_unwritten());
+}
+
+#[test]
+fn failures_in_a_row_are_counted_over_all_handles() {
+    let mut row = Row::default();
+    let failure = Failure::new(FailureKind::Trap, "trapped");
+    for failures in 1..=3 {
+        // A process for each event.
+        let life = Life::new("s".into());
+        row.read(&life);
+        assert_eq!(life.next_call(caller, 0), NextCall::Made, "after {} failures", failures - 1);
+        life.failed(caller(), &failure, 0);
+        assert_eq!(life.look(|life| life.notices.len()), usize::from(failures == 3));
+        row.write(&life, Vec::new());
+    }
+    let life = Life::new("s".into());
+    row.read(&life);
+    assert_eq!(life.next_call(caller, 1), NextCall::Tripped);
+    assert_eq!(life.take_notices().len(), 1);
+    row.write(&life, Vec::new());
+    assert_eq!(row.state().notices, Vec::<String>::new());
+}
+
+#[test]
+fn numbers_of_events_are_given_out_once_and_ascend_from_turn_to_turn() {
+    let (mut row, handles) = (Row::default(), [Life::new("s".into()), Life::new("s".into())]);
+    let mut last = None;
+    for turn in 0..500 {
+        // Turns of several events each.
+        let life = &handles[(turn / 3) % 2];
+        row.read(life);
+        let number = life.next_number();
+        assert!(last < Some(number), "{number} after {last:?}");
+        last = Some(number);
+        row.write(life, Vec::new());
+    }
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_begun_anew() {
+    let mut row = Row(SessionRow { version: 7, events: 3, life: "{".into() });
+    let life = Life::new("s".into());
+    row.read(&life);
+    life.change(Change::Notice("told".into()));
+    row.write(&life, Vec::new());
+    assert_eq!((row.0.version, row.state().notices), (8, vec!["told".to_owned()]));
+}
+
+proptest! {
+    /// Handles that change, write and read in any order, off their turns too: each change is in the row once, in the order of its
+    /// handle.
+    #[test]
+    fn no_change_of_any_handle_is_lost_or_made_twice(steps in proptest::collection::vec((0..3_usize, 0..4_u8), 0..60)) {
+        let handles = [(); 3].map(|()| Life::new("s".into()));
+        let (mut row, mut made, mut model_calls) = (Row::default(), Vec::new(), 0);
+        for (step, (handle, what)) in steps.into_iter().enumerate() {
+            let life = &handles[handle];
+            match what {
+                0 => {
+                    made.push(format!("{handle} {step}"));
+                    life.change(Change::Notice(format!("{handle} {step}")));
+                }
+                1 => {
+                    life.model_calls("p").fetch_add(1, Ordering::Relaxed);
+                    life.note_model_calls("p");
+                    model_calls += 1;
+                }
+                2 => row.write(life, Vec::new()),
+                _ => row.read(life),
+            }
+        }
+        for life in &handles {
+            row.write(life, Vec::new());
+        }
+        let mut notices = row.state().notices;
+        for handle in 0..3 {
+            let of = |all: &[String]| -> Vec<String> {
+                all.iter().filter(|text| text.starts_with(&format!("{handle} "))).cloned().collect()
+            };
+            prop_assert_eq!(of(&notices), of(&made));
+        }
+        notices.sort();
+        made.sort();
+        prop_assert_eq!(notices, made);
+        prop_assert_eq!(row.state().model_calls.get("p").copied().unwrap_or_default(), model_calls);
+    }
+}

@@ -1,0 +1,510 @@
+//! A question that is handed back: an event that was recorded as escalated, and what becomes of it once there is an answer.
+
+use super::dispatch::{Consent, Dispatch, Held};
+use super::recording::{Due, With};
+use super::{Beginning, Settled, Shared, now};
+use crate::active_config::ActiveConfig;
+use crate::approval::{self, Approval, ApprovalRequest, Approver};
+use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, StateUse, raw};
+use crate::contract::{self, AnswerKind, Answered, Cause, GateOutcome, OutcomeKind, Rejection};
+use crate::event::{GateEvent, Kind};
+use crate::plugin::Plugin;
+use crate::sandbox::capability::EventFacts;
+use crate::sandbox::with_deadline;
+use crate::state::{Found, Source};
+use crate::store::{Late, QuestionChange, StoreError};
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether another process has answered.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// An event, as far as it can be settled without a person.
+#[derive(Debug)]
+#[must_use]
+pub enum Begun<O> {
+    /// It is settled.
+    Settled(Settled<O>),
+    /// A gate: a person has to answer first.
+    Escalated(Pending<O>),
+}
+
+/// A question to a person about a gate event. What would run is exactly what it shows.
+///
+/// Meanwhile other events of the session are settled. After a yes the rules and the state of that moment are asked whether
+/// they still agree. Where the host shares its questions
+/// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may answer, by
+/// [`Host::answer`](crate::Host::answer); then the first answer counts.
+///
+/// No answer within [`ApprovalRequest::deadline`] is a no. So is dropping this, and the end of this process.
+///
+/// ```
+/// # use hookhost::approval::Approval;
+/// # use hookhost::contract::{GateOutcome, ToolOrigin};
+/// # use hookhost::{Begun, Config, Host, SessionSpec};
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let host = Host::builder(Config::empty()).build().await?;
+/// # let session = host.open_session(SessionSpec::new("docs", "/".as_ref()))?;
+/// # let call = session.tool_call("1", "bash", &serde_json::json!({"command": "ls"}), ToolOrigin::Builtin);
+/// let mut begun = session.begin_before_tool_call(call).await;
+/// let settled = loop {
+///     match begun {
+///         Begun::Settled(settled) => break settled,
+///         Begun::Escalated(pending) => {
+///             println!("{}", pending.request().questions[0].escalation.question);
+///             begun = pending.resolve(Approval::Denied(None)).await;
+///         }
+///     }
+/// };
+/// if let GateOutcome::Allowed { value } = settled.outcome {
+///     println!("{} may run", value.name);
+/// }
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+#[must_use = "a question that is dropped is answered with no"]
+pub struct Pending<O> {
+    open: Box<dyn Open<O>>,
+}
+
+impl<O> std::fmt::Debug for Pending<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pending").field("id", &self.open.request().id).finish_non_exhaustive()
+    }
+}
+
+/// Why a question cannot be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuestionGone {
+    /// There is no such question, or none any more.
+    #[error(
+        "no question `{0}` waits for an answer: it has been settled, its deadline has passed, its event was cancelled, or \
+         there never was one"
+    )]
+    Unknown(String),
+    /// Somebody was faster.
+    #[error("the question `{0}` has been answered already")]
+    Answered(String),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A question of whichever event.
+trait Open<O>: Send + Sync {
+    fn request(&self) -> &ApprovalRequest;
+
+    fn session(&self) -> &Arc<Shared>;
+
+    fn asked_at(&self) -> Instant;
+
+    fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<O>>;
+}
+
+impl<O: 'static> Pending<O> {
+    /// What is asked.
+    #[must_use]
+    pub fn request(&self) -> &ApprovalRequest {
+        self.open.request()
+    }
+
+    /// Answers the question, unless somebody else has. Where the plugins, asked again after a yes, ask something else, that is
+    /// handed back in turn.
+    pub async fn resolve(self, approval: Approval) -> Begun<O> {
+        let left = self.time_left();
+        let answered = if left.is_zero() {
+            approval::too_late(self.open.request().deadline)
+        } else {
+            approval::answered(approval)
+        };
+        self.take_up(answered).await
+    }
+
+    /// Asks `approver`, until the event is settled. An answer from elsewhere counts if it is there first.
+    pub async fn ask(self, approver: &dyn Approver) -> Settled<O> {
+        self.settle(Some(approver)).await
+    }
+
+    /// Waits until another process has answered, or the deadline has passed.
+    pub async fn wait(self) -> Begun<O> {
+        let answered = with_deadline(self.time_left(), self.answered_elsewhere()).await;
+        let answered = answered.unwrap_or_else(|| approval::too_late(self.open.request().deadline));
+        self.take_up(answered).await
+    }
+
+    /// Asks until the event is settled; without an approver, nobody is there.
+    pub(super) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
+        let mut pending = self;
+        loop {
+            let request = pending.open.request().clone();
+            let answered = tokio::select! {
+                biased;
+                answered = approval::resolve(approver, request) => answered,
+                answered = pending.answered_elsewhere() => answered,
+            };
+            match pending.take_up(answered).await {
+                Begun::Settled(settled) => return settled,
+                Begun::Escalated(next) => pending = next,
+            }
+        }
+    }
+
+    /// The same question, of which another outcome comes.
+    pub(super) fn map<P: 'static>(self, map: fn(O) -> P) -> Pending<P> {
+        Pending { open: Box::new(Mapped { open: self.open, map }) }
+    }
+
+    fn take_up(self, answered: Answered) -> BoxFuture<'static, Begun<O>> {
+        self.open.take_up(answered)
+    }
+
+    fn time_left(&self) -> Duration {
+        self.open.request().deadline.saturating_sub(self.open.asked_at().elapsed())
+    }
+
+    /// The answer that another process has given; none comes where questions are not shared.
+    async fn answered_elsewhere(&self) -> Answered {
+        let (services, id) = (&self.open.session().services, &self.open.request().id);
+        if !services.shares_questions {
+            return std::future::pending().await;
+        }
+        let store = &services.store;
+        loop {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            match store.answered(id) {
+                Ok(Some(None)) => {}
+                Ok(Some(Some(answer))) => return approval::read(&answer),
+                Ok(None) => return approval::taken_for_gone(),
+                // It may be readable the next time; else the deadline passes.
+                Err(error) => tracing::warn!(%error, id, "it cannot be seen whether a question is answered"),
+            }
+        }
+    }
+}
+
+/// A question with another outcome.
+struct Mapped<O, P> {
+    open: Box<dyn Open<O>>,
+    map: fn(O) -> P,
+}
+
+impl<O: 'static, P: 'static> Open<P> for Mapped<O, P> {
+    fn request(&self) -> &ApprovalRequest {
+        self.open.request()
+    }
+
+    fn session(&self) -> &Arc<Shared> {
+        self.open.session()
+    }
+
+    fn asked_at(&self) -> Instant {
+        self.open.asked_at()
+    }
+
+    fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<P>> {
+        Box::pin(async move { self.open.take_up(answered).await.map(self.map) })
+    }
+}
+
+impl<O> Begun<O> {
+    pub(super) fn map<P: 'static>(self, map: fn(O) -> P) -> Begun<P>
+    where
+        O: 'static,
+    {
+        match self {
+            Self::Settled(settled) => Begun::Settled(settled.map(map)),
+            Self::Escalated(pending) => Begun::Escalated(pending.map(map)),
+        }
+    }
+}
+
+/// A question about one event, and what an answer leads to.
+pub(super) struct Question<E: GateEvent + Kind> {
+    pub(super) session: Arc<Shared>,
+    /// What the event was settled under.
+    pub(super) rules: Arc<ActiveConfig>,
+    pub(super) info: contract::Session,
+    pub(super) facts: EventFacts,
+    pub(super) record: EventRecord,
+    pub(super) request: ApprovalRequest,
+    /// What a yes lets run, and what runs in its place, if anything.
+    pub(super) value: E::Payload,
+    pub(super) response: Option<(String, E::Response)>,
+    pub(super) consent: Consent,
+    pub(super) held: Held,
+    /// The askings before, each with its yes.
+    pub(super) earlier: Vec<(EventRecord, ApprovalRecord)>,
+    pub(super) await_observers: bool,
+    pub(super) began: Instant,
+    pub(super) answered: Option<Answered>,
+    /// Whether the answer is in the log.
+    pub(super) is_recorded: bool,
+}
+
+/// Nobody waits for the event any more: the log says so. An answer that was not recorded is not a yes, since nothing runs.
+impl<E: GateEvent + Kind> Drop for Question<E> {
+    fn drop(&mut self) {
+        if self.is_recorded {
+            return;
+        }
+        let answered = self.answered.take().unwrap_or_else(|| Answered {
+            kind: AnswerKind::Cancelled,
+            reason: Some("whoever sent the event waits no more".to_owned()),
+            micros: elapsed(self.began),
+            for_session: false,
+        });
+        let record = self.answer(answered, OutcomeKind::Rejected, false);
+        self.session.record_soon(&self.rules, &self.info, &record);
+        let late = Late { settles: Some(self.request.id.clone()), ..Late::default() };
+        if let Err(error) = self.session.services.store.push(late) {
+            tracing::error!(%error, id = self.request.id, "a question that nobody waits for stays listed until it expires");
+        }
+    }
+}
+
+impl<E: GateEvent + Kind> Question<E> {
+    pub(super) fn into_pending(self) -> Pending<GateOutcome<E::Payload, E::Response>> {
+        Pending { open: Box::new(self) }
+    }
+
+    fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
+        ApprovalRecord {
+            id: self.request.id.clone(),
+            session: self.request.session.clone(),
+            event: self.request.event,
+            time: now(),
+            outcome,
+            answer,
+            effects_hold,
+        }
+    }
+
+    /// What the event comes to with this answer, or another question.
+    async fn take_up_answer(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
+        let answered = Answered { micros: elapsed(self.began), ..answered };
+        // Also where this is given up in between.
+        self.answered = Some(answered.clone());
+        let answered = match self.first_answer(&answered).await {
+            Ok(counts) => Answered { micros: answered.micros, ..counts },
+            Err(error) if answered.is_approved() => return self.not_recorded(answered, &error),
+            // It is a no also where that cannot be written.
+            Err(_) => answered,
+        };
+        self.answered = Some(answered.clone());
+        let session = Arc::clone(&self.session);
+        let _turn = match session.turn().await {
+            Ok(turn) => turn,
+            Err(error) => return self.not_recorded(answered, &error),
+        };
+        if !answered.is_approved() {
+            return self.refuse(answered).await;
+        }
+        let rules_now = session.services.config();
+        let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
+        // For the rest of the session, and so not for longer than its rules.
+        let keeps = answered.for_session && are_same_rules;
+        if are_same_rules && self.would_answer_the_same() {
+            return self.settle(answered, keeps).await;
+        }
+        self.ask_again(answered, keeps, &rules_now).await
+    }
+
+    /// The first answer of the question: this one, or that of somebody who was faster.
+    async fn first_answer(&self, answered: &Answered) -> Result<Answered, StoreError> {
+        // Whatever stands in the store then, nobody else was to answer.
+        if !self.session.services.shares_questions {
+            return Ok(answered.clone());
+        }
+        let first = self.session.services.store.answer(&self.request.id, &approval::written(answered)).await?;
+        Ok(first.map_or_else(approval::taken_for_gone, |first| approval::read(&first.answer)))
+    }
+
+    /// The yes counts once it is in the log, together with the effects of the calls.
+    async fn settle(mut self, answered: Answered, keeps: bool) -> Begun<GateOutcome<E::Payload, E::Response>> {
+        let stands = if self.response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
+        let mut held = std::mem::take(&mut self.held);
+        let writes = std::mem::take(&mut held.writes);
+        let with = With { writes, reminders: held.reminders(true), question: self.settled() };
+        let answer = self.answer(answered.clone(), stands, true);
+        if let Err(error) = self.session.record(&self.rules, &self.info, &answer, with, Due::Now).await {
+            return self.not_recorded(answered, &error);
+        }
+        self.is_recorded = true;
+        if keeps {
+            self.keep_yes();
+        }
+        let outcome = match self.response.take() {
+            Some((by, response)) => GateOutcome::Responded { value: self.value.clone(), response, by },
+            None => GateOutcome::Allowed { value: self.value.clone() },
+        };
+        self.finish(outcome, answer)
+    }
+
+    /// The no is recorded, together with the effects of the calls, unless other events have changed what these were about. It is a
+    /// no also where that cannot be written.
+    async fn refuse(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
+        let first = self.request.questions.first().map(|question| question.escalation.question.clone());
+        let reason = answered.reason.clone().unwrap_or_default();
+        let reason = format!("{} ({reason})", first.unwrap_or_default());
+        let rejection = Rejection::host(self.record.by.clone(), Cause::NotApproved, reason);
+        // What was worked out from an older state would undo what has been written since.
+        let effects_hold = self.state_is_as_it_was();
+        let mut held = if effects_hold { std::mem::take(&mut self.held) } else { Held::default() };
+        let writes = std::mem::take(&mut held.writes);
+        let with = With { writes, reminders: held.reminders(false), question: self.settled() };
+        let answer = self.answer(answered.clone(), OutcomeKind::Rejected, effects_hold);
+        let answer = match self.session.record(&self.rules, &self.info, &answer, with, Due::Now).await {
+            Ok(()) => {
+                self.is_recorded = true;
+                answer
+            }
+            // The drop writes it as soon as that can be done.
+            Err(_) => self.answer(answered, OutcomeKind::Rejected, false),
+        };
+        self.finish(GateOutcome::Rejected(rejection), answer)
+    }
+
+    /// What has no record may not happen; the drop writes what came of it as soon as that can be done.
+    fn not_recorded(self, answered: Answered, error: &StoreError) -> Begun<GateOutcome<E::Payload, E::Response>> {
+        let rejection = Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string());
+        let answer = self.answer(answered, OutcomeKind::Rejected, false);
+        self.finish(GateOutcome::Rejected(rejection), answer)
+    }
+
+    /// The yes is recorded, and the chain of the rules that count now is asked about exactly the value that a person agreed to.
+    async fn ask_again(
+        mut self,
+        answered: Answered,
+        keeps: bool,
+        rules: &Arc<ActiveConfig>,
+    ) -> Begun<GateOutcome<E::Payload, E::Response>> {
+        let yes = self.answer(answered.clone(), OutcomeKind::Escalated, false);
+        let with = With { question: self.settled(), ..With::default() };
+        if let Err(error) = self.session.record(&self.rules, &self.info, &yes, with, Due::Soon).await {
+            return self.not_recorded(answered, &error);
+        }
+        self.is_recorded = true;
+        if keeps {
+            self.keep_yes();
+        }
+        let mut consent = std::mem::take(&mut self.consent);
+        consent.give(self.shown(), self.shown_response(), self.record.questions.clone());
+        let facts = EventFacts { id: self.session.next_event_id(), time: now(), ..self.facts.clone() };
+        let (info, await_observers) = (self.info.clone(), self.await_observers);
+        let beginning = Beginning { info, facts, recall: None, await_observers };
+        let session = Arc::clone(&self.session);
+        let mut again = Dispatch::new(&session, rules, E::KIND, beginning, raw(&self.value));
+        let (of, round) = match &self.record.asked_again {
+            Some(before) => (before.of.clone(), before.round + 1),
+            None => (self.record.id.clone(), 1),
+        };
+        again.follow(AskedAgain { of, round, answered: Vec::new() }, std::mem::take(&mut self.held));
+        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let mut earlier = std::mem::take(&mut self.earlier);
+        earlier.push((std::mem::replace(&mut self.record, blank), yes));
+        again.come_after(earlier);
+        let are_same_rules = Arc::ptr_eq(rules, &self.rules);
+        let begun = again.gate_with::<E>(self.value.clone(), consent).await;
+        if let Begun::Settled(Settled { outcome: GateOutcome::Rejected(rejection), .. }) = &begun
+            && rejection.cause != Cause::NotApproved
+        {
+            // What they refuse themselves they know.
+            let changed = if are_same_rules { "what the plugins know" } else { "the rules" };
+            let event = self.request.event;
+            session.notice(format!(
+                "your yes to {event} did not count: {changed} had changed by then, and it was rejected: {rejection}"
+            ));
+        }
+        begun
+    }
+
+    fn settled(&self) -> Option<QuestionChange> {
+        Some(QuestionChange::Settle(self.request.id.clone()))
+    }
+
+    fn finish<O>(mut self, outcome: O, answer: ApprovalRecord) -> Begun<O> {
+        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let record = std::mem::replace(&mut self.record, blank);
+        Begun::Settled(Settled { outcome, record, answer: Some(answer), earlier: std::mem::take(&mut self.earlier) })
+    }
+
+    /// Keeps a yes that was given for the rest of the session, once it is in the log.
+    fn keep_yes(&self) {
+        if let Some([call]) = E::calls(&self.value) {
+            let (questions, id) = (&self.request.questions, &self.request.id);
+            self.session.kept_answers().keep(&self.rules, call, questions, id);
+        }
+    }
+
+    /// Whether the plugins would answer as they did. Verdicts are functions of event, rules and what was learnt from
+    /// outside, so that asking them again can be skipped where all of that is as it was.
+    fn would_answer_the_same(&self) -> bool {
+        self.record.not_replayable.is_empty() && self.state_is_as_it_was()
+    }
+
+    /// Whether what the plugins read of their state is as they read it.
+    fn state_is_as_it_was(&self) -> bool {
+        let chain = self.rules.chain(self.record.event);
+        let called = |call: &CallRecord| chain.iter().find(|plugin| plugin.name() == call.plugin);
+        let mut states = HashMap::new();
+        self.record.calls.iter().all(|call| match (&call.inputs.state, called(call)) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(learnt), Some(plugin)) => {
+                let state = states.entry(plugin.name()).or_insert_with(|| self.state_now(plugin));
+                would_learn_the_same(&**state, learnt)
+            }
+        })
+    }
+
+    fn state_now(&self, plugin: &Plugin) -> Arc<dyn Source> {
+        self.session.services.store.snapshot(&plugin.shared.name, self.session.lineage(), now())
+    }
+
+    /// The value as it was shown, as JSON.
+    fn shown(&self) -> String {
+        self.record.last.as_ref().unwrap_or(&self.record.original).get().to_owned()
+    }
+
+    /// The result in its place, as JSON.
+    fn shown_response(&self) -> Option<String> {
+        self.record.response.as_ref().map(|response| response.get().to_owned())
+    }
+}
+
+impl<E: GateEvent + Kind> Open<GateOutcome<E::Payload, E::Response>> for Question<E> {
+    fn request(&self) -> &ApprovalRequest {
+        &self.request
+    }
+
+    fn session(&self) -> &Arc<Shared> {
+        &self.session
+    }
+
+    fn asked_at(&self) -> Instant {
+        self.began
+    }
+
+    fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<GateOutcome<E::Payload, E::Response>>> {
+        Box::pin(self.take_up_answer(answered))
+    }
+}
+
+/// Whether a plugin that looks at the same keys learns the same.
+fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
+    let reads = learnt.read.iter().all(|read| match &read.value {
+        Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),
+        None => state.size(read.scope, &read.key) == Ok(read.size),
+    });
+    let usage = learnt.used.is_none_or(|used| state.usage().is_ok_and(|usage| usage.map(|usage| usage.bytes) == used));
+    reads && usage
+}
+
+fn elapsed(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}

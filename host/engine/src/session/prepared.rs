@@ -1,0 +1,55 @@
+//! A tool call as a session has prepared it.
+
+use super::Session;
+use crate::contract::{ToolCall, ToolOrigin};
+use serde_json::Value;
+use std::ops::Deref;
+
+/// A tool call that can be asked about. Its arguments have one spelling, so that a person, a plugin and the tool see the same,
+/// and its action is worked out. Only a session makes one; it is read like a [`ToolCall`].
+#[derive(Clone, Debug)]
+pub struct PreparedCall {
+    call: ToolCall,
+    /// The handle that made it: another one may have another working directory.
+    handle: u64,
+}
+
+impl PreparedCall {
+    /// The call by itself.
+    #[must_use]
+    pub fn into_call(self) -> ToolCall {
+        self.call
+    }
+}
+
+impl Deref for PreparedCall {
+    type Target = ToolCall;
+
+    fn deref(&self) -> &ToolCall {
+        &self.call
+    }
+}
+
+impl Session {
+    /// A tool call whose action the host's action map works out.
+    #[must_use]
+    pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> PreparedCall {
+        let cwd = self.shared.spec.cwd.to_string_lossy();
+        let call = self.shared.services.actions.call(id.to_owned(), name.to_owned(), arguments, origin, &cwd);
+        PreparedCall { call, handle: self.shared.life.handle() }
+    }
+
+    /// A tool call that comes from elsewhere: its arguments get the one spelling, and its action is worked out anew.
+    #[must_use]
+    pub fn prepare(&self, call: ToolCall) -> PreparedCall {
+        let (config, info) = (self.shared.services.config(), self.shared.info());
+        let call = self.shared.validator(&config, &info).prepared(call);
+        PreparedCall { call, handle: self.shared.life.handle() }
+    }
+
+    /// The call as it is asked about.
+    pub(super) fn asked_about(&self, call: PreparedCall) -> ToolCall {
+        let is_ours = call.handle == self.shared.life.handle();
+        if is_ours { call.call } else { self.prepare(call.call).call }
+    }
+}

@@ -1,0 +1,96 @@
+//! Questions that wait for a person's answer: a row for each, which another process may answer.
+
+use super::database::one_row;
+use crate::state::Time;
+use rusqlite::{Connection, OptionalExtension as _};
+
+/// A question as it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenQuestion {
+    /// The event that is escalated.
+    pub(crate) id: String,
+    /// Its session.
+    pub(crate) session: String,
+    /// The number of the process that waits for the answer.
+    pub(crate) asker: u32,
+    /// When it is a no, in milliseconds since the Unix epoch.
+    pub(crate) expires: Time,
+    /// Whether that process takes an answer from the store.
+    pub(crate) answerable: bool,
+    /// What is asked, as JSON.
+    pub(crate) request: String,
+    /// The answer, as JSON, once there is one.
+    pub(crate) answer: Option<String>,
+}
+
+/// What becomes of a question's row in a transaction.
+#[derive(Clone, Debug)]
+pub(crate) enum QuestionChange {
+    /// It is asked.
+    Ask(Box<OpenQuestion>),
+    /// It is settled by the process that asked.
+    Settle(String),
+    /// It is settled by somebody else, since the process that asked is gone. One alone may say so.
+    GiveUp(String),
+}
+
+pub(super) fn change(connection: &Connection, change: &QuestionChange) -> rusqlite::Result<()> {
+    match change {
+        QuestionChange::Ask(question) => {
+            let OpenQuestion { id, session, asker, expires, answerable, request, answer } = &**question;
+            let mut insert = connection.prepare_cached(
+                "INSERT INTO question (id, session, asker, expires, answerable, request, answer)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?;
+            one_row(insert.execute((id, session, asker, expires.cast_signed(), answerable, request, answer))?)
+        }
+        QuestionChange::Settle(id) => remove(connection, id).map(drop),
+        QuestionChange::GiveUp(id) => one_row(remove(connection, id)?),
+    }
+}
+
+fn remove(connection: &Connection, id: &str) -> rusqlite::Result<usize> {
+    connection.prepare_cached("DELETE FROM question WHERE id = ?1")?.execute([id])
+}
+
+/// The answer of a question that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FirstAnswer {
+    /// As JSON.
+    pub(crate) answer: String,
+    /// Whether it is the one that was given now.
+    pub(crate) is_this: bool,
+}
+
+/// Answers a question that has no answer yet; the answer that counts, or `None` where there is no such question.
+pub(super) fn answer(connection: &Connection, id: &str, answer: &str) -> rusqlite::Result<Option<FirstAnswer>> {
+    let mut update = connection.prepare_cached("UPDATE question SET answer = ?2 WHERE id = ?1 AND answer IS NULL")?;
+    let is_this = update.execute((id, answer))? == 1;
+    let first = answered(connection, id)?.flatten();
+    Ok(first.map(|answer| FirstAnswer { answer, is_this }))
+}
+
+/// The answer to a question: `None` where there is no such question, `Some(None)` where it has none yet.
+pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Option<Option<String>>> {
+    let mut find = connection.prepare_cached("SELECT answer FROM question WHERE id = ?1")?;
+    find.query_row([id], |row| row.get(0)).optional()
+}
+
+/// The questions that wait, by identifier.
+pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion>> {
+    let mut all = connection.prepare_cached(
+        "SELECT id, session, asker, expires, answerable, request, answer FROM question ORDER BY expires, id",
+    )?;
+    let question = |row: &rusqlite::Row<'_>| {
+        Ok(OpenQuestion {
+            id: row.get(0)?,
+            session: row.get(1)?,
+            asker: row.get(2)?,
+            expires: row.get::<_, i64>(3)?.cast_unsigned(),
+            answerable: row.get(4)?,
+            request: row.get(5)?,
+            answer: row.get(6)?,
+        })
+    };
+    all.query_map([], question)?.collect()
+}

@@ -1,0 +1,84 @@
+//! The rows of sessions: what a session is beside the state that plugins have of it.
+
+use super::database::one_row;
+use super::spaces::SESSION_KEPT;
+use crate::state::Time;
+use rusqlite::{Connection, OptionalExtension as _};
+
+/// A session's row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SessionRow {
+    /// How often it has been written; 0 where there is none yet.
+    pub(crate) version: u64,
+    /// How many numbers of events are given out.
+    pub(crate) events: u64,
+    /// The rest, as JSON; empty where there is none yet.
+    pub(crate) life: String,
+}
+
+/// A handle of a session that has something to write.
+pub(crate) trait KeepsSession: Send + Sync {
+    /// The session.
+    fn id(&self) -> &str;
+
+    /// Which handle of it: no two handles of a process have the same number.
+    fn handle(&self) -> u64;
+
+    /// Whether there is something to write.
+    fn is_changed(&self) -> bool;
+
+    /// The row as it is to be, given the row of this moment: within the transaction, nobody else changes it.
+    fn changed(&self, row: SessionRow) -> Changed;
+
+    /// The row holds, with so many changes of those that [`Self::changed`] was about.
+    fn is_written(&self, changed: Changed);
+}
+
+/// A row that is to be written.
+pub(crate) struct Changed {
+    pub(crate) row: SessionRow,
+    /// How many changes are in it.
+    pub(crate) changes: usize,
+    /// When, in milliseconds since the Unix epoch.
+    pub(crate) time: Time,
+}
+
+/// The row of a session; of version 0 where there is none.
+pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
+    let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
+    let row = |row: &rusqlite::Row<'_>| {
+        Ok(SessionRow {
+            version: row.get::<_, i64>(0)?.cast_unsigned(),
+            events: row.get::<_, i64>(1)?.cast_unsigned(),
+            life: row.get(2)?,
+        })
+    };
+    Ok(find.query_row([id], row).optional()?.unwrap_or_default())
+}
+
+/// Writes what a handle has changed, within a transaction.
+pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusqlite::Result<Changed> {
+    let before = read(connection, handle.id())?;
+    let mut changed = handle.changed(before.clone());
+    changed.row.version = before.version + 1;
+    let SessionRow { version, events, life } = &changed.row;
+    let mut put = connection.prepare_cached(
+        "INSERT INTO session (id, version, events, life, touched) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (id) DO UPDATE SET version = ?2, events = ?3, life = ?4, touched = ?5",
+    )?;
+    let written =
+        put.execute((handle.id(), version.cast_signed(), events.cast_signed(), life, changed.time.cast_signed()))?;
+    one_row(written)?;
+    Ok(changed)
+}
+
+/// Forgets the rows of sessions that nobody has gone on with for long.
+pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
+    let before = now.saturating_sub(SESSION_KEPT).cast_signed();
+    // To delete nothing takes the lock of the file, too.
+    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1)";
+    if connection.query_row(old, [before], |row| row.get::<_, bool>(0))? {
+        connection.execute("DELETE FROM session WHERE touched < ?1", [before])?;
+    }
+    Ok(())
+}

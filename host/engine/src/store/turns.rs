@@ -1,0 +1,273 @@
+//! Whose turn it is: the events of one session are settled one at a time, in order of arrival, across processes.
+//!
+//! Each arrival holds a ticket until it leaves: a lock of the kernel on one byte of a file, which ends with the process that
+//! holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
+
+use super::StoreError;
+use crate::config::Digest;
+use crate::files;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc;
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::OwnedMutexGuard;
+
+/// Bits of a session's place in the file. Sessions of one place take turns with each other, which costs time and no more.
+const PLACE_BITS: u32 = 30;
+
+/// Bits of a ticket within its place: bytes that a session has for its door and its tickets.
+const TICKET_BITS: u32 = 32;
+
+/// Where the bytes begin by which processes show that they are alive: behind all places.
+const ALIVE: u64 = 1 << (PLACE_BITS + TICKET_BITS);
+
+/// How long until a ticket or a door that another process holds is looked at again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Cells at the beginning of the file, of 8 bytes: in each, the handle that had the last turn of a session of this cell.
+const CELLS: u64 = 1 << 16;
+
+/// The turns of a store's sessions. Within the process a fair lock orders them, so that each session needs one ticket at
+/// a time; without a file there is no other process.
+#[derive(Default)]
+pub(crate) struct Turns {
+    file: Option<Arc<TicketFile>>,
+    lines: Mutex<HashMap<u64, Weak<Order>>>,
+}
+
+/// The order within this process: fair, and knows which handle had the last turn.
+type Order = tokio::sync::Mutex<u64>;
+
+/// The line of a session, as this process has it.
+pub(crate) struct Line {
+    place: u64,
+    order: Arc<Order>,
+    file: Option<Arc<TicketFile>>,
+    /// Tells this handle from every other one.
+    handle: u64,
+}
+
+/// A turn: nobody else settles an event of the session until it is dropped.
+#[must_use]
+pub(crate) struct Turn {
+    /// Whether another handle of the session may have had a turn since this one's last.
+    pub(crate) is_stale: bool,
+    _ticket: Option<Ticket>,
+    // Behind the ticket: whoever is next in this process takes a ticket when this one is free.
+    _order: OwnedMutexGuard<u64>,
+}
+
+struct TicketFile {
+    path: PathBuf,
+    file: File,
+    /// The byte by which this process shows that it is alive, from [`ALIVE`] on.
+    alive: OnceLock<u32>,
+}
+
+/// A byte that is locked until this is dropped.
+struct Ticket {
+    file: Arc<TicketFile>,
+    byte: u64,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        // To unlock what one has locked does not fail; and the lock ends with the process.
+        let _ = self.file.unlock(self.byte);
+    }
+}
+
+impl Turns {
+    /// The turns of the sessions of a database, in the file `path`, which is made where there is none.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = files::open_lock(path).map_err(|error| StoreError::file(error, path))?;
+        let file = TicketFile { path: path.to_owned(), file, alive: OnceLock::new() };
+        Ok(Self { file: Some(Arc::new(file)), lines: Mutex::default() })
+    }
+
+    /// The line of a session.
+    pub(crate) fn line(&self, session: &str) -> Line {
+        let digest = Digest::of_bytes(session.as_bytes());
+        let hash = digest.as_bytes().iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
+        let place = hash >> (64 - PLACE_BITS);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let order = lines.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
+            if lines.len() >= 64 && lines.len().is_power_of_two() {
+                lines.retain(|_, line| line.strong_count() > 0);
+            }
+            let order = Arc::default();
+            lines.insert(place, Arc::downgrade(&order));
+            order
+        });
+        Line { place, order, file: self.file.clone(), handle: rand::random::<u64>() | 1 }
+    }
+
+    /// The number by which others can tell whether this process is alive; it is locked from the first call on.
+    ///
+    /// # Errors
+    /// If the file cannot be locked.
+    pub(super) fn alive(&self) -> Result<u32, StoreError> {
+        self.file.as_ref().map_or(Ok(0), |file| file.show_alive())
+    }
+
+    /// Whether the process of this number is alive.
+    ///
+    /// # Errors
+    /// If the file's locks cannot be read.
+    pub(super) fn is_alive(&self, number: u32) -> Result<bool, StoreError> {
+        let Some(file) = &self.file else { return Ok(true) };
+        // One's own locks are not told.
+        if file.alive.get() == Some(&number) {
+            return Ok(true);
+        }
+        let byte = ALIVE + u64::from(number);
+        Ok(file.first_locked(byte, byte + 1)?.is_some())
+    }
+}
+
+impl Line {
+    /// Waits for the session's turn. To drop the future is to leave the line.
+    ///
+    /// # Errors
+    /// If the file cannot be locked, read or written.
+    pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
+        let mut order = Arc::clone(&self.order).lock_owned().await;
+        let is_stale = std::mem::replace(&mut *order, self.handle) != self.handle;
+        let Some(file) = &self.file else { return Ok(Turn { is_stale, _ticket: None, _order: order }) };
+        let first = self.place << TICKET_BITS;
+        let ticket = file.arrive(first).await?;
+        while file.first_locked(first + 1, ticket.byte)?.is_some() {
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+        let is_stale = file.is_other(self.place, self.handle)?;
+        Ok(Turn { is_stale, _ticket: Some(ticket), _order: order })
+    }
+}
+
+impl TicketFile {
+    /// Takes the ticket behind the highest that anybody holds.
+    async fn arrive(self: &Arc<Self>, first: u64) -> Result<Ticket, StoreError> {
+        // The door: one process at a time looks for the highest ticket and takes the next.
+        while !self.lock(first)? {
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+        let door = Ticket { file: Arc::clone(self), byte: first };
+        let end = first + (1 << TICKET_BITS);
+        let mut free = first + 1;
+        while let Some(locked) = self.first_locked(free, end)? {
+            free = locked + 1;
+        }
+        if free >= end || !self.lock(free)? {
+            return Err(self.error(Errno::ENOLCK));
+        }
+        drop(door);
+        Ok(Ticket { file: Arc::clone(self), byte: free })
+    }
+
+    /// Notes that `handle` has a turn; whether another handle may have had one since its last.
+    fn is_other(&self, place: u64, handle: u64) -> Result<bool, StoreError> {
+        let of = |error: std::io::Error| StoreError::io(&error, &self.path);
+        let at = (place % CELLS) * 8;
+        let mut last = [0; 8];
+        // A file that ends before has not been written there.
+        let is_written = self.file.read_at(&mut last, at).map_err(of)? == last.len();
+        if is_written && u64::from_le_bytes(last) == handle {
+            return Ok(false);
+        }
+        self.file.write_all_at(&handle.to_le_bytes(), at).map_err(of)?;
+        Ok(true)
+    }
+
+    fn show_alive(&self) -> Result<u32, StoreError> {
+        if let Some(number) = self.alive.get() {
+            return Ok(*number);
+        }
+        loop {
+            let number = rand::random::<u32>() >> 1;
+            if self.lock(ALIVE + u64::from(number))? {
+                let kept = *self.alive.get_or_init(|| number);
+                if kept != number {
+                    self.unlock(ALIVE + u64::from(number))?;
+                }
+                return Ok(kept);
+            }
+        }
+    }
+
+    /// Locks a byte, unless another process has it locked.
+    fn lock(&self, byte: u64) -> Result<bool, StoreError> {
+        match fcntl(&self.file, ranges::set(&range(libc::F_WRLCK, byte, byte + 1))) {
+            Ok(_) => Ok(true),
+            Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
+            Err(error) => Err(self.error(error)),
+        }
+    }
+
+    fn unlock(&self, byte: u64) -> Result<(), StoreError> {
+        let unlocked = fcntl(&self.file, ranges::set(&range(libc::F_UNLCK, byte, byte + 1)));
+        unlocked.map(drop).map_err(|error| self.error(error))
+    }
+
+    /// A byte from `from` to before `end` that another process has locked; none where there is none.
+    fn first_locked(&self, from: u64, end: u64) -> Result<Option<u64>, StoreError> {
+        if from >= end {
+            return Ok(None);
+        }
+        let mut found = range(libc::F_WRLCK, from, end);
+        fcntl(&self.file, ranges::get(&mut found)).map_err(|error| self.error(error))?;
+        let is_locked = i32::from(found.l_type) != libc::F_UNLCK;
+        Ok(is_locked.then_some(found.l_start.cast_unsigned().max(from)))
+    }
+
+    fn error(&self, error: Errno) -> StoreError {
+        StoreError::io(&error.into(), &self.path)
+    }
+}
+
+fn range(kind: i32, from: u64, end: u64) -> libc::flock {
+    libc::flock {
+        // The constants are int, the field is short, and both are small.
+        l_type: i16::try_from(kind).unwrap_or_default(),
+        l_whence: 0,
+        l_start: from.cast_signed(),
+        l_len: (end - from).cast_signed(),
+        l_pid: 0,
+    }
+}
+
+/// Locks of an open file description: two hosts of one process hold them against each other, too.
+/// <https://man7.org/linux/man-pages/man2/F_GETLK.2const.html>
+#[cfg(target_os = "linux")]
+mod ranges {
+    use super::{FcntlArg, libc};
+
+    pub(super) fn set(range: &libc::flock) -> FcntlArg<'_> {
+        FcntlArg::F_OFD_SETLK(range)
+    }
+
+    pub(super) fn get(range: &mut libc::flock) -> FcntlArg<'_> {
+        FcntlArg::F_OFD_GETLK(range)
+    }
+}
+
+/// Locks of the process, where the system knows no others: then a database belongs into one host of a process.
+#[cfg(not(target_os = "linux"))]
+mod ranges {
+    use super::{FcntlArg, libc};
+
+    pub(super) fn set(range: &libc::flock) -> FcntlArg<'_> {
+        FcntlArg::F_SETLK(range)
+    }
+
+    pub(super) fn get(range: &mut libc::flock) -> FcntlArg<'_> {
+        FcntlArg::F_GETLK(range)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Turns: one at a time, in order of arrival, and none is held by a process that is gone.
+
+use super::*;
+use std::time::Instant;
+
+/// Stores of several processes: each has an open file of its own.
+fn stores<const N: usize>(folder: &Path) -> [Turns; N] {
+    std::array::from_fn(|_| Turns::open(&folder.join("db-turns")).unwrap())
+}
+
+async fn soon<T>(what: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::from_millis(50), what).await.ok()
+}
+
+#[tokio::test]
+async fn one_process_at_a_time_has_the_turn_of_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = stores(folder.path());
+    let (a, b) = (one.line("s"), other.line("s"));
+    let turn = a.turn().await.unwrap();
+    assert!(soon(b.turn()).await.is_none());
+    // Another session does not wait.
+    let elsewhere = other.line("another").turn().await.unwrap();
+    drop(turn);
+    let turn = b.turn().await.unwrap();
+    assert!(soon(a.turn()).await.is_none());
+    drop((turn, elsewhere));
+    assert!(soon(a.turn()).await.is_some());
+}
+
+#[tokio::test]
+async fn a_handle_learns_whether_another_one_had_a_turn_since_its_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = stores(folder.path());
+    let (a, b, beside) = (one.line("s"), other.line("s"), one.line("s"));
+    let mut told = Vec::new();
+    for line in [&a, &a, &b, &a, &a, &beside, &a, &b, &b] {
+        told.push(line.turn().await.unwrap().is_stale);
+    }
+    assert_eq!(told, [true, false, true, true, false, true, true, true, false]);
+    // The same without a file.
+    let memory = Turns::default();
+    let (a, b) = (memory.line("s"), memory.line("s"));
+    let mut told = Vec::new();
+    for line in [&a, &a, &b, &a] {
+        told.push(line.turn().await.unwrap().is_stale);
+    }
+    assert_eq!(told, [true, false, true, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turns_are_had_in_order_of_arrival() {
+    let folder = tempfile::tempdir().unwrap();
+    let processes: [Turns; 5] = stores(folder.path());
+    let lines: Vec<Arc<Line>> = processes.iter().map(|turns| Arc::new(turns.line("s"))).collect();
+    let first = lines[0].turn().await.unwrap();
+    let place = lines[0].place << TICKET_BITS;
+    let had = Arc::new(Mutex::new(Vec::new()));
+    let mut waiting = Vec::new();
+    for (number, line) in lines.iter().enumerate().skip(1) {
+        let (line, had) = (Arc::clone(line), Arc::clone(&had));
+        waiting.push(tokio::spawn(async move {
+            let _turn = line.turn().await.unwrap();
+            had.lock().unwrap().push(number);
+        }));
+        // Until its ticket is there.
+        let byte = place + 1 + number as u64;
+        let began = Instant::now();
+        while processes[0].file.as_ref().unwrap().first_locked(byte, byte + 1).unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(30));
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+    }
+    drop(first);
+    for task in waiting {
+        task.await.unwrap();
+    }
+    assert_eq!(*had.lock().unwrap(), [1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn who_waits_no_more_or_is_gone_leaves_no_ticket_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other, third] = stores(folder.path());
+    let (a, b, c) = (one.line("s"), other.line("s"), third.line("s"));
+    let turn = a.turn().await.unwrap();
+    assert!(soon(b.turn()).await.is_none(), "it is given up while it waits");
+    drop(turn);
+    let _turn = soon(c.turn()).await.expect("nobody is before it").unwrap();
+}
+
+#[test]
+fn a_process_is_alive_as_long_as_its_file_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = stores(folder.path());
+    let number = one.alive().unwrap();
+    assert_eq!(one.alive().unwrap(), number);
+    assert!(one.is_alive(number).unwrap() && other.is_alive(number).unwrap());
+    drop(one);
+    assert!(!other.is_alive(number).unwrap());
+}
