@@ -9,8 +9,9 @@ use crate::types::{
 };
 use crate::{Tool, Verdict};
 
-/// A hookhost plugin. Implement it under [`#[plugin]`](crate::plugin) and write a method for each event that you want to subscribe to:
-/// each method that you write is exported, and the host asks about nothing else.
+/// A hookhost plugin. Implement it under [`#[plugin]`](crate::plugin) and write a method for each
+/// event that you want to subscribe to: each method that you write is exported, and the host asks
+/// about nothing else.
 ///
 /// The methods take no `self`, since every event gets a fresh instance of the component. What
 /// [`configure`](Plugin::configure) leaves behind, in a [`Configured`](crate::Configured) for instance, is there in
@@ -80,8 +81,8 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Transform. An answer, whole, before anything of it is used: where a plugin writes this, nothing is shown while an
-    /// answer streams in, and no tool starts before it is complete.
+    /// Transform. An answer, whole, before anything of it is used: where a plugin writes this,
+    /// nothing is shown while an answer streams in, and no tool starts before it is complete.
     fn response_receive(session: &Session, response: &RawResponse) -> ResponseVerdict {
         Verdict::keep()
     }
@@ -94,8 +95,8 @@ pub trait Plugin {
     /// Observe. The stream of one answer has ended; `text` is all of its text.
     fn stream_end(session: &Session, text: &str) {}
 
-    /// Observe. One answer of the model is complete. Its tool calls are asked about as each of them is complete, which may
-    /// be before.
+    /// Observe. One answer of the model is complete. Its tool calls are asked about as each of them
+    /// is complete, which may be before.
     fn after_inference(session: &Session, response: &Response) {}
 
     /// Gate. After each answer of the model, with what it used. A refusal means no further model call in this task.
@@ -110,8 +111,9 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ tools
 
-    /// Gate. The calls of one response together, each already settled by [`before_tool_call`](Plugin::before_tool_call).
-    /// It cannot change them, and a refusal stops them all.
+    /// Gate. The calls of one response together, each already settled by
+    /// [`before_tool_call`](Plugin::before_tool_call). It cannot change them, and a refusal stops
+    /// them all.
     fn before_tools(session: &Session, calls: &[ToolCall]) -> BatchVerdict {
         Verdict::allow()
     }
@@ -133,8 +135,8 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ sub-agents
 
-    /// Gate. A sub-agent is about to be started; `session` is that of the agent that starts it. A refusal is the result of
-    /// the call.
+    /// Gate. A sub-agent is about to be started; `session` is that of the agent that starts it. A
+    /// refusal is the result of the call.
     fn subagent_start(session: &Session, subagent: &Subagent) -> SubagentVerdict {
         Verdict::allow()
     }
@@ -189,9 +191,10 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`. What this does has no record in
-    /// turn, so nothing of it is kept: writing to the state is an error, and to report a finding or give a reminder ends the
-    /// call as a failure. The state can be read, and requests be sent.
+    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`. What
+    /// this does has no record in turn, so nothing of it is kept: writing to the state is an error,
+    /// and to report a finding or give a reminder ends the call as a failure. The state can be
+    /// read, and requests be sent.
     fn audit_record(session: &Session, entry: &str) {}
 
     // ------------------------------------------------------------ tools that the plugin brings

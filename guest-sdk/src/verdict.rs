@@ -37,8 +37,8 @@ impl Refusal {
     /// "No", in one sentence that the model may read: what is wrong, and better still what to do instead. The host
     /// cuts it at 2 KiB and puts the plugin's name before it.
     ///
-    /// The model may continue with other things and should not try this one again; [`retryable`](Refusal::retryable) and
-    /// [`stop`](Refusal::stop) say otherwise.
+    /// The model may continue with other things and should not try this one again;
+    /// [`retryable`](Refusal::retryable) and [`stop`](Refusal::stop) say otherwise.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), code: None, retryable: false, stop: false }

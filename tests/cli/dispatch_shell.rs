@@ -1,5 +1,5 @@
-//! `hookhost dispatch --shell`: what becomes of a command, for people. Asked is the real `shell-guard`, and what is shown of
-//! it holds for every plugin.
+//! `hookhost dispatch --shell`: what becomes of a command, for people. Asked is the real
+//! `shell-guard`, and what is shown of it holds for every plugin.
 
 use hookhost_tests::{Ended, Entry, User, plugin};
 use serde_json::{Value, json};

@@ -182,7 +182,8 @@ fn a_tool_cannot_read_the_keys_in_the_environment_of_hookhost() {
     let mut command = user.command(RUN);
     command.env("ANTHROPIC_API_KEY", "sk-in-the-environment");
     if rustix::process::geteuid().is_root() {
-        // Nothing is hidden from root: the command runs as somebody else, with directories and a copy of the program of their own.
+        // Nothing is hidden from root: the command runs as somebody else, with directories and a
+        // copy of the program of their own.
         let bin = user.path("hookhost");
         std::fs::copy(hookhost_tests::hookhost(), &bin).unwrap();
         let mut like = Command::new(&bin);

@@ -146,8 +146,8 @@ impl Session {
         resize(&self.keyboard, size);
     }
 
-    /// What a person sees who scrolls to the beginning, without empty lines at the end: lines as they are on the screen, however
-    /// they came about.
+    /// What a person sees who scrolls to the beginning, without empty lines at the end: lines as
+    /// they are on the screen, however they came about.
     pub(crate) fn looks(&self) -> String {
         let (rows, columns) = SIZE;
         let mut parser = vt100::Parser::new(10 * rows, columns, 0);

@@ -1,5 +1,5 @@
-//! The components `shell-guard` and `shell-guard-classifier` in a host: what their work is bounded by, and what the model that
-//! the second one asks is told and may decide.
+//! The components `shell-guard` and `shell-guard-classifier` in a host: what their work is bounded
+//! by, and what the model that the second one asks is told and may decide.
 
 use futures_util::future::BoxFuture;
 use hookhost::audit::CallRecord;
@@ -55,8 +55,8 @@ async fn an_event_beyond_the_input_limit_is_refused_and_nothing_of_it_runs() {
     let session = session(entry("shell-guard", json!({})), None).await;
     let (word, call) = judged(&session, &format!("echo {}", "a".repeat(1 << 20))).await;
     assert_eq!((word.as_str(), call.failure.expect("a failure").kind), ("deny", FailureKind::InputTooLarge));
-    // What reaches it and is too long to be read is asked about. An event holds a command twice: as the tool's argument, and as
-    // what the call does.
+    // What reaches it and is too long to be read is asked about. An event holds a command twice: as
+    // the tool's argument, and as what the call does.
     let (word, call) = judged(&session, &format!("echo {}", "a".repeat(500_000))).await;
     assert_eq!((word.as_str(), call.failure), ("ask", None));
 }

@@ -1,5 +1,5 @@
-//! The component `tool-policy` in a host: several entries of it in one chain, what they keep from call to call, and a tool that
-//! says of itself what only they may say.
+//! The component `tool-policy` in a host: several entries of it in one chain, what they keep from
+//! call to call, and a tool that says of itself what only they may say.
 
 use futures_util::future::join_all;
 use hookhost::config::{Config, Digest, Entry, Settings, StateGrant};
@@ -19,8 +19,8 @@ fn entry(name: &str, rules: &Value) -> Entry {
     entry
 }
 
-/// The component under a name of its own, since no two entries can be of one file. Written beside and renamed: other tests may
-/// be using it.
+/// The component under a name of its own, since no two entries can be of one file. Written beside
+/// and renamed: other tests may be using it.
 fn copy(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tool_policy");
     std::fs::create_dir_all(&directory).expect("a directory");
@@ -148,7 +148,8 @@ async fn what_two_entries_cut_is_added_up_and_what_a_tool_claims_is_not() {
     assert_eq!(body, "x".repeat(40));
     assert!(note.starts_with("[60 bytes dropped #"), "{note}");
 
-    // The note of an earlier result, and one that the tool made up: 40 bytes of it are read, and the rest is counted as it is.
+    // The note of an earlier result, and one that the tool made up: 40 bytes of it are read, and
+    // the rest is counted as it is.
     for claim in [note, "[9000 bytes dropped #00000000]", "[9000 bytes dropped]"] {
         let text = format!("{}\n{claim}", "x".repeat(40));
         let cut = read(&session, &text).await;

@@ -132,8 +132,8 @@ pub(crate) fn files(endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Runs the commands of a page as one shell session, in the user's project, beside copies of these plugins. Fails where a
-/// command fails; returns what they print.
+/// Runs the commands of a page as one shell session, in the user's project, beside copies of these plugins. Fails if a
+/// command fails. Returns their output.
 #[track_caller]
 pub(crate) fn run_commands(user: &User, page: &str, plugins: &[&str]) -> String {
     for plugin in plugins {

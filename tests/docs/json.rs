@@ -1,4 +1,5 @@
-//! `docs/json.md`: every line of real runs fits the schema beside it, and the page says of each type what the schema says.
+//! `docs/json.md`: every line of real runs fits the schema beside it, and the page says of each
+//! type what the schema says.
 
 use crate::guide::{blocks_of, page, run_commands, section};
 use hookhost_tests::{Entry, User};

@@ -100,7 +100,8 @@ fn the_demo_replayed_comes_out_the_same_event_by_event() {
 
 /// Runs the demo; the target directory that it worked in, and what it printed.
 fn demo() -> (tempfile::TempDir, String) {
-    // The demo of the real `cargo xtask`, whose target directory holds already what it would build: cargo has nothing to do.
+    // The demo of the real `cargo xtask`, whose target directory holds already what it would build:
+    // cargo has nothing to do.
     let directory = tempfile::tempdir().expect("a temporary directory");
     let target = directory.path().canonicalize().expect("the temporary directory");
     fs::create_dir_all(target.join("debug")).expect("the directory of the binary");

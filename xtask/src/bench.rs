@@ -16,19 +16,19 @@ use crate::{
 /// Where the instructions of an event are noted, as `KIND COUNT` lines.
 const NOTED: &str = "host/engine/benches/instructions.txt";
 
-/// How much more than noted a count may be, in hundredths: hash maps are seeded anew in each process, and the thread that
-/// writes the log takes what comes.
+/// How much more than noted a count may be, in hundredths: hash maps are seeded anew in each
+/// process, and the thread that writes the log takes what comes.
 const TOLERANCE: u64 = 10;
 
 /// Events that are counted, and those of the run that is taken off, which starts up all the same.
 const EVENTS: [u64; 2] = [600, 100];
 
-/// The table of budgets, that of the agent's loop, what the kernel is asked in steady state, and the distributions. All is built with the release
-/// profile, wasmtime too.
+/// The table of budgets, that of the agent's loop, what the kernel is asked in steady state, and
+/// the distributions. All is built with the release profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
-    // All at once, so that the command and the benchmarks share what is compiled: alone, each would ask for other features
-    // of the libraries.
+    // All at once, so that the command and the benchmarks share what is compiled: alone, each would
+    // ask for other features of the libraries.
     let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost", "--benches"]);
     run("building hookhost and the benchmarks (the first time, wasmtime is compiled too)", &mut build)?;
     let command = workspace.target.join("release").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX));
@@ -92,8 +92,9 @@ fn counted(line: &str) -> Option<(String, i64)> {
     (*name != "total").then(|| ((*name).to_owned(), calls))
 }
 
-/// The instructions of an event, by valgrind, which counts the same on a busy machine. Of the development profile, which CI
-/// has built anyway: a figure to notice a change by, not one to quote.
+/// The instructions of an event, by valgrind, which counts the same on a busy machine. Of the
+/// development profile, which CI has built anyway: a figure to notice a change by, not one to
+/// quote.
 pub(crate) fn instructions(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if !is_there("valgrind") {
         say("instructions are not counted: valgrind is not there");

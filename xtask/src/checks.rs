@@ -17,8 +17,8 @@ pub(crate) fn build_command(workspace: &Workspace) -> Outcome {
 /// All tests, doctests included: the command of the README.
 pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
-    // The command and the tests at once: alone, the command asks for fewer features of the libraries, and wasmtime would be
-    // compiled for each.
+    // The command and the tests at once: alone, the command asks for fewer features of the
+    // libraries, and wasmtime would be compiled for each.
     let mut build = workspace.cargo(&["build", "--workspace", "--all-targets"]);
     run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);

@@ -1,7 +1,7 @@
 //! An agent works on a real directory under the example plugins, and the directory proves afterwards what they did.
 //!
-//! All is real but the model, whose answers are `docs/demo/script.toml`: the plugins are allowed by `hookhost allow`, and
-//! the run is `hookhost run`, as a user would type them.
+//! All is real but the model, whose answers are `docs/demo/script.toml`: the plugins are allowed by
+//! `hookhost allow`, and the run is `hookhost run`, as a user would type them.
 
 use std::{
     fs,
@@ -68,8 +68,8 @@ impl Demo {
         Ok(demo)
     }
 
-    /// A command as one would type it in the workspace. The user's directories are the demo's, so that nothing of the real
-    /// user is read or changed.
+    /// A command as one would type it in the workspace. The user's directories are the demo's, so
+    /// that nothing of the real user is read or changed.
     fn hookhost(&self, arguments: &[&str], files: &[(&str, &Path)]) -> Command {
         let mut command = Command::new(&self.hookhost);
         command.args(arguments).current_dir(&self.root).stdin(Stdio::null());

@@ -1,4 +1,5 @@
-//! Builds every plugin of the repository: the directories of `example-plugins` and `tests/plugins` that are a package of a plugin.
+//! Builds every plugin of the repository: the directories of `example-plugins` and `tests/plugins`
+//! that are a package of a plugin.
 
 use std::{
     fs,
@@ -63,9 +64,9 @@ struct Place {
     instead: &'static str,
 }
 
-/// The directories whose paths would get into a component, by the messages of panics: so the same source would have another
-/// digest on another machine, and the paths would be told to everybody. The inner ones come last, since the last that fits
-/// counts.
+/// The directories whose paths would get into a component, by the messages of panics: so the same
+/// source would have another digest on another machine, and the paths would be told to everybody.
+/// The inner ones come last, since the last that fits counts.
 fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     let home = |variable: &str, directory: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
         Some(home) => Some(PathBuf::from(home)),
@@ -85,7 +86,8 @@ fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     Ok(places.into_iter().filter_map(shown).collect())
 }
 
-/// The setting that has rustc write other paths for these directories, added to the flags that `.cargo/config.toml` has.
+/// The setting that has rustc write other paths for these directories, added to the flags that
+/// `.cargo/config.toml` has.
 fn remapped(places: &[Place]) -> String {
     let flags = places
         .iter()

@@ -9,8 +9,8 @@ use std::{
 
 use crate::Outcome;
 
-/// The workspace, which no other xtask uses with the same target directory until this is dropped: the plugins and binaries
-/// there are of this clone.
+/// The workspace, which no other xtask uses with the same target directory until this is dropped:
+/// the plugins and binaries there are of this clone.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,

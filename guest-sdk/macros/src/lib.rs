@@ -13,8 +13,9 @@ mod sdk;
 /// Each method that is written becomes an export of the component, and each that is not stays out of it: the methods
 /// are the subscriptions. Natively the attribute emits no exports, so that the same type can be tested by `cargo test`.
 ///
-/// `#[plugin(priority = 50)]` proposes when the plugin is asked: lower is earlier, and any 32-bit number will do. `hookhost
-/// allow` writes it into the plugin's entry unless the user who allows it says otherwise; only the entry counts.
+/// `#[plugin(priority = 50)]` proposes when the plugin is asked: lower is earlier, and any 32-bit
+/// number will do. `hookhost allow` writes it into the plugin's entry unless the user who allows it
+/// says otherwise; only the entry counts.
 ///
 /// # Errors
 /// Does not compile, and says what to write instead, where the item is no `impl Plugin for …`, is generic, or holds a

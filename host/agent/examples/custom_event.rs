@@ -1,5 +1,6 @@
-//! An event of your own: a program asks the plugins that subscribe to `custom-event` before it does something that no other event
-//! is about. The plugin is the one that the project's tests use: it does what its configuration says.
+//! An event of your own: a program asks the plugins that subscribe to `custom-event` before it does
+//! something that no other event is about. The plugin is the one that the project's tests use: it
+//! does what its configuration says.
 //!
 //! `cargo xtask plugins`, then `cargo run -p hookhost-agent --example custom_event [DIRECTORY OF THE PLUGINS]`
 

@@ -79,13 +79,15 @@ pub struct AgentSection {
     pub max_subagents_per_session: Option<NonZeroU32>,
     /// Most sub-agents of one depth at a time; more wait. Default: 4.
     pub max_concurrent_subagents: Option<NonZeroU32>,
-    /// How often a failed request is sent again (rate limits, failures of the server, no connection). Default: 3; 0: never.
+    /// How often a failed request is sent again (rate limits, failures of the server, no
+    /// connection). Default: 3; 0: never.
     pub retries: Option<u32>,
     /// Environment variables that tools and MCP servers do not inherit, beside those of keys and [`HIDDEN_BY_DEFAULT`]:
     /// names, in which `*` means any text. What the user's file and a project's name is added up.
     pub hidden_variables: Vec<String>,
-    /// Environment variables that they do inherit, though `hidden-variables` or [`HIDDEN_BY_DEFAULT`] mean them; keys of
-    /// providers are never passed on. A project's file cannot set it.
+    /// Environment variables that they do inherit, though `hidden-variables` or
+    /// [`HIDDEN_BY_DEFAULT`] mean them; keys of providers are never passed on. A project's file
+    /// cannot set it.
     pub passed_variables: Vec<String>,
 }
 
@@ -325,8 +327,8 @@ impl AgentSection {
         self.provider.as_deref().unwrap_or("anthropic")
     }
 
-    /// What is known of a provider: its own section or, for the provider that `[agent]` names, the keys of `[agent]`; for
-    /// the rest, the built-in table.
+    /// What is known of a provider: its own section or, for the provider that `[agent]` names, the
+    /// keys of `[agent]`; for the rest, the built-in table.
     ///
     /// # Errors
     /// If there is no provider of that name, or its protocol is not given.

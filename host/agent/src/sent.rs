@@ -16,8 +16,8 @@ pub struct SentVariable {
 }
 
 impl SentVariable {
-    /// The servers that the variable is for, where a provider that is known without any configuration has it and none of
-    /// its servers is this one; else there are none to name.
+    /// The servers that the variable is for, where a provider that is known without any
+    /// configuration has it and none of its servers is this one; else there are none to name.
     #[must_use]
     pub fn is_meant_for(&self) -> Vec<Origin> {
         let has_it = |section: &ProviderSection| section.key_variable.as_ref() == Some(&self.name);

@@ -89,8 +89,9 @@ pub(crate) fn unusable(error: &StoreError) -> CliError {
     CliError::not_loaded(anyhow!("{error}{next}"))
 }
 
-/// The end of a command that has recorded something: events that observers do not get in time are dropped and counted, in
-/// the log and here. Where records are lost, a command that would have ended well has failed.
+/// The end of a command that has recorded something: events that observers do not get in time are
+/// dropped and counted, in the log and here. Where records are lost, a command that would have
+/// ended well has failed.
 pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let drained = drain(host).await;
     for notice in host.take_notices() {

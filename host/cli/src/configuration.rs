@@ -1,7 +1,7 @@
 //! Which configuration counts: the file named with `--config`, or the user's own and the project's approved ones.
 //!
-//! A project's file that does not count is announced, with the command that approves it, and so is one that is not what was
-//! approved and counts.
+//! A project's file that does not count is announced, with the command that approves it, and so is
+//! one that is not what was approved and counts.
 
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
@@ -24,8 +24,8 @@ pub(crate) fn places() -> Result<UserDirectories, CliError> {
     UserDirectories::of_user().map_err(not_loaded)
 }
 
-/// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches. Without one of
-/// them, every start compiles.
+/// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for
+/// caches. Without one of them, every start compiles.
 pub(crate) fn cache() -> Option<PathBuf> {
     let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
     let platform = || Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hookhost"));
@@ -78,8 +78,9 @@ pub(crate) fn keys() -> Result<Keys, CliError> {
     Keys::read(&keys_file()?).map_err(CliError::not_loaded)
 }
 
-/// The section `[mcp]`. A program that a project's file names runs in that file's directory: what was approved there is not what
-/// lies under the same path in the directory that the user happens to be in.
+/// The section `[mcp]`. A program that a project's file names runs in that file's directory: what
+/// was approved there is not what lies under the same path in the directory that the user happens
+/// to be in.
 pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
     let mut section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
     section.check().map_err(CliError::not_loaded)?;
@@ -92,8 +93,9 @@ pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
     Ok(section)
 }
 
-/// Which environment variables are sent to which servers. A project's file does not send the key of a provider that is known
-/// without any configuration to another server: who approves the file may not see in its text what leaves.
+/// Which environment variables are sent to which servers. A project's file does not send the key of
+/// a provider that is known without any configuration to another server: who approves the file may
+/// not see in its text what leaves.
 pub(crate) fn sent_variables(config: &Config) -> Result<Vec<SentVariable>, CliError> {
     let mut sent = agent(config)?.sent_variables();
     // Unchecked: what is to be approved may lack what another file says.

@@ -1,5 +1,6 @@
-//! Ctrl-C. The first one cancels what runs, which then ends in order; a second one ends the process at once. A request to
-//! terminate, and a terminal that goes away, count as the first; Ctrl-\ counts as the second, also without a first.
+//! Ctrl-C. The first one cancels what runs, which then ends in order; a second one ends the process
+//! at once. A request to terminate, and a terminal that goes away, count as the first; Ctrl-\
+//! counts as the second, also without a first.
 
 use crate::exit::{CliError, Exit};
 use crate::output::{self, screen};
@@ -30,8 +31,8 @@ fn take(host: &Mutex<Option<Host>>) -> Option<Host> {
     host.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Cancels `cancel` on the first signal. On a second one, or on SIGQUIT, the process ends, with what `host` has recorded
-/// written. To be called within the runtime.
+/// Cancels `cancel` on the first signal. On a second one, or on SIGQUIT, the process ends, with
+/// what `host` has recorded written. To be called within the runtime.
 pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, CliError> {
     let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
     let mut interrupt = listen(SignalKind::interrupt())?;

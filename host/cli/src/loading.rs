@@ -21,9 +21,9 @@ pub(crate) fn config(args: &ConfigArgs, directory: &Path) -> Result<Config, CliE
     with_plugins(args, configuration::read(args.config.as_deref(), directory)?)
 }
 
-/// The same, read once more while the plugins of `loaded` count, and what to tell of files that are not as they were
-/// approved. No file that counted may have stopped counting: a program that the agent runs could have changed it, and so
-/// taken away the rules that it is to keep.
+/// The same, read once more while the plugins of `loaded` count, and what to tell of files that are
+/// not as they were approved. No file that counted may have stopped counting: a program that the
+/// agent runs could have changed it, and so taken away the rules that it is to keep.
 pub(crate) fn config_again(
     args: &ConfigArgs,
     directory: &Path,

@@ -78,8 +78,8 @@ struct Terminal {
     one: tokio::sync::Mutex<()>,
 }
 
-/// One thread reads the answers, as long as one is waited for: what is typed later is not for it. Since the terminal gives
-/// whole lines only, a read that finds something to read does not wait.
+/// One thread reads the answers, as long as one is waited for: what is typed later is not for it.
+/// Since the terminal gives whole lines only, a read that finds something to read does not wait.
 #[derive(Debug, Default)]
 struct Keyboard {
     /// Who waits for a line; it gets nothing where the terminal has ended.
@@ -136,8 +136,8 @@ impl Approver for Terminal {
     }
 }
 
-/// A number that a yes must repeat: only who sees the screen can say yes. What writes into the terminal, such as a program of
-/// the agent that got hold of it, can type and not read.
+/// A number that a yes must repeat: only who sees the screen can say yes. What writes into the
+/// terminal, such as a program of the agent that got hold of it, can type and not read.
 #[derive(Debug)]
 struct Code(String);
 

@@ -1,11 +1,12 @@
 //! The words of hookhost: the events of an agent's life, what they carry, what plugins answer, and what comes of it.
 //!
-//! The types are the WIT's (`wit/`): one Rust type per WIT type, spelt the same, generated from it. They serialise as JSON
-//! with the WIT's own names (kebab-case), so that a plugin, a payload file and the audit log have the same words.
-//! A field of type [`Json`] holds JSON *text*; in serialised form it is the JSON value itself.
+//! The types are the WIT's (`wit/`): one Rust type per WIT type, spelt the same, generated from it.
+//! They serialise as JSON with the WIT's own names (kebab-case), so that a plugin, a payload file
+//! and the audit log have the same words. A field of type [`Json`] holds JSON *text*; in serialised
+//! form it is the JSON value itself.
 //!
-//! The crate has no runtime: a program that only hands events over can afford it. With the feature `wasmtime` the types can
-//! be handed to a component.
+//! The crate has no runtime: a program that only hands events over can afford it. With the feature
+//! `wasmtime` the types can be handed to a component.
 //!
 //! | module | what it is |
 //! |---|---|

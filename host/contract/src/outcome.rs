@@ -160,7 +160,8 @@ pub enum Cause {
 }
 
 impl Rejection {
-    /// A plugin said no; where it said `stop`, that ends what its entry says. A reason beyond [`Refusal::MAX_REASON`] is cut.
+    /// A plugin said no; where it said `stop`, that ends what its entry says. A reason beyond
+    /// [`Refusal::MAX_REASON`] is cut.
     #[must_use]
     pub fn verdict(by: &str, mut refusal: Refusal, stop: Stop) -> Self {
         cut(&mut refusal.reason);

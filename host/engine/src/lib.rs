@@ -1,8 +1,9 @@
 //! Runs policies for LLM agents as sandboxed WebAssembly components.
 //!
-//! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method per event of an agent's
-//! life; each asks the plugins that subscribe to it, in a fresh sandboxed instance under limits, and says what is to be done.
-//! The crate knows nothing of any agent: it reads no terminal and calls no model.
+//! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method per
+//! event of an agent's life; each asks the plugins that subscribe to it, in a fresh sandboxed
+//! instance under limits, and says what is to be done. The crate knows nothing of any agent: it
+//! reads no terminal and calls no model.
 //!
 //! ```
 //! use hookhost::config::{Digest, Entry, Settings};

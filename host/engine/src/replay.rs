@@ -1,9 +1,9 @@
 //! Replay: recorded events, asked about again.
 //!
-//! Each recorded event is settled anew by the plugins of a host, with the identifier, the time, the state and the answers of
-//! capabilities that its record has. With the same plugins the verdicts are the same; with others one sees what a new
-//! rule would have made of them. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept
-//! for the replay alone.
+//! Each recorded event is settled anew by the plugins of a host, with the identifier, the time, the
+//! state and the answers of capabilities that its record has. With the same plugins the verdicts
+//! are the same; with others one sees what a new rule would have made of them. Nothing is recorded,
+//! nobody is asked, and what a plugin writes to its state is kept for the replay alone.
 
 use crate::audit::{CallRecord, EventRecord, Line, Record, SessionOpened};
 use crate::contract::{OutcomeKind, Shape};
@@ -84,8 +84,9 @@ pub struct Summary {
 /// store nor an approver. Each record is verified before it is asked about.
 ///
 /// # Errors
-/// If the log cannot be read, or is not as it was written: then nothing from the record on that the error names was asked about. A
-/// record of a later version counts as an event that cannot be replayed.
+/// If the log cannot be read, or is not as it was written: then nothing from the record on that the
+/// error names was asked about. A record of a later version counts as an event that cannot be
+/// replayed.
 pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.verified_lines()?, each).await
 }
@@ -93,8 +94,8 @@ pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Resu
 /// As [`replay`], of a log that may be anybody's: a part of one, or one that somebody has changed.
 ///
 /// # Errors
-/// If the log cannot be read. A line that is not a valid record, or a later version's, counts as an event that cannot be
-/// replayed.
+/// If the log cannot be read. A line that is not a valid record, or a later version's, counts as an
+/// event that cannot be replayed.
 pub async fn replay_unverified(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.lines()?, each).await
 }

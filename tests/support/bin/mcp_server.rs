@@ -10,8 +10,9 @@
 //! | `http` | is `good` over streamable HTTP; its first line of output is its address |
 //! | `http-events` | is `http`, and answers with event streams |
 //!
-//! The tool `flood` answers too much, in the way that its argument `kind` names: `values`, `blocks`, `large`, `endless`, and
-//! over HTTP `endless-events`. With `pings` it first asks more of the caller than that may leave unanswered, and takes no answer.
+//! The tool `flood` answers too much, in the way that its argument `kind` names: `values`,
+//! `blocks`, `large`, `endless`, and over HTTP `endless-events`. With `pings` it first asks more of
+//! the caller than that may leave unanswered, and takes no answer.
 //!
 //! With a second argument it first makes a file of that name, so that a test sees whether it was started.
 

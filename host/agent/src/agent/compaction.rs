@@ -1,5 +1,6 @@
-//! A conversation that nears the model's context window: its older part is summarised by the model, or by a plugin, and the
-//! summary takes its place in requests. The transcript on disk, and what plugins read of the conversation, stay whole.
+//! A conversation that nears the model's context window: its older part is summarised by the model,
+//! or by a plugin, and the summary takes its place in requests. The transcript on disk, and what
+//! plugins read of the conversation, stay whole.
 
 use super::AgentEvent;
 use super::request::{Gated, Outgoing};
@@ -11,7 +12,8 @@ use futures_util::StreamExt as _;
 use hookhost::contract::{Compaction, EventKind, GateOutcome, TransformOutcome};
 use serde_json::{Value, json};
 
-/// Of the context window, the part beyond which is compacted, and what is kept as it is, in percent.
+/// In percent of the context window: the size beyond which a conversation is compacted, and the
+/// part that is kept as it is.
 const FULL_PERCENT: u64 = 80;
 const KEPT_PERCENT: u64 = 25;
 
@@ -41,7 +43,7 @@ impl Run<'_> {
         let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT_PERCENT).unwrap_or(usize::MAX);
         let Some(cut) = self.conversation.cut(kept) else { return Ok(()) };
         let (older, summarised) = self.conversation.older(cut);
-        // So little of it that a summary would win nothing: what fills the window is the last exchange.
+        // The older part is so small that a summary would win nothing: the last exchange fills the window.
         if older.iter().map(Message::size).sum::<usize>() < kept / 2 {
             return Ok(());
         }
@@ -89,7 +91,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells once a task that a request is larger than the context window, though all was summarised that could be.
+    /// Reports, once a task, that a request is larger than the context window though nothing is left to summarise.
     pub(super) fn tell_too_large(&mut self) {
         let Some(window) = self.agent.config.context_window else { return };
         let size = self.request().estimated_tokens().max(self.context_tokens);
@@ -103,7 +105,7 @@ impl Run<'_> {
         self.report(&AgentEvent::Notice { text });
     }
 
-    /// What the model makes of the older part; nothing where it makes nothing of it, which is told.
+    /// The model's summary of the older part; `None`, with a notice, if it gives none.
     async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, Ended> {
         let request = Request {
             system_prompt: INSTRUCTIONS.into(),
@@ -121,7 +123,7 @@ impl Run<'_> {
         Ok(text)
     }
 
-    /// Asks the model aside from the conversation: nothing of it is shown, and it is no turn.
+    /// Asks the model outside of the conversation: nothing is shown, and it does not count as a turn.
     async fn ask_aside(&mut self, mut outgoing: Outgoing) -> Result<Option<String>, Ended> {
         match self.gate_body(&mut outgoing).await {
             Ok(()) => {}
@@ -194,8 +196,9 @@ impl Run<'_> {
     }
 }
 
-/// The older part as data: one JSON object for each message, so that no text can pass for another author's. Texts are cut
-/// where they would not fit into the window themselves. `summarised`: the first message is an earlier summary.
+/// The older part as data: one JSON object for each message, so that no text can pass for another
+/// author's. Texts are cut where they would not fit into the window themselves. `summarised`: the
+/// first message is an earlier summary.
 fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     let room = usize::try_from(window.saturating_mul(4) / 100 * 60).unwrap_or(usize::MAX);
     let role = |place: usize, message: &Message| if summarised && place == 0 { "summary" } else { author(message) };
@@ -215,7 +218,7 @@ fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     lines.join("\n")
 }
 
-/// Whose words a message is: only what the user wrote is the `user`'s.
+/// The author of a message: `user` only for text that the user wrote.
 fn author(message: &Message) -> &'static str {
     match message {
         Message::User { author: Author::Model, .. } => "model-task",

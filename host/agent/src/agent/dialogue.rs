@@ -1,4 +1,5 @@
-//! A session of several prompts within one process: prompt after prompt, each a run of its own, between one start and one end.
+//! A session of several prompts within one process: prompt after prompt, each a run of its own,
+//! between one start and one end.
 
 use super::limits::Limits;
 use super::state::{Ended, Opened, Run, State};
@@ -11,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 /// A session that stays open from one prompt to the next.
 ///
-/// `session-start` and `provider-resolve` come with the first prompt, `session-end` when it is [ended](Self::end),
-/// and keep what they know of it in between. The limits of a run (turns, tokens, time, sub-agents, tasks) count for each
-/// prompt anew. To continue with another model or provider, end it and open it again with an agent that has them.
+/// `session-start` and `provider-resolve` come with the first prompt, `session-end` when it is
+/// [ended](Self::end), and keep what they know of it in between. The limits of a run (turns,
+/// tokens, time, sub-agents, tasks) count for each prompt anew. To continue with another model or
+/// provider, end it and open it again with an agent that has them.
 ///
 /// A dialogue that is dropped is like one whose process was killed: its session has no end, and can be continued.
 #[derive(Debug)]
@@ -92,8 +94,8 @@ impl Dialogue {
         self.opened.is_some()
     }
 
-    /// Runs a prompt, and the tasks that come of it. Cancelling `cancel` stops what runs, as in [`Agent::run`]; the session
-    /// stays open. So it does where a refusal ended the prompt.
+    /// Runs a prompt, and the tasks that come of it. Cancelling `cancel` stops what runs, as in
+    /// [`Agent::run`]; the session stays open. So it does where a refusal ended the prompt.
     ///
     /// # Errors
     /// If the session is closed; nothing has run then.

@@ -1,5 +1,4 @@
-//! What is shown of a text: each piece passes `stream-delta`, and a text that waits until it is final passes
-//! `finalize-content` before.
+//! Shows text: each piece passes `stream-delta`. A text that waits until it is final passes `finalize-content` first.
 
 use super::line_buffer::LineBuffer;
 use super::request::Completion;
@@ -9,7 +8,7 @@ use crate::message::{Author, Message, Thoughts};
 use hookhost::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use std::time::Duration;
 
-/// How long a run that is to end waits for plugins to look at what is shown last.
+/// How long a run that ends waits for plugins to look at its last text.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
@@ -18,7 +17,7 @@ impl Run<'_> {
         !self.agent.config.stream_unfinalised && self.agent.host.has_subscriber(EventKind::FinalizeContent)
     }
 
-    /// Shows a text, line by line; what was shown.
+    /// Shows a text, line by line. Returns the text as it was shown.
     pub(super) async fn show(&self, text: &str) -> String {
         let mut lines = LineBuffer::default();
         let mut shown = String::new();
@@ -28,7 +27,7 @@ impl Run<'_> {
         shown
     }
 
-    /// Shows a line, as plugins leave it; what was shown.
+    /// Shows a line, as plugins leave it. Returns the text as it was shown.
     pub(super) async fn show_piece(&self, piece: String) -> String {
         let newline = if piece.ends_with('\n') { "\n" } else { "" };
         let settled = self.session.stream_delta(piece).await;
@@ -75,7 +74,7 @@ impl Run<'_> {
         Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
     }
 
-    /// Whether the model is to write its final text anew: a plugin said that it may, and it has not done so too often.
+    /// Whether the model writes its final text anew: the refusal is retryable, and it has not done so too often.
     fn is_to_be_revised(&self, rejection: &Rejection) -> bool {
         let refusal = &rejection.refusal;
         rejection.cause == Cause::Verdict
@@ -86,7 +85,7 @@ impl Run<'_> {
             && self.task.revisions < MAX_REVISIONS
     }
 
-    /// Tells the model why its final text was refused, for another turn. The text itself is kept nowhere.
+    /// Tells the model why its final text was rejected, for another turn. The text itself is kept nowhere.
     fn revise(&mut self, answer: &Completion, rejection: &Rejection) -> Step {
         self.task.revisions += 1;
         let note = Message::assistant(withheld(rejection), Vec::new());
@@ -99,8 +98,9 @@ impl Run<'_> {
         Ok(State::Assemble)
     }
 
-    /// Shows the text beside tool calls that waited for the end of its answer, as plugins leave it; how the task ends, where
-    /// that is the end of it. The conversation keeps the model's own words, which its calls and its thinking belong to.
+    /// Shows the text beside tool calls that waited for the end of its answer, as plugins leave it;
+    /// how the task ends, where that is the end of it. The conversation keeps the model's own
+    /// words, which its calls and its thinking belong to.
     pub(super) async fn show_beside_calls(&self, text: &str) -> Option<Ended> {
         if text.is_empty() || !self.holds_text() {
             return None;
@@ -122,7 +122,7 @@ impl Run<'_> {
         stop.or_else(|| self.run_context.take_stop())
     }
 
-    /// Text that was held back is not told: it may have been changed to hide it.
+    /// Reports a change. Text that was held back is left out: a plugin may have changed it to hide it.
     fn report_final_change(&self, by: &[String], before: &str, after: &str) {
         let before = if self.holds_text() { "" } else { before };
         self.report_change(EventKind::FinalizeContent, by, before, after);

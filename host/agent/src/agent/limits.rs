@@ -1,5 +1,5 @@
-//! What an agent and all agents below it share: how many run at once, what all of them have used, what was refused to them,
-//! and how all of them end.
+//! The limits that an agent shares with all agents below it: how many run at once, what they have
+//! used, how often they were rejected, and how all of them end.
 
 use super::state::Ended;
 use super::{AgentConfig, MAX_REJECTED_ANSWERS, MAX_REPEATED_REJECTIONS, Status};
@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// The limits of one run, sub-agents included.
 #[derive(Debug)]
 pub(super) struct Limits {
-    /// One for each level: an agent that waits for those below it must not keep them from running.
+    /// A semaphore for each level: an agent that waits for those below it must not keep them from running.
     levels: Vec<Semaphore>,
     max_tokens: Option<NonZeroU64>,
     max_requests: u32,
@@ -27,16 +27,16 @@ pub(super) struct Limits {
     told_unbounded: AtomicBool,
     told_subagents: AtomicBool,
     refusals: Mutex<Refusals>,
-    /// How all sessions of the tree end, once one of them has ended so.
+    /// How all sessions of the tree end, once one of them has ended the run.
     halted: OnceLock<Ended>,
 }
 
-/// What was refused in the root session's task, in all sessions of the tree.
+/// The rejections during the root session's task, in all sessions of the tree.
 #[derive(Debug, Default)]
 struct Refusals {
-    /// How often each call was, by tool and arguments.
+    /// Number of rejections of each call, by tool and arguments.
     calls: HashMap<(String, String), u32>,
-    /// Answers in a row of which calls were refused and none was carried out.
+    /// Answers in a row of which calls were rejected and none was carried out.
     answers: u32,
 }
 
@@ -145,12 +145,12 @@ impl Limits {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The root session begins another task, in which refusals are counted anew.
+    /// The root session begins another task, and rejections are counted anew.
     pub(super) fn begin_task(&self) {
         *self.refusals() = Refusals::default();
     }
 
-    /// Counts a refused call; how the run ends, where it was refused too often.
+    /// Counts a rejected call. Returns how the run ends, if it was rejected too often.
     pub(super) fn count_refusal(&self, call: &ToolUse, rejection: &Rejection) -> Option<Ended> {
         let mut refusals = self.refusals();
         let times = refusals.calls.entry((call.name.clone(), call.arguments.to_string())).or_default();
@@ -160,8 +160,8 @@ impl Limits {
         (*times >= MAX_REPEATED_REJECTIONS).then(|| refused(reason(), rejection))
     }
 
-    /// Counts an answer of which calls were refused, the last one so, and none was carried out; how the run ends, where there
-    /// were too many in a row.
+    /// Counts an answer of which calls were rejected, the last one with `rejection`, and none was
+    /// carried out. Returns how the run ends, if there were too many in a row.
     pub(super) fn count_refused_answer(&self, rejection: &Rejection) -> Option<Ended> {
         let mut refusals = self.refusals();
         refusals.answers = refusals.answers.saturating_add(1);
@@ -174,19 +174,19 @@ impl Limits {
         })
     }
 
-    /// An answer was good for something: refused ones are counted anew.
+    /// An answer was useful: rejected ones are counted anew.
     pub(super) fn note_useful_answer(&self) {
         self.refusals().answers = 0;
     }
 
-    /// Notes how a session of the tree ended, where the whole run ends with it.
+    /// Records how a session of the tree ended, if the whole run ends with it.
     pub(super) fn halt(&self, ended: &Ended) {
         if ended.stop == Some(Stop::Run) {
             self.halted.get_or_init(|| ended.clone());
         }
     }
 
-    /// How all sessions of the tree end, once one of them has ended so.
+    /// How all sessions of the tree end, once one of them has ended the run.
     pub(super) fn halted(&self) -> Option<Ended> {
         self.halted.get().cloned()
     }
@@ -212,7 +212,7 @@ fn refused(reason: String, rejection: &Rejection) -> Ended {
     Ended { status: Status::Rejected, reason: Some(reason), rejection, stop: Some(Stop::Run) }
 }
 
-/// Counts one more, unless that would be more than `max`.
+/// Counts one more. Returns `false`, and counts nothing, if that were more than `max`.
 fn counted(count: &AtomicU32, max: u32) -> bool {
     let more = |count: u32| (count < max).then_some(count + 1);
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

@@ -1,9 +1,11 @@
 //! The agent loop, the reference embedder of the engine: every transition is an event of the contract, and every
 //! verdict takes effect.
 //!
-//! [`Agent::run`] steps a plain state machine (`state`) until it is done; `request` asks the model, `stream` reads its
-//! answer, `tool_calls` hands its calls to the `tool_scheduler`, `task` begins and ends tasks, `display` shows what may be
-//! shown. A [`Dialogue`] is one session of many runs. `submit_plan` and `subagent` are tools of the loop itself, which reach it through its `run_context`.
+//! [`Agent::run`] steps a plain state machine (`state`) until it is done; `request` asks the model,
+//! `stream` reads its answer, `tool_calls` hands its calls to the `tool_scheduler`, `task` begins
+//! and ends tasks, `display` shows what may be shown. A [`Dialogue`] is one session of many runs.
+//! `submit_plan` and `subagent` are tools of the loop itself, which reach it through its
+//! `run_context`.
 
 mod compaction;
 mod conversation;
@@ -60,12 +62,12 @@ pub const MAX_TASKS: usize = 64;
 /// How often the model may repeat a refused call, all arguments the same, before the run ends.
 pub const MAX_REPEATED_REJECTIONS: u32 = 5;
 
-/// How many answers in a row may have nothing but refused calls before the run ends: a model that varies its call a little
-/// each time repeats itself, too.
+/// How many answers in a row may have nothing but refused calls before the run ends: a model that
+/// varies its call a little each time repeats itself, too.
 pub const MAX_REJECTED_ANSWERS: u32 = 10;
 
-/// How often the model may write the final text of a task anew, where a plugin refused it and said that trying again helps.
-/// Then the text is withheld.
+/// How often the model may write the final text of a task anew, where a plugin refused it and said
+/// that trying again helps. Then the text is withheld.
 pub const MAX_REVISIONS: u32 = 3;
 
 /// How an agent runs.
@@ -86,15 +88,16 @@ pub struct AgentConfig {
     pub max_output_tokens: NonZeroU32,
     /// Longest time of a run; then it is stopped. Default: none.
     pub max_time: Option<Duration>,
-    /// Most tokens of a run, read and written, sub-agents included: no request is sent once they are used. Default: none.
+    /// Most tokens of a run, read and written, sub-agents included: no request is sent once they
+    /// are used. Default: none.
     pub max_tokens: Option<NonZeroU64>,
-    /// What the model can read at once, in tokens. Near it, the older part of the conversation is summarised. Default: not
-    /// known, so never.
+    /// What the model can read at once, in tokens. Near it, the older part of the conversation is
+    /// summarised. Default: not known, so never.
     pub context_window: Option<NonZeroU64>,
     /// How deep sub-agents go: 0 for none at all. Default: 3.
     pub max_depth: u8,
-    /// Most requests to models of a run, sub-agents, summaries and repeated tries included; then it ends. Each prompt of a
-    /// [`Dialogue`] is a run. Default: 500.
+    /// Most requests to models of a run, sub-agents, summaries and repeated tries included; then it
+    /// ends. Each prompt of a [`Dialogue`] is a run. Default: 500.
     pub max_requests: NonZeroU32,
     /// Most sub-agents of a run, those that sub-agents start included. Default: 32.
     pub max_subagents: NonZeroU32,
@@ -150,8 +153,8 @@ impl AgentConfig {
         }
     }
 
-    /// All tools that the model of such an agent is offered: `tools`, and the loop's own tools unless `tools` has one of the
-    /// same name.
+    /// All tools that the model of such an agent is offered: `tools`, and the loop's own tools
+    /// unless `tools` has one of the same name.
     #[must_use]
     pub fn offered(&self, tools: &Toolbox) -> Vec<OfferedTool> {
         let given = tools.definitions().map(|definition| {
@@ -255,13 +258,14 @@ impl Agent {
         Ok(state::Run::open(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
     }
 
-    /// Continues a session of [`AgentConfig::sessions_dir`] under its id: the model gets its conversation, plugins get
-    /// their state of it. Provider, model and tools are this agent's, whichever the session had before. A call without a
-    /// result gets one that says so. Without a prompt, the model continues where it was interrupted.
+    /// Continues a session of [`AgentConfig::sessions_dir`] under its id: the model gets its
+    /// conversation, plugins get their state of it. Provider, model and tools are this agent's,
+    /// whichever the session had before. A call without a result gets one that says so. Without a
+    /// prompt, the model continues where it was interrupted.
     ///
     /// # Errors
-    /// As [`Self::run`]; if there is no such session, another process writes it, or a message of it is damaged; without a
-    /// prompt, if the model had answered.
+    /// As [`Self::run`]; if there is no such session, another process writes it, or a message of it
+    /// is damaged; without a prompt, if the model had answered.
     pub async fn resume(
         &self,
         session: &str,

@@ -16,7 +16,7 @@ impl Models {
         Self { providers: vec![(provider, vec![model])] }
     }
 
-    /// Models more; of a provider that is there already, or of another one.
+    /// Adds models, of a known provider or of a new one.
     pub(super) fn add(&mut self, provider: Arc<dyn Provider>, models: Vec<String>) -> Result<(), AgentError> {
         match self.providers.iter_mut().find(|(known, _)| known.name() == provider.name()) {
             Some((known, list)) if Arc::ptr_eq(known, &provider) => list.extend(models),
@@ -43,7 +43,7 @@ impl Models {
         refs.collect()
     }
 
-    /// What people should be told of the provider that a session uses.
+    /// The notices for the user about the provider of a session.
     pub(super) fn notice(&self, own: &ModelRef) -> Option<String> {
         self.provider(&own.provider)?.notice()
     }

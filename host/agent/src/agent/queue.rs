@@ -1,4 +1,4 @@
-//! The task queue of a session: what is to be done next, and what has become of each plan.
+//! The task queue of a session: the next task, and the state of each plan.
 
 use super::MAX_TASKS;
 use crate::message::Author;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub(super) struct Queued {
     pub(super) task: Task,
     pub(super) plan: Option<usize>,
-    /// Who gave it. What the model proposed a later plan of the model may drop.
+    /// Who gave it. A later plan of the model may drop tasks that the model proposed.
     pub(super) author: Author,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Submitted {
 }
 
 impl Queue {
-    /// Tasks join at the end, up to the cap; how many were left out.
+    /// Adds tasks at the end, up to the cap. Returns how many were left out.
     pub(super) fn add(&mut self, tasks: Vec<Task>, author: Author) -> usize {
         let joined = if author == Author::Plugin { &mut self.added } else { &mut self.joined };
         let room = MAX_TASKS.saturating_sub(*joined);
@@ -59,9 +59,9 @@ impl Queue {
         left_out
     }
 
-    /// A plan's tasks join at the end. Where it says so, they take the place of the tasks that the model has proposed before:
-    /// those of plugins stay. `proposed` are the prompts that are the model's own; what a plugin has put into the plan
-    /// is the plugin's, and goes before the model's where there is no room for all.
+    /// Adds a plan's tasks at the end. If the plan says so, they replace the tasks that the model has proposed before; those
+    /// of plugins stay. `proposed`: the prompts that are the model's own. A task that a plugin put into the plan is the
+    /// plugin's, and comes before the model's tasks where there is no room for all.
     pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> Submitted {
         let mut submitted = if plan.clear_existing { self.clear_own() } else { Submitted::default() };
         let place = self.plans.len();
@@ -90,7 +90,7 @@ impl Queue {
         submitted
     }
 
-    /// Takes out what the model has proposed.
+    /// Takes out the tasks that the model has proposed.
     fn clear_own(&mut self) -> Submitted {
         let (own, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.waiting).into_iter().partition(|queued| queued.author == Author::Model);
@@ -108,13 +108,13 @@ impl Queue {
         self.waiting.pop_front()
     }
 
-    /// Takes all tasks out; the plans that have none left.
+    /// Takes all tasks out. Returns the plans that are closed by it.
     pub(super) fn clear(&mut self) -> Vec<PlanSummary> {
         let dropped = std::mem::take(&mut self.waiting);
         dropped.into_iter().filter_map(|queued| self.close(queued.plan?, false)).collect()
     }
 
-    /// A task has ended; its plan, where that was its last one.
+    /// A task has ended. Returns its plan, if that was the plan's last task.
     pub(super) fn ended(&mut self, plan: Option<usize>, success: bool) -> Option<PlanSummary> {
         self.ended += 1;
         self.close(plan?, success)

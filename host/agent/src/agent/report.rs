@@ -1,4 +1,4 @@
-//! What a run tells while it runs: typed events, for a terminal, for NDJSON, for a test. No rendering here.
+//! The events of a run, typed: for a terminal, for NDJSON, for a test. No rendering here.
 
 use super::Status;
 use crate::message::TokenUsage;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Hears what happens in a run, in order. Called on the run's own task: it should not block.
+/// Gets the events of a run, in order. It is called on the run's own task: it should not block.
 pub trait Reporter: Send + Sync {
     /// Something happened.
     fn report(&self, event: &AgentEvent);
@@ -57,14 +57,14 @@ pub enum AgentEvent {
         /// Messages that it has already: 0 for a new one.
         messages: usize,
     },
-    /// What the model is told beside the system prompt. Not told where it is nothing.
+    /// The files and skills that the model gets beside the system prompt, if there are any.
     ContextGathered {
         /// The files with instructions, outermost first.
         instructions: Vec<PathBuf>,
         /// The names of the skills that it can ask for.
         skills: Vec<String>,
     },
-    /// Something that the user should be told once.
+    /// A notice for the user; each comes once.
     Notice {
         /// A sentence.
         text: String,
@@ -76,7 +76,7 @@ pub enum AgentEvent {
         /// A short name, where a plugin gave one.
         title: Option<String>,
     },
-    /// How far the queue is. It is told before each task, and when a plan joins it.
+    /// The progress of the queue: before each task, and when a plan joins it.
     Queue {
         /// Tasks that have ended.
         ended: u32,
@@ -96,7 +96,7 @@ pub enum AgentEvent {
         title: String,
         /// How many tasks it had.
         tasks: u32,
-        /// How many of them were a success.
+        /// How many of them succeeded.
         completed: u32,
     },
     /// Something happened in a sub-agent.
@@ -123,16 +123,16 @@ pub enum AgentEvent {
         event: EventKind,
         /// The plugins, in the order of their changes.
         by: Vec<String>,
-        /// What it was.
+        /// The value before.
         before: Value,
-        /// What it is.
+        /// The value after.
         after: Value,
     },
-    /// A plugin said no to something other than a tool call or its result.
+    /// A plugin rejected an event that is not about a tool call.
     Rejected {
         /// On which event.
         event: EventKind,
-        /// By whom and why.
+        /// The plugins, and the refusal.
         #[serde(flatten)]
         refusal: Rejected,
     },
@@ -189,7 +189,7 @@ pub enum AgentEvent {
         name: String,
         /// The arguments that the model gave.
         arguments: Value,
-        /// By whom and why.
+        /// The plugins, and the refusal.
         #[serde(flatten)]
         refusal: Rejected,
     },
@@ -213,7 +213,8 @@ pub enum AgentEvent {
         /// The arguments it is given.
         arguments: Value,
     },
-    /// Plugins changed a result before the model saw it. What it was is not told: it may have been changed to hide it.
+    /// Plugins changed a result before the model saw it. The result before is not reported: a
+    /// plugin may have changed it to hide it.
     ResultChanged {
         /// The call.
         id: String,
@@ -228,7 +229,7 @@ pub enum AgentEvent {
         id: String,
         /// The tool.
         name: String,
-        /// By whom and why.
+        /// The plugins, and the refusal.
         #[serde(flatten)]
         refusal: Rejected,
     },
@@ -240,7 +241,7 @@ pub enum AgentEvent {
         name: String,
         /// What the model reads.
         text: String,
-        /// Whether it failed, was refused or was not run.
+        /// Whether it failed, was rejected or was not run.
         is_error: bool,
     },
     /// What a model call used.
@@ -263,7 +264,7 @@ pub enum AgentEvent {
     TaskEnded {
         /// How.
         status: Status,
-        /// Why, where it is no success.
+        /// Why it did not succeed.
         reason: Option<String>,
         /// Model calls of the task.
         turns: u32,
@@ -277,7 +278,7 @@ pub enum AgentEvent {
     },
 }
 
-/// Who said no, and why.
+/// A rejection, for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rejected {
     /// The plugins.

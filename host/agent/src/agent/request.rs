@@ -1,5 +1,5 @@
-//! Asking the model: the request with what plugins make of it, how it is sent, what its answer used. How the answer comes
-//! in is in `stream`.
+//! Asks the model: makes the request, lets plugins change it, sends it, counts what its answer used. `stream` reads the
+//! answer.
 
 use super::state::{Ended, Run, State, Step};
 use super::tool_calls::AnswerCalls;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(super) struct Outgoing {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) request: Request,
-    /// The body that plugins have seen, where one looked.
+    /// The body that plugins have seen, if one subscribes to `request-send`.
     pub(super) body: Option<Value>,
     /// Tries that have failed.
     pub(super) failures: u32,
@@ -26,7 +26,7 @@ impl Outgoing {
         ModelRef { provider: self.provider.name().to_owned(), model: self.request.model.clone() }
     }
 
-    /// What its model has thought.
+    /// The thinking of its model.
     pub(super) fn thoughts(&self, thinking: Vec<Thinking>) -> Thoughts {
         if thinking.is_empty() {
             return Thoughts::default();
@@ -43,7 +43,7 @@ impl Outgoing {
         }
     }
 
-    /// For servers that do not count.
+    /// An estimate, for servers that do not count tokens.
     pub(super) fn estimate(&self, text: &str, calls: &[ToolUse]) -> TokenUsage {
         let calls = calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
         let bytes = text.len() + calls.sum::<usize>();
@@ -74,7 +74,7 @@ impl Completion {
     }
 }
 
-/// What has come of asking plugins about a request.
+/// The result of asking plugins about a request.
 pub(super) enum Gated {
     /// It may be sent, in this form.
     Send(Outgoing),
@@ -88,11 +88,11 @@ pub(super) enum Gated {
 pub(super) struct Completion {
     pub(super) text: String,
     pub(super) thoughts: Thoughts,
-    /// As much of it as has been shown, as it was shown.
+    /// The text that was shown, as it was shown.
     pub(super) shown: String,
     pub(super) calls: AnswerCalls,
     pub(super) stop_reason: String,
-    /// What the model call used; none where a plugin answered.
+    /// The tokens of the model call; `None` if a plugin answered.
     pub(super) used: Option<(ModelRef, TokenUsage)>,
     /// Why it is not whole.
     pub(super) cut: Option<Cut>,
@@ -207,7 +207,7 @@ impl Run<'_> {
         }
     }
 
-    /// Sends the request. A failure that may pass is waited out.
+    /// Sends the request, and again after a wait if the failure is temporary.
     pub(super) async fn send(&mut self, mut outgoing: Outgoing) -> State {
         if outgoing.failures == 0 {
             if let Err(ended) = self.gate_body(&mut outgoing).await {
@@ -256,8 +256,8 @@ impl Run<'_> {
             let response = Response { text: answer.text.clone(), tool_calls, stop_reason: answer.stop_reason.clone() };
             let _ = self.session.after_inference(response).await;
         }
-        // Before anything can end the task: the calls are part of the conversation, whatever becomes of them. A final text
-        // is stored as plugins leave it.
+        // Before anything can end the task, since the calls are part of the conversation in any
+        // case. A final text is stored as plugins leave it.
         if !answer.calls.uses.is_empty() {
             if let Some(turn) = &mut self.turn {
                 turn.tool_calls = answer.calls.uses.len();
@@ -286,7 +286,7 @@ impl Run<'_> {
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
         {
-            // An answer without calls needs no further model call: it is not lost, unless all is to stop.
+            // An answer without calls needs no further model call, so it is kept unless the whole run stops.
             if !answer.calls.uses.is_empty() || ended.stop.is_some() {
                 return self.stop(answer.calls, ended).await;
             }
@@ -308,7 +308,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells of what a model call used; how the task ends, where plugins say that it is enough.
+    /// Asks plugins about the tokens of a model call. Returns how the task ends, if a plugin rejects them.
     pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<Ended> {
         let ModelRef { provider, model: name } = model.clone();
         self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.usage });
@@ -321,14 +321,14 @@ impl Run<'_> {
         Some(Ended::rejected(rejection))
     }
 
-    /// Counts what a model call used.
+    /// Counts the tokens of a model call.
     pub(super) fn count(&mut self, used: TokenUsage) {
         self.usage.add(used);
         self.task.usage.add(used);
         self.limits.spend(used);
     }
 
-    /// Counts what the model call of the turn used: so large is the conversation by now.
+    /// Counts the tokens of the turn's model call, which are the size of the conversation by now.
     pub(super) fn count_turn(&mut self, used: TokenUsage) {
         self.count(used);
         self.context_tokens = used.input_tokens.saturating_add(used.output_tokens);
@@ -337,7 +337,7 @@ impl Run<'_> {
         }
     }
 
-    /// What sub-agents used is part of what this one used. Against the budget it was counted when it was used.
+    /// Adds the tokens of sub-agents to this session's. The budget has counted them already.
     pub(super) fn take_over_usage(&mut self) {
         let (used, turns) = self.run_context.take_usage();
         self.subagent_turns = self.subagent_turns.saturating_add(turns);
@@ -345,7 +345,7 @@ impl Run<'_> {
         self.task.usage.add(used);
     }
 
-    /// What the session and its run have used so far, as plugins are told.
+    /// The tokens of the session and its run so far, as plugins get them.
     fn totals(&self) -> Totals {
         let run = self.limits.tree_usage();
         Totals {
@@ -357,7 +357,7 @@ impl Run<'_> {
         }
     }
 
-    /// A call's usage and the session's, as plugins are told.
+    /// The tokens of a call and of the session, as plugins get them.
     pub(super) fn contract_usage(&self, model: &ModelRef, call: TokenUsage) -> Usage {
         let run = self.limits.tree_usage();
         Usage {

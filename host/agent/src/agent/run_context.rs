@@ -1,4 +1,5 @@
-//! What a run shares with its own tools and with the task that runs tool calls: the session, the queue, the channel of events.
+//! What a run shares with its own tools and with the task that runs tool calls: the session, the
+//! queue, the channel of events.
 
 use super::AgentEvent;
 use super::queue::Queue;
@@ -15,7 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 pub(super) enum LoopEvent {
     /// For the reporter.
     Report(AgentEvent),
-    /// The call at this place of the answer at hand may run: plugins have been asked about it.
+    /// The call at this place of the answer may run: plugins have been asked about it.
     Asked(usize),
     /// The call at this place has a new status.
     Call(usize, CallStatus),
@@ -30,13 +31,13 @@ pub(super) enum CallStatus {
     Started,
     /// It cannot even be asked about.
     Malformed,
-    /// It does not run; how the task ends, where that is the end of it.
+    /// It does not run. With the end of the task, if the rejection ends it.
     Refused(Rejection, Option<Box<Ended>>),
     /// A plugin gave its result.
     Responded(ToolCall, ToolResult),
     /// It has run.
     Finished(ToolCall, ToolResult),
-    /// It was stopped; what it had printed by then.
+    /// It was stopped. With the output that it had printed by then.
     Interrupted(ToolCall, ToolResult),
     /// Its result is part of the conversation.
     Answered,
@@ -48,9 +49,9 @@ pub(super) struct RunContext {
     session: OnceLock<Arc<Session>>,
     queue: Mutex<Queue>,
     events: UnboundedSender<LoopEvent>,
-    /// What sub-agents used, and their model calls, until the run has taken it over.
+    /// Tokens and model calls of sub-agents that the run has not counted yet.
     used: Mutex<(TokenUsage, u32)>,
-    /// How the session is to end, because of what happened inside of a tool or while text was shown.
+    /// How the session must end, if something inside of a tool or a shown text requires it.
     stop: Mutex<Option<Ended>>,
     subagents: AtomicU32,
 }
@@ -99,14 +100,14 @@ impl RunContext {
         std::mem::take(&mut *locked(&self.used))
     }
 
-    /// Ends the session once the call at hand has its result, where the refusal says so.
+    /// Ends the session once the current call has its result, if the refusal says so.
     pub(super) fn refused(&self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.end(Ended::rejected(rejection.clone()));
         }
     }
 
-    /// Ends the session once the call at hand has its result.
+    /// Ends the session once the current call has its result.
     pub(super) fn end(&self, ended: Ended) {
         locked(&self.stop).get_or_insert(ended);
     }
@@ -120,7 +121,7 @@ impl RunContext {
         locked(&self.stop).take()
     }
 
-    /// Counts a sub-agent of the session, unless that would be more than `max`.
+    /// Counts a sub-agent of the session. Returns `false` if that were more than `max`.
     pub(super) fn count_subagent(&self, max: u32) -> bool {
         let more = |count: u32| (count < max).then_some(count + 1);
         self.subagents.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

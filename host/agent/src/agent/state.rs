@@ -36,11 +36,11 @@ pub(super) enum State {
     Assemble,
     /// The request goes out, perhaps not for the first time: `request-send`.
     Send(Outgoing),
-    /// The answer streams in: `stream-delta`, `stream-end`, and of each of its tool calls `before-tool-call`; or, all of
-    /// it, `response-receive`.
+    /// The answer streams in: `stream-delta`, `stream-end`, and of each of its tool calls
+    /// `before-tool-call`; or, all of it, `response-receive`.
     Receive(Outgoing, DeltaStream),
-    /// The answer is complete: `after-inference`, `token-usage`. Then its tool calls: `before-tools`, `after-tool-call`,
-    /// `turn-end`.
+    /// The answer is complete: `after-inference`, `token-usage`. Then its tool calls:
+    /// `before-tools`, `after-tool-call`, `turn-end`.
     Answered(Completion),
     /// It has none, so its text is final: `finalize-content`.
     Finalize(Completion),

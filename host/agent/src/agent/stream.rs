@@ -1,5 +1,5 @@
-//! The answer as it streams in: text is shown as it comes, or line by line where a plugin subscribes to `stream-delta`, and each tool call is
-//! handed on the moment it is complete.
+//! The answer as it streams in: text is shown as it comes, or line by line where a plugin
+//! subscribes to `stream-delta`, and each tool call is handed on the moment it is complete.
 
 use super::AgentEvent;
 use super::display::GRACE;
@@ -14,24 +14,25 @@ use futures_util::StreamExt as _;
 use hookhost::contract::{EventKind, TransformOutcome};
 use std::sync::Arc;
 
-/// What has come of an answer so far.
+/// The part of an answer that has come so far.
 struct Incoming {
     text: String,
     thinking: Vec<Thinking>,
-    /// As much of it as has been shown, as it was shown.
+    /// The text that was shown, as it was shown.
     shown: String,
     lines: LineBuffer,
     /// Whether text is shown by line. Until a plugin subscribes to `stream-delta`, it is shown as it comes.
     by_line: bool,
-    /// The calls that were handed on.
+    /// The calls that were handed to the scheduler.
     calls: AnswerCalls,
-    /// Those that wait until the answer is complete.
+    /// The calls that wait until the answer is complete.
     held: Vec<ToolUse>,
     used: Option<TokenUsage>,
     offered: Arc<[String]>,
     /// Whether text waits until it is final or the answer has passed.
     holds_text: bool,
-    /// Whether calls wait until the answer is complete, since a plugin subscribes to `before-tools` or `response-receive`.
+    /// Whether calls wait until the answer is complete, since a plugin subscribes to `before-tools`
+    /// or `response-receive`.
     holds_calls: bool,
 }
 
@@ -68,13 +69,13 @@ impl Run<'_> {
         }
         let is_kept = matches!(end, End::Ended(_)) || !incoming.calls.uses.is_empty();
         if is_kept && !matches!(end, End::Complete(_)) {
-            // What had come by then is shown. Nobody waits long for it: the run may be about to end.
+            // The rest is shown, within a short time: the run may be about to end.
             let _ = tokio::time::timeout(GRACE, self.show_rest(&mut incoming)).await;
         }
         match end {
             End::Complete(stop) => self.complete(outgoing, incoming, &stop, whole).await,
-            // Nothing was done about it: the same request may be sent again. What was shown of it stays on the screen, and
-            // the answer is shown anew, behind the reason.
+            // No call was handed on, so the same request may be sent again. The shown text stays on
+            // the screen; behind the reason, the answer is shown anew.
             End::Failed(error) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
                 self.failed(outgoing, &error).await
@@ -83,8 +84,8 @@ impl Run<'_> {
                 self.count(incoming.used.unwrap_or_default());
                 State::Ended(ended)
             }
-            // Calls have been asked about, and may run: sent again, the model would ask for them a second time. They keep
-            // their place in the conversation instead.
+            // Calls have been asked about, and may run: sent again, the model would ask for them a
+            // second time. They keep their place in the conversation instead.
             End::Failed(error) => self.cut(&outgoing, incoming, Cut::Broken(error)),
             End::Ended(ended) => self.cut(&outgoing, incoming, Cut::Ended(ended)),
         }
@@ -188,14 +189,14 @@ impl Run<'_> {
         State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used, cut: None })
     }
 
-    /// Shows more of an answer, unless its text waits: at once where no plugin subscribes to `stream-delta`, else the lines that are
-    /// complete by now.
+    /// Shows more of an answer, unless its text waits: at once where no plugin subscribes to
+    /// `stream-delta`, else the lines that are complete by now.
     async fn show_more(&self, incoming: &mut Incoming, more: String) {
         if incoming.holds_text {
             return;
         }
         if !incoming.by_line && self.agent.host.has_subscriber(EventKind::StreamDelta) {
-            // A plugin was loaded in the middle of the answer, and perhaps of a line, which has been shown so far.
+            // A plugin was loaded in the middle of the answer, perhaps of a line of which the beginning was shown.
             self.show_rest(incoming).await;
             incoming.by_line = true;
         }
@@ -208,19 +209,20 @@ impl Run<'_> {
         }
     }
 
-    /// The rest of an answer's text, though its line has not ended.
+    /// Shows the rest of an answer's text, though its line has not ended.
     async fn show_rest(&self, incoming: &mut Incoming) {
         if let Some(rest) = incoming.lines.finish() {
             self.line(incoming, rest).await;
         }
     }
 
-    /// A line is complete: it is shown, or, where it has been, only told of.
+    /// A line is complete. It is shown, or, if it was shown before, only recorded.
     async fn line(&self, incoming: &mut Incoming, line: String) {
         if incoming.by_line {
             incoming.shown.push_str(&self.show_piece(line).await);
         } else if let TransformOutcome::Withheld(rejection) = self.session.stream_delta(line).await.outcome {
-            // It could not be recorded, or a plugin was loaded just now: nothing more is shown before it has passed.
+            // It could not be recorded, or a plugin was loaded just now: from here on, each line
+            // must pass before it is shown.
             self.report_refusal(EventKind::StreamDelta, &rejection);
             self.run_context.refused(&rejection);
             incoming.by_line = true;

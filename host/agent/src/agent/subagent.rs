@@ -1,5 +1,6 @@
-//! `agent`: a task for an agent of its own, with a context of its own, under the same plugins. Its session names the one
-//! that started it as its parent and is one level deeper; what it uses counts for both, and it ends with its parent.
+//! `agent`: a task for an agent of its own, with a context of its own, under the same plugins. Its
+//! session names the one that started it as its parent and is one level deeper; what it uses counts
+//! for both, and it ends with its parent.
 
 use super::limits::{Limits, Spawn};
 use super::run_context::RunContext;

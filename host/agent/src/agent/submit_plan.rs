@@ -1,4 +1,5 @@
-//! `submit_plan`: the model splits what it is asked into tasks, which join the queue once `plan-submit` has allowed them.
+//! `submit_plan`: the model splits what it is asked into tasks, which join the queue once
+//! `plan-submit` has allowed them.
 
 use super::run_context::RunContext;
 use super::{AgentEvent, MAX_TASKS};

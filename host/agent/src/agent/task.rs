@@ -11,10 +11,10 @@ use hookhost::contract::{
 use serde_json::json;
 
 impl Run<'_> {
-    /// Opens the session. The user's prompt is the first task; what plugins add comes behind it.
+    /// Opens the session. The user's prompt is the first task; tasks of plugins come behind it.
     pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let goes_on = prompt.is_none();
-        // A sub-agent's prompt is what the model above it wrote.
+        // The model of the parent wrote a sub-agent's prompt.
         let author = if self.agent.config.depth == 0 { Author::User } else { Author::Model };
         let prompt = prompt.into_iter().map(|prompt| Task { prompt, title: None });
         self.enqueue(prompt.collect(), author);
@@ -50,7 +50,7 @@ impl Run<'_> {
         Ok(if goes_on { State::Assemble } else { State::NextTask })
     }
 
-    /// Settles which model the session uses.
+    /// Chooses the session's model.
     async fn resolve(&mut self) -> Result<(), Ended> {
         let choice = |ModelRef { provider, model }: ModelRef| ModelChoice { provider, model };
         let chosen = choice(self.own.clone());
@@ -102,7 +102,7 @@ impl Run<'_> {
         if self.enqueue(settled.outcome, Author::Plugin) == 0 { State::Finish } else { State::NextTask }
     }
 
-    /// Tasks join the queue, up to the cap; how many did.
+    /// Adds tasks to the queue, up to the cap. Returns how many were added.
     fn enqueue(&self, tasks: Vec<Task>, author: Author) -> usize {
         let count = tasks.len();
         let left_out = self.run_context.queue().add(tasks, author);
@@ -168,7 +168,8 @@ impl Run<'_> {
         let _ = self.session.plan_complete(plan).await;
     }
 
-    /// Ends a task. By then every call has a result, plugins know how the task went, and the tasks that they add are queued.
+    /// Ends a task. By then every call has a result, plugins know how the task went, and the tasks
+    /// that they add are queued.
     pub(super) async fn ended(&mut self, ended: Ended) -> Step {
         self.limits.halt(&ended);
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");
@@ -212,7 +213,8 @@ impl Run<'_> {
             goes_on = self.enqueue(recovery, Author::Plugin) > 0;
             self.enqueue(more, Author::Plugin);
         }
-        // A plugin that answers a failure with tasks has taken it in hand, unless the queue has no room for any of them.
+        // A plugin that answers a failure with tasks has taken it in hand, unless the queue has no
+        // room for any of them.
         if ended.status != Status::Success && !goes_on && self.standing.is_none() {
             self.standing = Some(ended);
         }

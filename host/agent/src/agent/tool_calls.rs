@@ -1,5 +1,6 @@
-//! The tool calls of one answer as the loop sees them: handed to the [`ToolScheduler`] one by one, and their results given to
-//! the model in call order, each past `after-tool-call`, exactly one for each call, however the answer ends.
+//! The tool calls of one answer as the loop sees them: handed to the [`ToolScheduler`] one by one,
+//! and their results given to the model in call order, each past `after-tool-call`, exactly one for
+//! each call, however the answer ends.
 
 use super::run_context::{CallStatus, LoopEvent};
 use super::state::{Ended, Run, State, Step};
@@ -68,8 +69,9 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until plugins have been asked about each call that was handed on, so that their events have an order; how the
-    /// task ends, if it does before. Nothing is lost by waiting: the session's next event waits for these answers anyway.
+    /// Waits until plugins have been asked about each call that was handed on, so that their events
+    /// have an order; how the task ends, if it does before. Nothing is lost by waiting: the
+    /// session's next event waits for these answers anyway.
     pub(super) async fn all_asked(&mut self, calls: &mut AnswerCalls) -> Option<Ended> {
         while calls.asked.len() < calls.uses.len() {
             let RunningScheduler { task, .. } = calls.scheduler.as_mut()?;
@@ -286,8 +288,8 @@ impl Run<'_> {
         Ok(State::Ended(ended))
     }
 
-    /// The result of a call that was stopped: what it had printed, as plugins leave it. Where they do not look at it in time,
-    /// or withhold it, it is left out.
+    /// The result of a call that was stopped: what it had printed, as plugins leave it. Where they
+    /// do not look at it in time, or withhold it, it is left out.
     async fn interrupted_text(&self, asked: &ToolCall, result: ToolResult, reason: &str) -> String {
         let seen = self.session.after_tool_call(asked, result, ResultSource::Tool);
         match tokio::time::timeout(GRACE, seen).await.map(|settled| settled.outcome) {
@@ -357,8 +359,8 @@ fn needs_asking(status: &CallStatus) -> bool {
     matches!(status, CallStatus::Responded(..) | CallStatus::Finished(..) | CallStatus::Interrupted(..))
 }
 
-/// The text for the model in place of a result that it does not get. It says so where the call was carried out, since the
-/// model must not repeat that call unawares.
+/// The text for the model in place of a result that it does not get. It says so where the call was
+/// carried out, since the model must not repeat that call unawares.
 fn aborted(reason: &str, carried_out: bool) -> String {
     match carried_out {
         true => format!("aborted: {reason} before its result was looked at; the call had been carried out"),

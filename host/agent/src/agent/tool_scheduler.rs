@@ -1,6 +1,7 @@
-//! The tool calls of one answer on their way, in a task of its own beside the stream: each is asked about as soon as it is
-//! complete, in call order and one at a time, and starts as soon as it is allowed, beside the others. A call that writes
-//! files runs alone: it waits for those before it, and those behind it wait for it.
+//! Schedules the tool calls of one answer, in a task beside the stream. Plugins are asked about
+//! each call as soon as it is complete, in call order and one at a time. An allowed call starts at
+//! once, beside the others. A call that writes files runs alone: it waits for the calls before it,
+//! and the calls behind it wait for it.
 
 use super::AgentEvent;
 use super::limits::Limits;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-/// What the calls of an answer are settled and run with.
+/// The parts that asking about the calls of an answer and running them need.
 #[derive(Clone)]
 pub(super) struct ToolScheduler {
     pub(super) session: Arc<Session>,
@@ -36,13 +37,13 @@ pub(super) struct ToolScheduler {
 /// A call by its place in the answer.
 type Placed<T> = (usize, T);
 
-/// What has come of asking about a call.
+/// The result of asking about a call.
 enum Admission {
     Runs(ToolCall),
     Closed(CallStatus),
 }
 
-/// How far the calls are.
+/// The progress of the calls.
 #[derive(Default)]
 struct Schedule {
     unasked: VecDeque<Placed<ToolUse>>,
@@ -51,7 +52,7 @@ struct Schedule {
     /// Allowed, and waiting for their turn to run.
     waiting: VecDeque<Placed<ToolCall>>,
     running: JoinSet<(usize, CallStatus)>,
-    /// What runs must run alone.
+    /// The running call must run alone.
     alone: bool,
     /// Nothing more is asked about or started.
     stopped: bool,
@@ -83,7 +84,7 @@ impl ToolScheduler {
                 biased;
                 () = self.context.cancel.cancelled(), if !calls.stopped => {
                     calls.stopped = true;
-                    // Given up: the log says so.
+                    // The event is given up; the log records that.
                     asking = Fuse::terminated();
                 }
                 call = feed.recv(), if open => match call {
@@ -176,7 +177,7 @@ impl ToolScheduler {
         }
     }
 
-    /// Tells of a refusal; how the task ends, if that is the end of it.
+    /// Reports a rejection. The status has the end of the task, if the rejection ends it.
     fn refused(&self, call: &ToolUse, rejection: Rejection) -> CallStatus {
         self.run_context.report(AgentEvent::ToolRejected {
             id: call.id.clone(),
@@ -240,7 +241,7 @@ impl ToolScheduler {
             arguments: arguments.clone(),
         });
         let context = ToolContext { call: call.id.clone(), ..self.context.clone() };
-        // A tool may be anybody's: its panic is its own failure.
+        // A tool may be third-party code: its panic is its own failure.
         let called = AssertUnwindSafe(async { tool.call(arguments, &context).await }).catch_unwind().await;
         called.unwrap_or_else(|_| Err(ToolError::Panicked { tool: call.name.clone() }))
     }

@@ -1,5 +1,5 @@
-//! The raw side of a request: the body that is sent passes `request-send`, the answer that came passes `response-receive`,
-//! each only where a plugin subscribes to it.
+//! The raw side of a request: the body that is sent passes `request-send`, the answer that came
+//! passes `response-receive`, each only where a plugin subscribes to it.
 
 use super::AgentEvent;
 use super::request::Outgoing;

@@ -59,7 +59,8 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
     bounded(found, notices)
 }
 
-/// What of a project's `.harness/` directory is there and not taken over, since it is code. One notice for each directory.
+/// What of a project's `.harness/` directory is there and not taken over, since it is code. One
+/// notice for each directory.
 fn not_taken_over(within: &Within, shown: &Path, directory: &Path) -> Option<String> {
     let names = within.names(directory, ENTRIES);
     let code: Vec<_> = CODE.iter().copied().filter(|name| names.iter().any(|found| found == name)).collect();
@@ -73,8 +74,8 @@ fn not_taken_over(within: &Within, shown: &Path, directory: &Path) -> Option<Str
     })
 }
 
-/// What there is room for: the innermost files first, which say most about what is worked on. One notice tells of all that
-/// was cut.
+/// What there is room for: the innermost files first, which say most about what is worked on. One
+/// notice tells of all that was cut.
 fn bounded(found: Vec<Found>, notices: &mut Vec<String>) -> Vec<Instructions> {
     let mut room = LIMIT;
     let mut instructions = Vec::new();

@@ -1,9 +1,10 @@
-//! What the model is told beside the system prompt: instructions from `AGENTS.md` and prompt fragments, and the catalogue
-//! of skills, whose text it asks for with the tool `skill`.
+//! What the model is told beside the system prompt: instructions from `AGENTS.md` and prompt
+//! fragments, and the catalogue of skills, whose text it asks for with the tool `skill`.
 //!
-//! All of it is text for the model, also from a repository that somebody else wrote: nothing of it is run, and no rule is
-//! read from it. What a project brings is read within the project: a symbolic link that leads out of it is not followed.
-//! Every bound that cuts something, and every file that cannot be used, is told once.
+//! All of it is text for the model, also from a repository that somebody else wrote: nothing of it
+//! is run, and no rule is read from it. What a project brings is read within the project: a
+//! symbolic link that leads out of it is not followed. Every bound that cuts something, and every
+//! file that cannot be used, is told once.
 
 mod files;
 mod instructions;
@@ -35,7 +36,7 @@ pub struct Context {
     pub instructions: Vec<Instructions>,
     /// Skills, by name.
     pub skills: Vec<Skill>,
-    /// A sentence for each thing that could not be taken as it is.
+    /// A sentence for each file that could not be used, or only in part.
     pub notices: Vec<String>,
 }
 

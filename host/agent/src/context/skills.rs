@@ -1,4 +1,5 @@
-//! Skills: directories with a `SKILL.md`, whose front matter says what they are for: <https://agentskills.io/specification>.
+//! Skills: directories with a `SKILL.md`, whose front matter says what they are for:
+//! <https://agentskills.io/specification>.
 
 use super::files::{Text, Within, own_names, own_text};
 use super::{Project, Sources};
@@ -35,8 +36,8 @@ pub struct Skill {
     pub files: Vec<String>,
 }
 
-/// Skills by name. Of two of one name the user's own counts before a project's, and an inner one of the project before an
-/// outer one: a repository takes the place of nothing that the user has.
+/// Skills by name. Of two of one name the user's own counts before a project's, and an inner one of
+/// the project before an outer one: a repository takes the place of nothing that the user has.
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
     let mut gathered = Gathered { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
     let config = sources.config.iter().map(|config| config.join("skills"));

@@ -1,7 +1,8 @@
 //! A service, spoken to over streamable HTTP: what it answers is counted as it comes, before anything is made of it.
 //!
-//! `rmcp` does the protocol, and asks this client for each exchange. An answer beyond a bound is read no further, and an error
-//! of the protocol takes its place, so that only the request that waits for it fails.
+//! `rmcp` does the protocol, and asks this client for each exchange. An answer beyond a bound is
+//! read no further, and an error of the protocol takes its place, so that only the request that
+//! waits for it fails.
 
 use super::bounded::{ALL_SERVERS, Budget, UnderWay, Values};
 use futures_util::StreamExt as _;

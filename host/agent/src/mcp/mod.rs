@@ -1,11 +1,12 @@
 //! Servers of the Model Context Protocol: programs of the user, and services, that bring tools.
 //!
-//! Each server of the section `[mcp]` is started with the run and ends with it. A server that cannot be started, or does
-//! not answer, is left out with a sentence that says why; nothing that one does ends the run. Its tools are offered as
-//! `mcp__SERVER__TOOL` and pass the events of any tool, with the action `mcp`. What a server sends is bounded: 16 MiB and
-//! 100 000 values a message, counted as it is read; 64 MiB of all servers' messages that are on their way; 64 MiB of the event
-//! stream that answers one request; 1 000 blocks of a result; [`MAX_TOOLS`] tools; [`MAX_UNANSWERED`] requests of its own that
-//! have no answer yet; a time limit for each answer.
+//! Each server of the section `[mcp]` is started with the run and ends with it. A server that
+//! cannot be started, or does not answer, is left out with a sentence that says why; nothing that
+//! one does ends the run. Its tools are offered as `mcp__SERVER__TOOL` and pass the events of any
+//! tool, with the action `mcp`. What a server sends is bounded: 16 MiB and 100 000 values a
+//! message, counted as it is read; 64 MiB of all servers' messages that are on their way; 64 MiB of
+//! the event stream that answers one request; 1 000 blocks of a result; [`MAX_TOOLS`] tools;
+//! [`MAX_UNANSWERED`] requests of its own that have no answer yet; a time limit for each answer.
 
 mod answer;
 mod bounded;
@@ -98,8 +99,9 @@ pub enum McpError {
 }
 
 impl McpSection {
-    /// Starts all servers that are enabled, at the same time, and asks for their tools. Programs run in `workspace`, where
-    /// the section says nothing else, without the environment variables `hidden`.
+    /// Starts all servers that are enabled, at the same time, and asks for their tools. Programs
+    /// run in `workspace`, where the section says nothing else, without the environment variables
+    /// `hidden`.
     pub async fn start(&self, workspace: &Path, hidden: &[String]) -> Started {
         let enabled = self.servers.iter().filter(|(_, section)| section.enabled);
         let starting = enabled.map(|(name, section)| Server::start(name, section, workspace, hidden));

@@ -1,4 +1,5 @@
-//! What a server asks of the host, bounded: a server that asks and does not read would have answers pile up without end.
+//! What a server asks of the host, bounded: a server that asks and does not read would have answers
+//! pile up without end.
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -14,8 +15,8 @@ use tokio::time::timeout;
 /// Most requests of one server that have no answer, or one that is not written yet.
 pub const MAX_UNANSWERED: usize = 1_000;
 
-/// An answer repeats its request's identifier, and perhaps the method. A request with long ones counts once more for each so
-/// many bytes of them.
+/// An answer repeats its request's identifier, and perhaps the method. A request with long ones
+/// counts once more for each so many bytes of them.
 const REPEATED: usize = 1024;
 
 /// How long a connection may take to close, such as for telling a service that its session is over.
@@ -67,7 +68,8 @@ impl<T> Unanswered<T> {
             JsonRpcMessage::Request(request) => {
                 let counts = 1 + repeated(&request.id, &request.request) / REPEATED;
                 open.number += counts;
-                // Where it uses an identifier again, the first request gets no answer that could be told apart: it counts for good.
+                // Where it uses an identifier again, the first request gets no answer that could be
+                // told apart: it counts for good.
                 open.requests.insert(request.id.clone(), counts);
             }
             JsonRpcMessage::Notification(notification) => {

@@ -63,12 +63,12 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint below `base_url`, such as `https://api.openai.com/v1`. Where `key_variable` is given, the key is read
-    /// from that environment variable now; else none is sent.
+    /// An endpoint below `base_url`, such as `https://api.openai.com/v1`. Where `key_variable` is
+    /// given, the key is read from that environment variable now; else none is sent.
     ///
     /// # Errors
-    /// If the variable is absent or empty, `base_url` is no http(s) URL, or the key would travel in the clear: over http to
-    /// another machine.
+    /// If the variable is absent or empty, `base_url` is no http(s) URL, or the key would travel in
+    /// the clear: over http to another machine.
     pub fn new(
         provider: &str,
         base_url: &str,

@@ -1,7 +1,7 @@
 //! Keys of providers that the user has put away: a file that nobody else can read.
 //!
-//! A key is kept with the server that it is for, as scheme, host and port, and goes to no other, whatever a configuration
-//! makes of the provider.
+//! A key is kept with the server that it is for, as scheme, host and port, and goes to no other,
+//! whatever a configuration makes of the provider.
 
 use super::Origin;
 use hookhost::files::{self, FileError, Guard, Links, Lock, NewFile, Refused};
@@ -102,8 +102,9 @@ impl Keys {
         Ok(Self { kept })
     }
 
-    /// Reads the file, changes the keys and writes it, under the lock of the user whose state is kept in `state`: of several
-    /// changes at the same time none is lost. The file has mode 0600, and is written whole or not at all.
+    /// Reads the file, changes the keys and writes it, under the lock of the user whose state is
+    /// kept in `state`: of several changes at the same time none is lost. The file has mode 0600,
+    /// and is written whole or not at all.
     ///
     /// # Errors
     /// As [`Self::read`], if `change` fails, and if the file cannot be written; then it is as it was.

@@ -47,8 +47,8 @@ pub trait Provider: Send + Sync + Debug {
     /// Here, where there is no answer; in the stream, where it breaks off. Nothing follows an error.
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError>;
 
-    /// The body of a request as the provider's protocol has it, without headers and keys: what plugins see of it. Default:
-    /// the request itself as JSON.
+    /// The body of a request as the provider's protocol has it, without headers and keys: what
+    /// plugins see of it. Default: the request itself as JSON.
     fn body(&self, request: &Request) -> Value {
         serde_json::to_value(request).unwrap_or_default()
     }

@@ -4,10 +4,11 @@
 //! Where servers differ (no `index`, no call id, no `[DONE]`, usage in the last chunk or behind it), all are read.
 //!
 //! OpenAI itself shows no thinking here. Others have fields for it: `reasoning_content`
-//! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://docs.z.ai/guides/capabilities/thinking-mode>), `reasoning`
+//! (<https://api-docs.deepseek.com/guides/thinking_mode>,
+//! <https://docs.z.ai/guides/capabilities/thinking-mode>), `reasoning`
 //! (<https://console.groq.com/docs/reasoning>) and `reasoning_details`
-//! (<https://openrouter.ai/docs/guides/best-practices/reasoning-tokens>). Servers refuse names that are not theirs, so
-//! thinking goes back under the one under which it came.
+//! (<https://openrouter.ai/docs/guides/best-practices/reasoning-tokens>). Servers refuse names that
+//! are not theirs, so thinking goes back under the one under which it came.
 
 use super::http::{Decoder, Endpoint, said};
 use super::reasoning::{self, Reasoning};

@@ -1,7 +1,8 @@
 //! Lines of a key and a value, as `session.conf` and the front matter of a message have them.
 //!
-//! A value that is not a single line of text, such as a path with a line break in it, is percent-encoded under `key*`, as
-//! parameters of HTTP headers are (RFC 8187). So no value can end the front matter or add a key.
+//! A value that is not a single line of text, such as a path with a line break in it, is
+//! percent-encoded under `key*`, as parameters of HTTP headers are (RFC 8187). So no value can end
+//! the front matter or add a key.
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use std::ffi::{OsStr, OsString};

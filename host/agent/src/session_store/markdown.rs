@@ -1,8 +1,9 @@
 //! What an answer of the model looks like in its file: its text, and a fenced block for each piece of thinking and each
 //! tool call, with a blank line between them.
 //!
-//! Text can hold anything, also what looks like such a block: a line of it that would be read as the beginning of one, or
-//! of thinking as its end, is indented by a space more than it was. That is undone when it is read.
+//! Text can hold anything, also what looks like such a block: a line of it that would be read as
+//! the beginning of one, or of thinking as its end, is indented by a space more than it was. That
+//! is undone when it is read.
 
 use super::front_matter::{unword, word};
 use crate::message::{Thinking, ThinkingKind, ToolUse};
@@ -114,7 +115,8 @@ impl Opening {
     }
 }
 
-/// The words of a block of thinking. One without `kind=` is what the field knows; of others its program makes no thinking.
+/// The words of a block of thinking. One without `kind=` is what the field knows; of others its
+/// program makes no thinking.
 fn kind_and_signature(Thinking { kind, signature, .. }: &Thinking) -> String {
     match kind {
         ThinkingKind::Thinking => word("signature", signature),

@@ -41,7 +41,7 @@ const REMOVED: &str = ".removed-";
 /// Most ids that are listed where several sessions are meant.
 const AMBIGUOUS: usize = 5;
 
-/// What a session is.
+/// The facts of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The session's id, also the directory's name.
@@ -119,7 +119,7 @@ impl SessionStore {
         SessionWriter::create(&self.directory, header)
     }
 
-    /// Goes on with a session.
+    /// Continues a session.
     ///
     /// # Errors
     /// If there is no session of this id, another process writes it, a message of it is damaged, or it cannot be read.

@@ -1,4 +1,4 @@
-//! Reads what a session left on disk, whoever wrote it and whatever has become of its files since.
+//! Reads a session from disk, also one that another program wrote or whose files have changed since.
 
 use super::metadata::{self, Metadata, Used};
 use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_directory, millis};

@@ -23,8 +23,8 @@ pub struct SessionWriter {
     _lock: SessionLock,
 }
 
-/// A session is locked while this lives. The lock is given back by name: a program that is just being started has a copy of
-/// the file's handle, which would keep it.
+/// A session is locked while this lives. The lock is given back by name: a program that is just
+/// being started has a copy of the file's handle, which would keep it.
 #[derive(Debug)]
 pub(super) struct SessionLock(File);
 

@@ -17,10 +17,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// Makes this process the parent of whatever below it loses its own, so that
-/// [`kill_started`](super::kill_started) also finds what has left its process group (`setsid`, a daemon). For a program
-/// that starts processes only through tools and MCP servers: every process below it is killed then. On Linux alone;
-/// elsewhere, and where this process had children before it began (`server & exec hookhost …`), which are not its own to
-/// kill, nothing changes, and the answer is `false`.
+/// [`kill_started`](super::kill_started) also finds what has left its process group (`setsid`, a
+/// daemon). For a program that starts processes only through tools and MCP servers: every process
+/// below it is killed then. On Linux alone; elsewhere, and where this process had children before
+/// it began (`server & exec hookhost …`), which are not its own to kill, nothing changes, and the
+/// answer is `false`.
 ///
 /// # Errors
 /// If the system refuses it.
@@ -44,8 +45,8 @@ fn has_children() -> io::Result<bool> {
     }
 }
 
-/// Takes the exit status of what was adopted and has ended; else it would be kept by the system until this process ends.
-/// The runtime waits for `others` itself.
+/// Takes the exit status of what was adopted and has ended; else it would be kept by the system
+/// until this process ends. The runtime waits for `others` itself.
 pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     if !ADOPTS.load(Ordering::Relaxed) {
         return;
@@ -63,8 +64,8 @@ pub(super) fn kill_adopted() -> Result<(), StillRunning> {
     }
     let until = Instant::now() + ENDED_WITHIN;
     while let Left::Something = reap_all() {
-        // Only direct children, whose ids nobody else can get before they are waited for here. What is killed leaves its own
-        // children to this process.
+        // Only direct children, whose ids nobody else can get before they are waited for here. What
+        // is killed leaves its own children to this process.
         let left = children();
         for pid in left.iter().copied().filter_map(Pid::from_raw) {
             // One of another user cannot be killed, and is told in the end.

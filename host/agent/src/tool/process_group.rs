@@ -21,10 +21,10 @@ fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i
     groups.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills everything that tools and MCP servers of this process have started and that still runs: for a program that ends
-/// at once, by [`std::process::exit`], without dropping its agents and servers, and for the end of one that has called
-/// [`adopt_orphans`](super::adopt_orphans). Then every other process below this one is killed as well, and waited for, up
-/// to two seconds.
+/// Kills everything that tools and MCP servers of this process have started and that still runs:
+/// for a program that ends at once, by [`std::process::exit`], without dropping its agents and
+/// servers, and for the end of one that has called [`adopt_orphans`](super::adopt_orphans). Then
+/// every other process below this one is killed as well, and waited for, up to two seconds.
 ///
 /// # Errors
 /// If something still runs then, such as a program of another user: its process ids, where they can be told.
@@ -109,8 +109,9 @@ fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     let leave = || setsid().map(drop).map_err(io::Error::from);
     // `CommandExt::setsid` of the standard library is not stable yet.
     #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
-    // SAFETY: `leave` makes one system call, which POSIX lists as safe there, and a failure allocates nothing: it is an
-    // error number. It captures nothing, takes no lock and touches no memory that another thread could have been changing.
+    // SAFETY: `leave` makes one system call, which POSIX lists as safe there, and a failure
+    // allocates nothing: it is an error number. It captures nothing, takes no lock and touches no
+    // memory that another thread could have been changing.
     unsafe {
         command.pre_exec(leave)
     }

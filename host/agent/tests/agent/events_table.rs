@@ -1,5 +1,5 @@
-//! `docs/events.md`: each row of its table of answers is the loop, run with a plugin that gives this answer, and has the
-//! effect that the row says.
+//! `docs/events.md`: each row of its table of answers is the loop, run with a plugin that gives
+//! this answer, and has the effect that the row says.
 
 use crate::support::{Harness, Prepared, Scenario, USED, calls, plugins_of, results, says, says_and_calls, stored};
 use futures_util::future::BoxFuture;
@@ -459,8 +459,8 @@ fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
     answers
 }
 
-/// Runs each row, and tells of those whose effect did not come about, or whose event no plugin was asked about. `person`
-/// is who is there to be asked.
+/// Runs each row, and tells of those whose effect did not come about, or whose event no plugin was
+/// asked about. `person` is who is there to be asked.
 async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
     let heard = Arc::new(Heard::default());
     let directory = tempfile::tempdir().unwrap();
@@ -630,7 +630,8 @@ fn all_has_ended(ran: &Ran) -> bool {
     ran.is(Status::Rejected) && ran.outcome.rejection.is_some() && nothing_follows
 }
 
-/// Whether the sub-agent was refused and asked no model from then on, and the user's session continued with that result.
+/// Whether the sub-agent was refused and asked no model from then on, and the user's session
+/// continued with that result.
 fn the_sub_agent_alone_has_ended(ran: &Ran) -> bool {
     let Some(events) = from_the_refusal_on(ran) else { return false };
     let mut below = events.iter().filter_map(in_a_sub_agent);
@@ -662,8 +663,8 @@ fn stopping() -> Vec<Row> {
     stopping
 }
 
-/// Runs each row in a sub-agent of the user's session, under an entry with this `stop`, and tells of those of which this
-/// does not hold.
+/// Runs each row in a sub-agent of the user's session, under an entry with this `stop`, and tells
+/// of those of which this does not hold.
 async fn failing_below(stop: Stop, holds: fn(&Ran) -> bool) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
     for row in stopping() {

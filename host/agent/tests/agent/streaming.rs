@@ -1,5 +1,5 @@
-//! Tool calls while the answer streams in: each starts the moment it is complete and allowed, none twice, none without its
-//! one result.
+//! Tool calls while the answer streams in: each starts the moment it is complete and allowed, none
+//! twice, none without its one result.
 
 use crate::support::{Harness, SharedHost, calls, on, results, says, says_and_calls, stored};
 use async_trait::async_trait;
@@ -63,7 +63,8 @@ enum Step {
     Until(PathBuf, Duration),
 }
 
-/// A provider whose first answer has pauses, and whose second is the end of it. It notes what was there when it had paused.
+/// A provider whose first answer has pauses, and whose second is the end of it. It notes what was
+/// there when it had paused.
 #[derive(Debug)]
 struct Pausing {
     steps: Mutex<Vec<Step>>,

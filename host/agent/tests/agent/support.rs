@@ -1,5 +1,5 @@
-//! An agent in a directory of its own: a provider that plays answers and keeps requests, and `all-events` plugins that do
-//! what their configuration says.
+//! An agent in a directory of its own: a provider that plays answers and keeps requests, and
+//! `all-events` plugins that do what their configuration says.
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};

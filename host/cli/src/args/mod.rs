@@ -44,11 +44,11 @@ impl Cli {
 /// What an agent is that one talks with.
 #[derive(Debug, Args)]
 pub(crate) struct ReplArgs {
-    /// Goes on with this session; the beginning of its id will do
+    /// Continues this session; the beginning of its id will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// Goes on with the session that was used last in this directory
+    /// Continues the session that was used last in this directory
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) latest: bool,
 
@@ -121,11 +121,11 @@ pub(crate) struct RunArgs {
     /// What the agent is to do [default: read from the standard input, where that is not a terminal]
     pub(crate) prompt: Option<String>,
 
-    /// Goes on with this session, whose conversation the model then has; the beginning of its id will do
+    /// Continues this session, with its conversation; the beginning of its id will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// Goes on with the session that was used last in this directory
+    /// Continues the session that was used last in this directory
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) latest: bool,
 
@@ -163,8 +163,8 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
-    /// The directory that the agent works on, and in which the project's configuration is looked for [default: the working
-    /// directory; of a resumed session, its own]
+    /// The directory that the agent works on, and in which the project's configuration is looked
+    /// for [default: the working directory; of a resumed session, its own]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
@@ -207,7 +207,8 @@ pub(crate) struct AllowArgs {
     #[arg(long = "entry", value_name = "LINE")]
     pub(crate) entry: Vec<String>,
 
-    /// A grant, as a line of [plugin.grants]; can be repeated. What the plugin imports need not be named, but for `model`
+    /// A grant, as a line of [plugin.grants]; can be repeated. What the plugin imports need not be
+    /// named, but for `model`
     #[arg(long = "grant", value_name = "LINE")]
     pub(crate) grants: Vec<String>,
 
@@ -400,8 +401,9 @@ pub(crate) struct DispatchArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "shell")]
     pub(crate) payload: Option<PathBuf>,
 
-    /// In place of an event: a command that an agent would run. Prints what becomes of it, the rules that had something to
-    /// say, each below the part that it is about, and what would run; nothing is run
+    /// In place of an event: a command that an agent would run. Prints what becomes of it, the
+    /// rules that had something to say, each below the part that it is about, and what would run;
+    /// nothing is run
     #[arg(long, value_name = "COMMAND", conflicts_with = "event", allow_hyphen_values = true)]
     pub(crate) shell: Option<OsString>,
 

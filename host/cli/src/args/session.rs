@@ -72,7 +72,7 @@ Examples:
   hookhost session resume 0199 \"And now the tests\"
   hookhost session resume 0199 --provider openai --model gpt-5.5";
 
-/// Go on with a session, as `run --session` does; without a prompt, with what it was interrupted in
+/// Continue a session, as `run --session` does; without a prompt, where it was interrupted
 #[derive(Debug, Args)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeArgs {

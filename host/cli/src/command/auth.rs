@@ -105,8 +105,8 @@ fn typed(provider: &str) -> Result<String, CliError> {
     Ok(key)
 }
 
-/// A terminal that does not show what is typed, until this is dropped. Ctrl-C is a character meanwhile, and so no key: else it
-/// would leave the terminal as it is.
+/// A terminal that does not show what is typed, until this is dropped. Ctrl-C is a character
+/// meanwhile, and so no key: else it would leave the terminal as it is.
 struct Unshown(Option<Termios>);
 
 impl Unshown {

@@ -1,4 +1,5 @@
-//! `hookhost NAME`, where NAME is not a built-in command: the program `hookhost-NAME` on the PATH, as git and cargo have it.
+//! `hookhost NAME`, where NAME is not a built-in command: the program `hookhost-NAME` on the PATH,
+//! as git and cargo have it.
 
 use crate::args::Cli;
 use crate::exit::{CliError, Exit};

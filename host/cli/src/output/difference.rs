@@ -5,8 +5,9 @@ use super::{one_line, printable};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// What `before` and `after` differ in, as lines of `- path: old` and `+ path: new`, each indented by four blanks; of texts
-/// of several lines, those that differ. A line that is longer than `most` characters is cut.
+/// What `before` and `after` differ in, as lines of `- path: old` and `+ path: new`, each indented
+/// by four blanks; of texts of several lines, those that differ. A line that is longer than `most`
+/// characters is cut.
 pub(crate) fn lines(before: &Value, after: &Value, most: usize) -> String {
     let mut parts = Vec::new();
     collect("", before, after, &mut parts);

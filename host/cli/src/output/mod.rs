@@ -100,8 +100,8 @@ pub(crate) fn notice(text: &str) -> String {
     shown
 }
 
-/// The text without what could steer a terminal or is not seen on it: such characters become `�`, but for line breaks and
-/// tabs.
+/// The text without what could steer a terminal or is not seen on it: such characters become `�`,
+/// but for line breaks and tabs.
 pub(crate) fn printable(text: &str) -> String {
     let steers = |c: char| !matches!(c, '\n' | '\t') && hookhost::is_unseen(c);
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -131,8 +131,9 @@ pub(crate) fn this_command_and(more: &str) -> String {
 
 /// Asks a person on the terminal; `None` where there is none.
 ///
-/// A plain yes is enough here: no agent runs in this process, so nothing that a model has chosen can hold this terminal. What
-/// was typed before is not an answer all the same: it was typed for something else, such as a command that ended early.
+/// A plain yes is enough here: no agent runs in this process, so nothing that a model has chosen
+/// can hold this terminal. What was typed before is not an answer all the same: it was typed for
+/// something else, such as a command that ended early.
 pub(crate) fn confirm(question: &str) -> Option<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return None;

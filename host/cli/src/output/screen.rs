@@ -1,8 +1,9 @@
-//! The terminal as the one thing that results, notes and the line editor write to: under one lock, so that nothing tears.
+//! The terminal as the one thing that results, notes and the line editor write to: under one lock,
+//! so that nothing tears.
 //!
-//! The last line can be a status line, for what is under way. It gives way to any other output and leaves no trace. It needs
-//! no escape sequence, so it is the same with `NO_COLOR`. A question is alone on the screen: what is written
-//! while it waits for its answer comes behind that.
+//! The last line can be a status line, for what is under way. It gives way to any other output and
+//! leaves no trace. It needs no escape sequence, so it is the same with `NO_COLOR`. A question is
+//! alone on the screen: what is written while it waits for its answer comes behind that.
 
 use crate::output::style::DIM;
 use rustix::termios::tcgetwinsize;

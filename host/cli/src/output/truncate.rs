@@ -6,7 +6,8 @@ use serde_json::Value;
 /// Most characters of one value that are shown.
 pub(crate) const SHOWN: usize = 160;
 
-/// Most characters of a tool's name that are shown. A name that providers take has at most 64; a model can say a longer one.
+/// Most characters of a tool's name that are shown. A name that providers take has at most 64; a
+/// model can say a longer one.
 const TOOL: usize = 80;
 
 /// Most characters that are shown of what a plugin says to a person: a question, a reason.

@@ -38,8 +38,9 @@ pub enum ToolShape {
     Other(String),
 }
 
-/// A table from tool names to [`ToolShape`]s. Names compare without case, `_` and `-`; the row added last wins. Where the
-/// arguments of a known tool cannot be read, the action is `other` with the kind's name, such as `other("shell")`.
+/// A table from tool names to [`ToolShape`]s. Names compare without case, `_` and `-`; the row
+/// added last wins. Where the arguments of a known tool cannot be read, the action is `other` with
+/// the kind's name, such as `other("shell")`.
 ///
 /// ```
 /// use hookhost_contract::action::{ActionMap, ToolShape};
@@ -99,7 +100,8 @@ impl ActionMap {
         let Some(shape) = self.shape(tool) else {
             return mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
         };
-        // One text, however it is spelt. Where there are several or none, the kind's name stands for what cannot be told.
+        // One text, however it is spelt. Where there are several or none, the kind's name stands
+        // for what cannot be told.
         let text = |keys: &[String]| {
             let mut texts: Vec<&Value> = spellings(arguments, keys).collect();
             texts.dedup();

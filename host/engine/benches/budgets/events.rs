@@ -71,8 +71,8 @@ fn native(event: &ToolCall) {
     assert!(!std::hint::black_box(rejects));
 }
 
-/// The throughput of two threads beside that of one, by the host and, in turns with it, bare, and by arithmetic that shares
-/// nothing: a machine may have less than two processors to give.
+/// The throughput of two threads beside that of one, by the host and, in turns with it, bare, and
+/// by arithmetic that shares nothing: a machine may have less than two processors to give.
 fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     let begin = || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();

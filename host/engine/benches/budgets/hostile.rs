@@ -1,5 +1,5 @@
-//! What hostile plugins cost others: how long each that computes or waits for ever runs beyond its limit, and what is left
-//! for a neighbour while one misbehaves.
+//! What hostile plugins cost others: how long each that computes or waits for ever runs beyond its
+//! limit, and what is left for a neighbour while one misbehaves.
 
 #[path = "../../tests/engine/hostile/component.rs"]
 #[expect(dead_code, reason = "the tests need more of it")]

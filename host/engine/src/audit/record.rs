@@ -106,7 +106,8 @@ pub struct EventRecord {
     pub event: EventKind,
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// What came of it. Where it is `escalated`, an [`ApprovalRecord`] follows, and says whether the effects of the calls hold.
+    /// What came of it. Where it is `escalated`, an [`ApprovalRecord`] follows, and says whether
+    /// the effects of the calls hold.
     pub outcome: OutcomeKind,
     /// The plugins that decided it: those that rejected, responded or asked, or failed with `on-failure = "reject"`;
     /// `the configuration` where an `[[ask]]` rule asked.
@@ -136,7 +137,8 @@ pub struct EventRecord {
     /// Where a person said yes and the plugins were asked about the value again: to which questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_again: Option<AskedAgain>,
-    /// Questions of the configuration that nobody was asked, since a person answered them before for the rest of the session.
+    /// Questions of the configuration that nobody was asked, since a person answered them before
+    /// for the rest of the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptAnswer>,
     /// The plugin that approved the final value and so waived what the configuration would ask.
@@ -144,19 +146,21 @@ pub struct EventRecord {
     pub approved_by: Option<String>,
     /// Every call of a plugin, in order.
     pub calls: Vec<CallRecord>,
-    /// Plugins that subscribe to this event and were not asked about any form of this value, since their entry narrows them.
+    /// Plugins that subscribe to this event and were not asked about any form of this value, since
+    /// their entry narrows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_matched: Vec<String>,
     /// Why the verdicts cannot be reproduced from this record, a sentence each; none: they can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// What the configuration keeps out of the log, by the path to the record's part: `calls/0/verdict`. A text that was
-    /// cut is the JSON that says so, as a text.
+    /// What the configuration keeps out of the log, by the path to the record's part:
+    /// `calls/0/verdict`. A text that was cut is the JSON that says so, as a text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// Why the plugins were asked about an event again: a person said yes, and rules or state had changed since the question.
+/// Why the plugins were asked about an event again: a person said yes, and rules or state had
+/// changed since the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AskedAgain {
@@ -269,8 +273,8 @@ pub struct ApprovalRecord {
     pub event: EventKind,
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// What came of the event. `escalated` where the answer is yes and the plugins are asked again: a further record of the
-    /// event, whose `asked-again` names this one's, says what came of that.
+    /// What came of the event. `escalated` where the answer is yes and the plugins are asked again:
+    /// a further record of the event, whose `asked-again` names this one's, says what came of that.
     pub outcome: OutcomeKind,
     /// What it was.
     pub answer: Answered,
@@ -336,7 +340,8 @@ pub struct Dropped {
     pub events: BTreeMap<String, u64>,
 }
 
-/// A changed configuration was taken up while sessions ran. Events that had begun by then were settled under the one before.
+/// A changed configuration was taken up while sessions ran. Events that had begun by then were
+/// settled under the one before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RulesChanged {

@@ -160,8 +160,8 @@ impl Redaction<'_> {
     }
 }
 
-/// The action of a tool call says again what is in its arguments, under other keys: where something is masked in these, it
-/// is masked as a whole.
+/// The action of a tool call says again what is in its arguments, under other keys: where something
+/// is masked in these, it is masked as a whole.
 fn without_actions(value: &RawValue) -> Box<RawValue> {
     fn mask(value: &mut Value) {
         match value {

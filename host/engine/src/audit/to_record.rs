@@ -20,7 +20,8 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
         self
     }
 
-    /// Without the state of plugins, and without what they logged, which may repeat it; `None` where there is none in it.
+    /// Without the state of plugins, and without what they logged, which may repeat it; `None`
+    /// where there is none in it.
     fn without_state(&self) -> Option<Self> {
         None
     }

@@ -99,8 +99,8 @@ impl Report {
     }
 }
 
-/// Checks every line of a log; `foreign` is what its database holds beside, and `head` the hash of a record that must be
-/// there. In place of a report: the version of a log that is not of ours.
+/// Checks every line of a log; `foreign` is what its database holds beside, and `head` the hash of
+/// a record that must be there. In place of a report: the version of a log that is not of ours.
 ///
 /// # Errors
 /// If the lines cannot be read.

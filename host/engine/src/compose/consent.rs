@@ -5,8 +5,9 @@ pub const MAX_QUESTION_ROUNDS: usize = 2;
 
 /// The yeses that a person has given about one event.
 ///
-/// A yes answers certain questions about one value, and about the response in its place where one was shown. When it comes,
-/// the chain is asked again about exactly that value, and the yes answers the same questions again.
+/// A yes answers certain questions about one value, and about the response in its place where one
+/// was shown. When it comes, the chain is asked again about exactly that value, and the yes answers
+/// the same questions again.
 ///
 /// ```
 /// use hookhost::compose::{Consent, Step};
@@ -50,9 +51,9 @@ impl<V, R, Q> Default for Consent<V, R, Q> {
 }
 
 impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
-    /// What is to be done where a chain leaves `value`, with `response` in its place, and asks `questions`. `changed` says
-    /// whether the chain changed the value since the last yes: then it is another form of the value, about which nobody
-    /// was asked, even where the two are equal.
+    /// What is to be done where a chain leaves `value`, with `response` in its place, and asks
+    /// `questions`. `changed` says whether the chain changed the value since the last yes: then it
+    /// is another form of the value, about which nobody was asked, even where the two are equal.
     #[must_use]
     pub fn step(&self, value: &V, changed: bool, response: Option<&R>, questions: Vec<Q>) -> Step<Q> {
         let about_this = |yes: &&Yes<V, R, Q>| !changed && yes.value == *value && yes.response.as_ref() == response;

@@ -73,8 +73,8 @@ pub enum Decision<V, R> {
         /// Who asks a person what: the configuration first, then the plugins in chain order. Empty: *allowed* (or
         /// *responded*); else *escalated*.
         questions: Vec<(QuestionOrigin, Escalation)>,
-        /// The first plugin with the grant that approved exactly this value, one that may waive all that the configuration
-        /// asks before one that may not: what it may waive is not asked.
+        /// The first plugin with the grant that approved exactly this value, one that may waive all
+        /// that the configuration asks before one that may not: what it may waive is not asked.
         approved_by: Option<usize>,
     },
     /// It may not.
@@ -177,13 +177,14 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// The decision. `asks` gives the questions that the configuration asks about a value, each with the layer that it is
-    /// written in; it is consulted about the final one, and only where that would run unless a person says no: nothing is
-    /// rejected, and no response takes its place. A question is waived where a plugin with the grant, of a layer that
+    /// The decision. `asks` gives the questions that the configuration asks about a value, each
+    /// with the layer that it is written in; it is consulted about the final one, and only where
+    /// that would run unless a person says no: nothing is rejected, and no response takes its
+    /// place. A question is waived where a plugin with the grant, of a layer that
     /// [may](Layer::may_waive), approved exactly this value.
     ///
-    /// Called before [`Gate::ask`] has named everybody, it gives a rejection, never a value that an enforcing plugin has
-    /// not seen.
+    /// Called before [`Gate::ask`] has named everybody, it gives a rejection, never a value that an
+    /// enforcing plugin has not seen.
     #[must_use]
     pub fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> Decision<V, R> {
         if let Some(objection) = self.objection {

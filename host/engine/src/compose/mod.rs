@@ -45,8 +45,8 @@ pub enum Verdict<V, R> {
     Reject(Refusal),
     /// Instead of doing it, this is its result.
     Respond(R),
-    /// It was not asked: this value does not match the calls that its entry narrows it to. Holds nothing up and withdraws
-    /// nothing.
+    /// It was not asked: this value does not match the calls that its entry narrows it to. Holds
+    /// nothing up and withdraws nothing.
     NotMatched,
     /// No answer: the plugin failed, and its `on-failure` decides.
     Failed(OnFailure),

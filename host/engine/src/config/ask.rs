@@ -14,8 +14,9 @@ use crate::contract::{Escalation, ToolCall};
 pub struct AskRule {
     /// `actions`: it asks about calls that do one of these; default all. An empty list is an error.
     pub actions: Option<BTreeSet<ActionKind>>,
-    /// `tools`: it asks about calls of tools that fit one of these; default all. Narrows `actions` further. An empty list
-    /// is an error, and so is a rule with neither `actions` nor `tools`: `["*"]` is every tool.
+    /// `tools`: it asks about calls of tools that fit one of these; default all. Narrows `actions`
+    /// further. An empty list is an error, and so is a rule with neither `actions` nor `tools`:
+    /// `["*"]` is every tool.
     pub tools: Option<Vec<ToolPattern>>,
     /// `question`: what the person is asked. Default: one sentence that names the tool. An empty text is an error.
     pub question: Option<String>,
@@ -29,8 +30,8 @@ impl AskRule {
         Self { origin: None, ..self.clone() }
     }
 
-    /// Whether a person is asked about this call. Also about one of a known tool whose arguments cannot be read, where the
-    /// rule asks about what such a tool does.
+    /// Whether a person is asked about this call. Also about one of a known tool whose arguments
+    /// cannot be read, where the rule asks about what such a tool does.
     #[must_use]
     pub fn matches(&self, call: &ToolCall) -> bool {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }.admits(call)

@@ -1,7 +1,8 @@
-//! From the tree to the caller's own types, by serde. Knows the place of each value and the spelling of each key, so that
-//! any `Deserialize` type gets errors with file, line, column and the nearest known key, and no unknown key goes
-//! unnoticed, whether or not the type says `deny_unknown_fields`. (A type with `#[serde(flatten)]` hides its keys from
-//! this; there the type's own attributes decide.)
+//! From the tree to the caller's own types, by serde. Knows the place of each value and the
+//! spelling of each key, so that any `Deserialize` type gets errors with file, line, column and the
+//! nearest known key, and no unknown key goes unnoticed, whether or not the type says
+//! `deny_unknown_fields`. (A type with `#[serde(flatten)]` hides its keys from this; there the
+//! type's own attributes decide.)
 
 use std::{cell::RefCell, fmt};
 

@@ -1,9 +1,10 @@
 //! Which files count: the user's own, and those of the project that the user has approved.
 //!
-//! A project's files are the `hookhost.toml` of the working directory and of every directory above it. Each is inert until
-//! the user has approved its exact content, and an inert one is not even parsed; all that are approved count, outermost
-//! first, so that neither an inert nor an approved file further down takes away a rule from further up. What was approved
-//! counts as it was approved, even if the file changes. A file counts by where it lies: a link counts for nothing.
+//! A project's files are the `hookhost.toml` of the working directory and of every directory above
+//! it. Each is inert until the user has approved its exact content, and an inert one is not even
+//! parsed; all that are approved count, outermost first, so that neither an inert nor an approved
+//! file further down takes away a rule from further up. What was approved counts as it was
+//! approved, even if the file changes. A file counts by where it lies: a link counts for nothing.
 
 use std::{
     collections::BTreeMap,
@@ -178,8 +179,9 @@ impl ProjectFile {
     /// Reads a project's file, once. A symbolic link is not followed: a project's file counts by where it lies.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read; [`Error::Link`] where it is a symbolic link; [`Error::Refused`] where it is not
-    /// a regular file, or larger than 4 MiB; [`Error::Unreadable`] where it is not UTF-8.
+    /// [`Error::Io`] where it cannot be read; [`Error::Link`] where it is a symbolic link;
+    /// [`Error::Refused`] where it is not a regular file, or larger than 4 MiB;
+    /// [`Error::Unreadable`] where it is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let path = place(path);
         match files::read(&path, Guard::Anybodys, Links::Refused, MAX_SIZE) {
@@ -211,7 +213,8 @@ impl ProjectFile {
         Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
     }
 
-    /// Where a `hookhost.toml` of the project that `cwd` is in can lie, nearest first: this directory and those above it.
+    /// Where a `hookhost.toml` of the project that `cwd` is in can lie, nearest first: this
+    /// directory and those above it.
     #[must_use]
     pub fn places(cwd: &Path) -> Vec<PathBuf> {
         let cwd = canonical(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned()));
@@ -236,22 +239,24 @@ impl Config {
     /// Reads the one file that the user named; it counts alone.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Refused`] or [`Error::Unreadable`] where it cannot be read or others than the user and root
-    /// can have written it, and as [`Config::parse`].
+    /// [`Error::Io`], [`Error::Refused`] or [`Error::Unreadable`] where it cannot be read or others
+    /// than the user and root can have written it, and as [`Config::parse`].
     pub fn open(path: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, Error> {
         let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
         let parsed = file::parse(&file.text, &places.source(file.path, Layer::Chosen), sections);
         Self::add_up(vec![parsed], canonical)
     }
 
-    /// Reads the user's own file, if there is one, and what the user has approved of the files of the project that `cwd` is
-    /// in, and adds them up. A project's file can add entries and keys; it cannot loosen a setting, reuse a name, name a file
-    /// that has an entry, or give a key that is given already.
+    /// Reads the user's own file, if there is one, and what the user has approved of the files of
+    /// the project that `cwd` is in, and adds them up. A project's file can add entries and keys;
+    /// it cannot loosen a setting, reuse a name, name a file that has an entry, or give a key that
+    /// is given already.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with all that is wrong in the files that count; [`Error::Io`], [`Error::Refused`] or
-    /// [`Error::Unreadable`] where the user's own cannot be read or others can have written it; [`Error::TrustStore`] where it
-    /// is not known what is approved; [`Error::Entry`] where a directory that a project grants is a link out of the project.
+    /// [`Error::Invalid`] with all that is wrong in the files that count; [`Error::Io`],
+    /// [`Error::Refused`] or [`Error::Unreadable`] where the user's own cannot be read or others
+    /// can have written it; [`Error::TrustStore`] where it is not known what is approved;
+    /// [`Error::Entry`] where a directory that a project grants is a link out of the project.
     pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, Error> {
         let mut counting = Vec::new();
         let user_file = places.user_file();
@@ -338,8 +343,9 @@ fn why(error: &Error) -> String {
     }
 }
 
-/// A directory that a project's file grants by a path inside of the project lies inside of it: what was approved is the path,
-/// and a link that comes into its place with the next change of the project must not lead elsewhere.
+/// A directory that a project's file grants by a path inside of the project lies inside of it: what
+/// was approved is the path, and a link that comes into its place with the next change of the
+/// project must not lead elsewhere.
 fn directories_stay_in_the_project(entry: &Entry) -> Result<(), Error> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };

@@ -1,7 +1,8 @@
 //! Writing an entry into a configuration file.
 //!
-//! Everything else in the file stays byte for byte as it is: a new entry is appended, a new digest takes the place of the
-//! old one's text. What would be written is checked like any configuration first, and the file is replaced whole.
+//! Everything else in the file stays byte for byte as it is: a new entry is appended, a new digest
+//! takes the place of the old one's text. What would be written is checked like any configuration
+//! first, and the file is replaced whole.
 
 use std::{
     fs,
@@ -50,13 +51,14 @@ pub enum Change {
     Unchanged,
 }
 
-/// Writes `entry` into the configuration file `file`, which is made if it does not exist. Where an entry of the same name
-/// and path is there, only its digest is changed, and its limits, grants and configuration stay what they are. `sections`
-/// as in [`Config::parse`].
+/// Writes `entry` into the configuration file `file`, which is made if it does not exist. Where an
+/// entry of the same name and path is there, only its digest is changed, and its limits, grants and
+/// configuration stay what they are. `sections` as in [`Config::parse`].
 ///
 /// # Errors
-/// [`Error::Invalid`] where the file is wrong as it is; [`Error::Entry`] where another entry has the name or the path, or
-/// the entry breaks a rule; [`Error::Io`] where the file cannot be read or written. In all of them the file is as it was.
+/// [`Error::Invalid`] where the file is wrong as it is; [`Error::Entry`] where another entry has
+/// the name or the path, or the entry breaks a rule; [`Error::Io`] where the file cannot be read or
+/// written. In all of them the file is as it was.
 pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, Error> {
     let entry = &Entry { path: without_links(&entry.path)?, ..entry.clone() };
     // Two commands that write an entry at the same time both keep theirs.

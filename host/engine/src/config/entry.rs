@@ -26,12 +26,13 @@ pub struct Entry {
     pub priority: i32,
     /// `enabled`: whether it loads without being named on the command line; default `true`.
     pub enabled: bool,
-    /// `events`: of those that the component exports, the ones it subscribes to; default all. An empty list is an error.
+    /// `events`: of those that the component exports, the ones it subscribes to; default all. An
+    /// empty list is an error.
     pub events: Option<BTreeSet<EventKind>>,
     /// `actions`: of tool calls, it gets only those that do one of these; default all. An empty list is an error.
     pub actions: Option<BTreeSet<ActionKind>>,
-    /// `tools`: of tool calls, it gets only those of tools that fit one of these; default all. Narrows `actions` further. An empty
-    /// list is an error.
+    /// `tools`: of tool calls, it gets only those of tools that fit one of these; default all.
+    /// Narrows `actions` further. An empty list is an error.
     pub tools: Option<Vec<ToolPattern>>,
     /// `mode`: whether its verdicts count; default [`Mode::Enforce`].
     pub mode: Mode,
@@ -119,9 +120,9 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Whether an `approve` of a plugin whose entry is in this layer's file waives what an `[[ask]]` of `asking` asks: a
-    /// project's waives what projects ask, and nothing that the user wrote. What the file that `--config` names
-    /// says, and what a program made, is the user's.
+    /// Whether an `approve` of a plugin whose entry is in this layer's file waives what an
+    /// `[[ask]]` of `asking` asks: a project's waives what projects ask, and nothing that the user
+    /// wrote. What the file that `--config` names says, and what a program made, is the user's.
     ///
     /// ```
     /// use hookhost::config::Layer;

@@ -20,8 +20,8 @@ use super::{
 /// Where a text comes from, and what its paths are relative to.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file: messages name it, and relative paths are relative to its directory. Absolute, where the entries' paths are
-    /// to be absolute.
+    /// The file: messages name it, and relative paths are relative to its directory. Absolute,
+    /// where the entries' paths are to be absolute.
     pub file: PathBuf,
     /// Whose it is.
     pub layer: Layer,

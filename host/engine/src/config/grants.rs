@@ -12,23 +12,25 @@ use std::{
 pub struct Grants {
     /// `state = { quota = "1MiB" }`: key-value state of its own.
     pub state: Option<StateGrant>,
-    /// `read-dirs = { "/policy" = "./policy" }`: guest directory to host directory, which the guest may read. A guest directory is
-    /// absolute and has no `..`; a host directory is relative to the configuration file, and `~/` is the user's home.
+    /// `read-dirs = { "/policy" = "./policy" }`: guest directory to host directory, which the guest
+    /// may read. A guest directory is absolute and has no `..`; a host directory is relative to the
+    /// configuration file, and `~/` is the user's home.
     pub read_dirs: BTreeMap<String, PathBuf>,
     /// `write-dirs`: as `read-dirs`, and the guest may change what is in them. One guest directory in both is an error.
     pub write_dirs: BTreeMap<String, PathBuf>,
     /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
     pub env: Vec<String>,
-    /// `http = ["api.example.com"]`: hosts that the guest may send requests to over `https`; with `:port` where that is not
-    /// 443, and then also over plain `http`. Neither scheme nor path nor `*`. A name that leads to an address that is not on
-    /// the public internet is not connected to; `localhost`, and an address that is written here, are.
+    /// `http = ["api.example.com"]`: hosts that the guest may send requests to over `https`; with
+    /// `:port` where that is not 443, and then also over plain `http`. Neither scheme nor path nor
+    /// `*`. A name that leads to an address that is not on the public internet is not connected to;
+    /// `localhost`, and an address that is written here, are.
     pub http: Vec<String>,
     /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
     pub model: Option<ModelGrant>,
     /// `transcript = true`: the conversation.
     pub transcript: bool,
-    /// `approve = true`: its `approve` waives the questions that the configuration asks; of an entry in a project's file, those that project
-    /// files ask.
+    /// `approve = true`: its `approve` waives the questions that the configuration asks; of an
+    /// entry in a project's file, those that project files ask.
     pub approve: bool,
     /// `audit = true`: it may subscribe to `audit-record`.
     pub audit: bool,

@@ -36,8 +36,8 @@ impl Config {
 
     /// Checks one file's text. Nothing is read from disk, so two paths are the same file only where their text says so.
     ///
-    /// `sections` are the top-level tables that the caller reads for itself, with [`section`](Self::section); another one
-    /// is an unknown key.
+    /// `sections` are the top-level tables that the caller reads for itself, with
+    /// [`section`](Self::section); another one is an unknown key.
     ///
     /// # Errors
     /// [`Error::Invalid`] with all that is wrong.
@@ -130,8 +130,9 @@ impl Config {
         })
     }
 
-    /// Lowers the number of plugin calls at once to at most this many, even if the settings allow more: what is made for each of them
-    /// costs a process that asks about one event more than the event does.
+    /// Lowers the number of plugin calls at once to at most this many, even if the settings allow
+    /// more: what is made for each of them costs a process that asks about one event more than the
+    /// event does.
     pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
         self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);
     }
@@ -148,9 +149,10 @@ impl Config {
         &self.files
     }
 
-    /// The caller's own section, read into the caller's own type; `None` where no file has it. A key that the type does
-    /// not have is an error, as in the engine's own sections. What the user's file and a project's say is added up; a key
-    /// that both give was refused when the files were read.
+    /// The caller's own section, read into the caller's own type; `None` where no file has it. A
+    /// key that the type does not have is an error, as in the engine's own sections. What the
+    /// user's file and a project's say is added up; a key that both give was refused when the files
+    /// were read.
     ///
     /// # Errors
     /// [`Error::Invalid`] with what is wrong in the section.
@@ -174,8 +176,8 @@ impl Config {
         Ok(Problems::none_or(problems, value)?)
     }
 
-    /// Where something in the caller's own sections is written, by the keys that lead to it; `None` where no file says it. A
-    /// table that several files have is where the first of them has it.
+    /// Where something in the caller's own sections is written, by the keys that lead to it; `None`
+    /// where no file says it. A table that several files have is where the first of them has it.
     ///
     /// ```
     /// # use hookhost::config::{Config, Error, Layer, Source};

@@ -1,8 +1,9 @@
 //! What may load: `hookhost.toml`, from text to checked types, its layers, the trust in a project's file, and edits.
 //!
-//! Promises: nothing of a file counts unless all of it is right, an unknown key is an error with its place, a project's
-//! file is not even parsed before the user has approved exactly that text, what was approved counts until a change is approved or
-//! the approval is revoked, and nothing is granted by default.
+//! Promises: nothing of a file counts unless all of it is right, an unknown key is an error with
+//! its place, a project's file is not even parsed before the user has approved exactly that text,
+//! what was approved counts until a change is approved or the approval is revoked, and nothing is
+//! granted by default.
 //!
 //! ```
 //! use hookhost::config::{Config, Layer, Source};

@@ -15,33 +15,41 @@ use super::{
 /// `[settings]`: what the operator decides for all plugins. A project's file can tighten one, never loosen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `stream-unfinalised`: whether text is shown as it streams in although a plugin exports `finalize-content` and has
-    /// not seen the whole of it. Default `false`, which holds the text back until it is final; `true` is the looser.
+    /// `stream-unfinalised`: whether text is shown as it streams in although a plugin exports
+    /// `finalize-content` and has not seen the whole of it. Default `false`, which holds the text
+    /// back until it is final; `true` is the looser.
     pub stream_unfinalised: bool,
-    /// `approval-deadline`: how long a person is waited for when a plugin or an ask rule asks one; then the answer is no.
-    /// The event waits that long, so a shorter deadline lets an unattended agent continue sooner, with the refusal. 1 µs to 24 h, default 5 min; the longer is the looser.
+    /// `approval-deadline`: how long a person is waited for when a plugin or an ask rule asks one;
+    /// then the answer is no. The event waits that long, so a shorter deadline lets an unattended
+    /// agent continue sooner, with the refusal. 1 µs to 24 h, default 5 min; the longer is the
+    /// looser.
     pub approval_deadline: Duration,
-    /// `overload-deadline`: how long a call of a plugin may wait for a place among the `concurrent-calls`, and for a thread and a
-    /// processor once it has one. That is the machine's time, not the plugin's: beyond it the call fails as `overloaded`,
-    /// `on-failure` decides, and the event can be sent again. 1 µs to 24 h, default 2 s; the longer is the looser.
+    /// `overload-deadline`: how long a call of a plugin may wait for a place among the
+    /// `concurrent-calls`, and for a thread and a processor once it has one. That is the machine's
+    /// time, not the plugin's: beyond it the call fails as `overloaded`, `on-failure` decides, and
+    /// the event can be sent again. 1 µs to 24 h, default 2 s; the longer is the looser.
     pub overload_deadline: Duration,
-    /// `concurrent-calls`: calls of plugins that may be under way at once, in all sessions together; more wait, for
-    /// `overload-deadline` at most. Plugins that may wait for a model, a server or a disk have as many again, so that
-    /// they hold up no other plugin. Each reserves some 8 GiB of address space, from 32 on some 1 TiB altogether, though no memory: a
-    /// process that has little of it (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the looser.
+    /// `concurrent-calls`: calls of plugins that may be under way at once, in all sessions
+    /// together; more wait, for `overload-deadline` at most. Plugins that may wait for a model, a
+    /// server or a disk have as many again, so that they hold up no other plugin. Each reserves
+    /// some 8 GiB of address space, from 32 on some 1 TiB altogether, though no memory: a process
+    /// that has little of it (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the
+    /// looser.
     pub concurrent_calls: NonZeroU32,
-    /// `compile-time`: processor time for compiling one plugin, of all threads together. What takes longer is not loaded. On a
-    /// busy machine that is some wall time more, at most ten times as much; where the processor time of a thread cannot be
-    /// read by another (other systems than Linux), ten times as much wall time is the only bound. What is compiled is kept,
-    /// so it is spent once. 1 µs to 24 h, default 60 s; the longer is the looser.
+    /// `compile-time`: processor time for compiling one plugin, of all threads together. What takes
+    /// longer is not loaded. On a busy machine that is some wall time more, at most ten times as
+    /// much; where the processor time of a thread cannot be read by another (other systems than
+    /// Linux), ten times as much wall time is the only bound. What is compiled is kept, so it is
+    /// spent once. 1 µs to 24 h, default 60 s; the longer is the looser.
     pub compile_time: Duration,
-    /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this table at all: it could hide
-    /// from the user what it does.
+    /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this
+    /// table at all: it could hide from the user what it does.
     pub audit: AuditSettings,
 }
 
-/// `[settings.audit]`: what the log holds of the values in it: payloads, changes and verdicts. Each record says what was
-/// withheld. An event of which something was withheld cannot be replayed as it was.
+/// `[settings.audit]`: what the log holds of the values in it: payloads, changes and verdicts. Each
+/// record says what was withheld. An event of which something was withheld cannot be replayed as it
+/// was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditSettings {
     /// `largest-value`: bytes of one value as JSON. A larger one is recorded as its size, its digest and its first KiB:

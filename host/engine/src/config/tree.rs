@@ -93,8 +93,9 @@ impl Table {
         self.0.push((key, node));
     }
 
-    /// Adds what `other` has and this has not. A key that both have is passed to `collision`, with its path, unless it is
-    /// a table in both, whose keys are then added, or a list in both whose path is one of `lists`, which is then longer.
+    /// Adds what `other` has and this has not. A key that both have is passed to `collision`, with
+    /// its path, unless it is a table in both, whose keys are then added, or a list in both whose
+    /// path is one of `lists`, which is then longer.
     pub(super) fn add(
         &mut self,
         path: &str,

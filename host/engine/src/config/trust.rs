@@ -1,9 +1,9 @@
 //! Which content of which project file the user has approved.
 //!
-//! A JSON file in the user's state directory, with the approved text itself: that text counts until another one is approved or
-//! the approval is revoked, even if the file changes. Directory and file are the user's alone (0700, 0600); a file that
-//! others can write is refused, as is one that is not as the host writes it. Each change replaces the file whole, under
-//! the lock.
+//! A JSON file in the user's state directory, with the approved text itself: that text counts until
+//! another one is approved or the approval is revoked, even if the file changes. Directory and file
+//! are the user's alone (0700, 0600); a file that others can write is refused, as is one that is
+//! not as the host writes it. Each change replaces the file whole, under the lock.
 
 use std::{
     collections::BTreeMap,
@@ -31,8 +31,8 @@ pub struct Approved {
     pub path: PathBuf,
     /// The digest of the content that counts.
     pub digest: Digest,
-    /// That content. `None` where an earlier version has kept only the digest: then the file's own content counts as long
-    /// as it has that digest.
+    /// That content. `None` where an earlier version has kept only the digest: then the file's own
+    /// content counts as long as it has that digest.
     pub content: Option<String>,
 }
 

@@ -1,8 +1,9 @@
 //! The typed events: one file each, one row each in the table below.
 //!
-//! An event says what its interface's `handle` takes and returns, and what the returned verdict means. Everything else
-//! (subscription, the call, composition, the record, `hookhost dispatch`) is the same for all of them. Adding an event
-//! is: its interface in `wit/events.wit`, its file and row here, its method in `session/events.rs`, its method in the guest SDK.
+//! An event says what its interface's `handle` takes and returns, and what the returned verdict
+//! means. Everything else (subscription, the call, composition, the record, `hookhost dispatch`) is
+//! the same for all of them. Adding an event is: its interface in `wit/events.wit`, its file and
+//! row here, its method in `session/events.rs`, its method in the guest SDK.
 
 mod call_validator;
 mod compaction;

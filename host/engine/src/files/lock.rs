@@ -48,7 +48,8 @@ impl Lock {
     }
 }
 
-/// Keeps others out of a directory of ours that they could reach. One with the sticky bit, such as `/tmp`, is meant for all.
+/// Keeps others out of a directory of ours that they could reach. One with the sticky bit, such as
+/// `/tmp`, is meant for all.
 #[cfg(unix)]
 fn close(directory: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -68,8 +69,8 @@ fn close(_: &Path) -> std::io::Result<()> {
 /// Opens a file to lock it, and makes it where it is not there. No pipe is waited for.
 ///
 /// # Errors
-/// [`FileError::Io`] where it cannot be opened; [`FileError::Refused`] where it is a link or no regular file, or others can
-/// write it.
+/// [`FileError::Io`] where it cannot be opened; [`FileError::Refused`] where it is a link or no
+/// regular file, or others can write it.
 pub fn open_lock(path: &Path) -> Result<File, FileError> {
     let file = create(path)?;
     check(path, &file.metadata()?, Guard::OnlyMineToWrite)?;

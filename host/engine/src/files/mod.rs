@@ -1,8 +1,9 @@
 //! Files that hookhost believes: who may have written one, how it is opened, and the lock under which it is changed.
 //!
-//! Configuration, approvals, keys, the database and compiled code decide what runs. Such a file counts only where nobody
-//! but the user and root can have written it, and nobody else can put another file in its place. All of them are opened in
-//! one way: without waiting for the other end of a pipe, and by a look at what was opened rather than at the path.
+//! Configuration, approvals, keys, the database and compiled code decide what runs. Such a file
+//! counts only where nobody but the user and root can have written it, and nobody else can put
+//! another file in its place. All of them are opened in one way: without waiting for the other end
+//! of a pipe, and by a look at what was opened rather than at the path.
 //!
 //! ```
 //! use hookhost::files::{Guard, Links, read};
@@ -94,8 +95,8 @@ impl From<FileError> for io::Error {
 /// Opens a regular file to read it, and looks at what was opened. No pipe is waited for.
 ///
 /// # Errors
-/// [`FileError::Io`] where it cannot be opened; [`FileError::Refused`] where it is not a regular file, or breaks the rule of
-/// `guard` or `links`.
+/// [`FileError::Io`] where it cannot be opened; [`FileError::Refused`] where it is not a regular
+/// file, or breaks the rule of `guard` or `links`.
 pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> {
     let file = match open_at_once(path, links) {
         Err(_) if links == Links::Refused && is_link(path) => return Err(link(path).into()),
@@ -131,8 +132,9 @@ pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
     check_directories(path, guard)
 }
 
-/// Looks at a file as [`look`] does, whose name is not all that is believed: SQLite takes other files beside a database for
-/// a part of it. So nobody else may add a file to its directory, as they can to `/tmp`.
+/// Looks at a file as [`look`] does, whose name is not all that is believed: SQLite takes other
+/// files beside a database for a part of it. So nobody else may add a file to its directory, as
+/// they can to `/tmp`.
 ///
 /// # Errors
 /// As [`look`], and where others can write the directory.
@@ -142,8 +144,8 @@ pub fn look_in_kept_directory(path: &Path, guard: Guard) -> Result<(), FileError
     check_kept_directory(directory_of(&path.canonicalize()?))
 }
 
-/// Checks a directory of which every file counts: nobody but the user and root can add a file to it, with the sticky bit or
-/// without.
+/// Checks a directory of which every file counts: nobody but the user and root can add a file to
+/// it, with the sticky bit or without.
 ///
 /// # Errors
 /// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can write it.

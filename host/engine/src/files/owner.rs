@@ -14,8 +14,9 @@ pub(super) fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<()
     }
 }
 
-/// Checks that nobody else can put another file in the place of one that lies in this directory. In a directory with the sticky
-/// bit, such as `/tmp`, others can add files, and take away or rename only their own.
+/// Checks that nobody else can put another file in the place of one that lies in this directory. In
+/// a directory with the sticky bit, such as `/tmp`, others can add files, and take away or rename
+/// only their own.
 #[cfg(unix)]
 pub(super) fn check_directory(directory: &Path, metadata: &Metadata) -> Result<(), Refused> {
     const STICKY: u32 = 0o1000;
@@ -145,8 +146,8 @@ pub(super) mod unix {
         }
     }
 
-    /// Whether a group is the private one of the user with its number: where every user has one, files have mode 0664, and
-    /// nobody else gets in by it.
+    /// Whether a group is the private one of the user with its number: where every user has one,
+    /// files have mode 0664, and nobody else gets in by it.
     fn is_private(gid: u32) -> bool {
         use nix::unistd::{Gid, Group, Uid, User};
         let (Ok(Some(group)), Ok(Some(user))) =

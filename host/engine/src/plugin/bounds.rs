@@ -41,8 +41,9 @@ const IMPORTS: u64 = 20_000;
 const EXPORTS: u64 = 100_000;
 /// Elements that segments put into tables.
 const ELEMENTS: u64 = 1_000_000;
-/// What the component and those within it consist of: types, imports, aliases, functions and exports, once for each time
-/// that they are instantiated. Components within each other, each instantiated twice, take 1 KB for a million.
+/// What the component and those within it consist of: types, imports, aliases, functions and
+/// exports, once for each time that they are instantiated. Components within each other, each
+/// instantiated twice, take 1 KB for a million.
 const PARTS: u64 = 200_000;
 /// Parts that a function between core code and a component counts as: 2 ms each.
 const PARTS_OF_FUNCTION: u64 = 50;
@@ -192,7 +193,8 @@ impl Scan {
             Payload::CoreTypeSection(section) => self.section(&section),
             Payload::ComponentTypeSection(section) => {
                 for ty in section.clone() {
-                    // A component that is handed around could be instantiated any number of times without any being seen.
+                    // A component that is handed around could be instantiated any number of times
+                    // without any being seen.
                     if names_a_component(&ty.map_err(invalid)?) {
                         let why = "has components for parameters of others, which cannot be counted".to_owned();
                         return Err(ContractError::TooLarge(why));
@@ -263,8 +265,8 @@ impl Scan {
 /// What makes a function take time that grows with the square of it: the compiler cuts it into blocks there.
 #[derive(Default)]
 struct Branching {
-    /// 1 for a branch, 4 for what is compiled to several, 8 for a loop, 16 for what is compiled to a loop over a table or costs as
-    /// much.
+    /// 1 for a branch, 4 for what is compiled to several, 8 for a loop, 16 for what is compiled to
+    /// a loop over a table or costs as much.
     weight: u64,
     targets: u64,
     /// For each block that is open, whether it is a loop.

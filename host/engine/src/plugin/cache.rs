@@ -1,8 +1,8 @@
 //! Compiled code, kept between runs: `.cwasm` files in a directory that is the user's alone.
 //!
-//! Loading such a file is as dangerous as running it, so one counts only if it and its directory belong to the user, nobody
-//! else can write them, and it carries a code that only this user's key makes. Anything else is compiled anew: the cache
-//! can make a start slower, never wrong.
+//! Loading such a file is as dangerous as running it, so one counts only if it and its directory
+//! belong to the user, nobody else can write them, and it carries a code that only this user's key
+//! makes. Anything else is compiled anew: the cache can make a start slower, never wrong.
 
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
@@ -17,21 +17,21 @@ use std::time::{Duration, SystemTime};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Which layout a file has: what is kept, then the code that vouches for it. What is compiled comes first, so that it can be
-/// mapped where it is.
+/// The version of a file's layout: the content, then its authentication code. Compiled code comes
+/// first, so that it can be mapped in place.
 const LAYOUT: u8 = 3;
 
-/// Bytes of the code that vouches for a file.
+/// Bytes of a file's authentication code.
 const TAG: usize = 32;
 
 /// Bytes of an outcome: whether there is an image, and a digest.
 const OUTCOME: usize = 1 + 32;
 
-/// What nobody has used for so long is removed, and so is what was used longest ago while there are more bytes than these.
+/// Files that were unused for this long are removed, and the least recently used while there are more than these bytes.
 const MAX_AGE: Duration = Duration::from_hours(30 * 24);
 const MAX_BYTES: u64 = 1 << 30;
 
-/// A file's time of use is noted when the last one is so long ago.
+/// A file's time of use is written again when the last one is this old.
 const TOUCHED: Duration = Duration::from_hours(24);
 
 /// Bytes of a file that are read and hashed at a time.
@@ -51,10 +51,10 @@ pub(crate) struct Cache {
     key: [u8; KEY],
 }
 
-/// What became of an entry's component and its configuration.
+/// The outcome of taking an entry's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// The digest of what its events run in: the component, or the image that `configure` left.
+    /// The digest of the code for its events: the component, or the image that `configure` left.
     pub(super) code: Digest,
     pub(super) is_image: bool,
 }
@@ -64,9 +64,10 @@ pub(super) struct Outcome {
 enum Kept<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
-    /// Under which digest the code of an entry is kept. It depends on the configuration, on whether there are directories, since
-    /// with some a plugin that looks for them too early is refused, and on the limits under which the configuration was
-    /// taken: under others it may not be. To find it out anew takes no compiling where the image is the same.
+    /// The digest under which the code of an entry is kept. It depends on the configuration; on
+    /// whether directories are granted, since a plugin that looks for them too early is rejected
+    /// then; and on the limits, since under other limits the configuration may fail. Computing it
+    /// again needs no compiling where the image is the same.
     Outcome(&'a Entry),
 }
 
@@ -95,8 +96,8 @@ impl Cache {
         Ok(Self { directory: directory.to_owned(), key })
     }
 
-    /// The code of the component with this digest, compiled by this engine with these settings; `None` where there is none
-    /// that counts.
+    /// The code of the component with this digest, compiled by this engine with these settings;
+    /// `None` where there is none that counts.
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
         let path = self.path(engine, Kept::Code(component));
         let found = counted(self.read(engine, &path), entry, &path)?;
@@ -104,8 +105,8 @@ impl Cache {
         Some(found)
     }
 
-    /// Keeps compiled code, and removes what was used longest ago where there is too much. That it could not be kept is
-    /// said, and changes nothing.
+    /// Keeps compiled code, and removes the least recently used if there is too much. A failure is logged, and changes
+    /// nothing else.
     pub(super) fn put_code(&self, engine: &Engine, entry: &Entry, component: &Digest, compiled: &Component) {
         let path = self.path(engine, Kept::Code(component));
         let code = compiled.serialize().map_err(io::Error::other);
@@ -115,13 +116,13 @@ impl Cache {
         }
     }
 
-    /// What became of an entry, where that is known.
+    /// The outcome of an entry, if it is known.
     pub(super) fn outcome(&self, engine: &Engine, entry: &Entry) -> Option<Outcome> {
         let path = self.path(engine, Kept::Outcome(entry));
         let read = || {
             let (mut content, tag) = (Vec::new(), self.vouched_for(&path)?);
             File::open(&path)?.take(OUTCOME as u64).read_to_end(&mut content)?;
-            // Read a second time: it must be what was vouched for.
+            // Read a second time: it must be the content that was authenticated.
             let mut again = self.tag(&path);
             again.update(&content);
             again.verify_slice(&tag).map_err(|_| io::Error::other("it changed while it was read"))?;
@@ -138,7 +139,7 @@ impl Cache {
         Some(found)
     }
 
-    /// Keeps what became of an entry. That it could not be kept is said, and changes nothing.
+    /// Keeps the outcome of an entry. A failure is logged, and changes nothing else.
     pub(super) fn put_outcome(&self, engine: &Engine, entry: &Entry, outcome: &Outcome) {
         let path = self.path(engine, Kept::Outcome(entry));
         let content = [&[u8::from(outcome.is_image)], outcome.code.as_bytes().as_slice()].concat();
@@ -156,7 +157,7 @@ impl Cache {
         }
     }
 
-    /// A file for each engine version and setting, and what it holds.
+    /// The path of a file: one for each engine version and setting, and content.
     fn path(&self, engine: &Engine, kept: Kept<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
@@ -169,7 +170,7 @@ impl Cache {
         }
         let mut hasher = Sha(Sha256::new());
         LAYOUT.hash(&mut hasher);
-        // Our own version stands for the pre-initialiser's: an image is only as right as what made it.
+        // Our own version covers the pre-initialiser's: an image is only as good as its maker.
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         let extension = match kept {
@@ -192,9 +193,10 @@ impl Cache {
     fn read(&self, engine: &Engine, path: &Path) -> io::Result<Component> {
         self.vouched_for(path)?;
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
-        // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is made with a key that only
-        // this user can read, and the file's name, which says which engine, is part of what it is made over. It is still
-        // that file when it is mapped, and stays as it is: nobody else can reach the directory, and we write a file once, under
+        // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is
+        // made with a key that only this user can read, and the file's name, which says which
+        // engine, is part of what it is made over. It is still that file when it is mapped, and
+        // stays as it is: nobody else can reach the directory, and we write a file once, under
         // another name, and then only replace or remove it.
         let component = unsafe { Component::deserialize_file(engine, path) };
         component.or_else(|_| {
@@ -208,7 +210,7 @@ impl Cache {
         })
     }
 
-    /// The code that vouches for a file, where it is this user's key that made it.
+    /// The authentication code of a file, if this user's key made it.
     fn vouched_for(&self, path: &Path) -> io::Result<[u8; TAG]> {
         let mut file = open(path)?;
         let mut left =
@@ -227,7 +229,7 @@ impl Cache {
         Ok(expected)
     }
 
-    /// The code that vouches for a file, begun with its name.
+    /// The authentication code of a file, begun with its name.
     fn tag(&self, path: &Path) -> Hmac<Sha256> {
         let mut tag = Hmac::<Sha256>::new(&self.key.into());
         tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
@@ -248,7 +250,8 @@ fn bounds_of_configuring(limits: &Limits) -> String {
         handles,
         output,
         capability_calls,
-        // There is no event yet, and no request can be sent; what is logged beyond the room is dropped, which nobody sees.
+        // There is no event yet, and no request can be sent; what is logged beyond the room is
+        // dropped, which nobody sees.
         input: _,
         http_body: _,
         log: _,
@@ -260,21 +263,21 @@ fn bounds_of_configuring(limits: &Limits) -> String {
     )
 }
 
-/// What was read, where it counts.
+/// The content that was read, if it is authentic.
 fn counted<T>(read: io::Result<T>, entry: &Entry, path: &Path) -> Option<T> {
     match read {
         Ok(read) => Some(read),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
             tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled anew, since the cached code cannot be used");
-            // Said once; what is in its place from then on is our own.
+            // Logged once; the file that replaces it is our own.
             let _ = fs::remove_file(path);
             None
         }
     }
 }
 
-/// Notes that a file was used. Without it the file is removed sooner, and made again.
+/// Records that a file was used. A file without such a record is removed sooner, and made again.
 fn touch(path: &Path) {
     let Ok(file) = File::open(path) else { return };
     let used = file.metadata().and_then(|metadata| metadata.modified());
@@ -283,8 +286,8 @@ fn touch(path: &Path) {
     }
 }
 
-/// Removes files that were not used for so long, and those used longest ago while there are more bytes; never the one that was
-/// just written.
+/// Removes files that were not used for so long, and those used longest ago while there are more
+/// bytes; never the one that was just written.
 fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for path in kept_in(directory)? {
@@ -310,13 +313,13 @@ fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Res
 /// What is in a directory of compiled code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheFiles {
-    /// Files of compiled code: of each plugin one, of each configuration that it leaves an image of another, and the one that
-    /// images are taken in; for each engine version and setting.
+    /// Files of compiled code: of each plugin one, of each configuration that it leaves an image of
+    /// another, and the one that images are taken in; for each engine version and setting.
     pub files: u64,
     /// Bytes of these, and of the small files that say which code belongs to which configuration.
     pub bytes: u64,
-    /// Those among both that are compiled anew when they are asked for, and why: what is foreign, loosely protected, cut off
-    /// or not by this user's key.
+    /// Those among both that are compiled anew when they are asked for, and why: what is foreign,
+    /// loosely protected, cut off or not by this user's key.
     pub unusable: Vec<(PathBuf, String)>,
 }
 
@@ -340,7 +343,8 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     Ok(found)
 }
 
-/// Removes all compiled code from a directory, and says what that was. The plugins are compiled anew when they load next.
+/// Removes all compiled code from a directory, and says what that was. The plugins are compiled
+/// anew when they load next.
 ///
 /// # Errors
 /// If the directory cannot be read, or a file cannot be removed.
@@ -382,7 +386,7 @@ fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
     Ok(key)
 }
 
-/// Writes a file as a whole: nobody ever reads half of one.
+/// Writes a file atomically: nobody ever reads half of it.
 fn write_new(directory: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     for part in parts {

@@ -1,8 +1,9 @@
-//! Compiling, on threads of its own: nobody else waits for it, and nobody waits for it for ever.
+//! Compiles on threads of their own: no event waits for a compilation, and a compilation has a time limit.
 //!
-//! A compilation that takes too long is given up, not stopped, since wasmtime cannot stop one. What it can still cost is
-//! bounded by what `bounds` lets through. The bound is on processor time, so that a machine that is busy with other things
-//! refuses no plugin; there is a wide bound on wall time as well.
+//! A compilation that takes too long is given up, not stopped, since wasmtime cannot stop one. What
+//! it can still cost is bounded by what `bounds` lets through. The bound is on processor time, so
+//! that a machine that is busy with other things refuses no plugin; there is a wide bound on wall
+//! time as well.
 
 use super::ContractError;
 use super::contract_check::compile;
@@ -13,19 +14,20 @@ use tokio::sync::oneshot;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Wall time for each unit of processor time. Where the processor time of other threads cannot be read, it is the only bound.
+/// Wall time for each unit of processor time. Where the processor time of other threads cannot be
+/// read, it is the only bound.
 const WALL: u32 = 10;
 
 /// How often the clocks are read.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// When people are told that something is compiled.
+/// When the user is told that something is being compiled.
 const TOLD_AFTER: Duration = Duration::from_millis(500);
 
 type Compiled = Result<Component, ContractError>;
 
-/// Compiles a component within so much processor time, while other tasks run. `name` is the plugin's, for the notice that
-/// compiling takes a while.
+/// Compiles a component within so much processor time, while other tasks run. `name` is the
+/// plugin's, for the notice that compiling takes a while.
 ///
 /// # Errors
 /// If it is not a component, or takes longer.
@@ -58,7 +60,7 @@ pub(super) fn compile_here(engine: &Engine, name: &str, bytes: &[u8], within: Du
     }
 }
 
-/// Looks at a compilation from time to time.
+/// Checks a compilation from time to time.
 struct Watch<'a> {
     name: &'a str,
     within: Duration,
@@ -97,7 +99,7 @@ impl Clocks {
         clocks.extend(Clock::mine());
     }
 
-    /// What all of them have used. A thread that has ended counts no more.
+    /// The time that all of them have used. A thread that has ended does not count any more.
     fn total(&self) -> Duration {
         let clocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         clocks.iter().map(Clock::now).sum()
@@ -136,8 +138,8 @@ impl Clock {
     }
 }
 
-/// Not on the runtime's threads: a process that ends waits for those. And not on those that all compilations of a process
-/// share, whose time would be everybody's.
+/// Not on the runtime's threads: a process that ends waits for those. And not on those that all
+/// compilations of a process share, whose time would be everybody's.
 fn start(
     engine: &Engine,
     bytes: &[u8],

@@ -76,7 +76,7 @@ pub enum ContractError {
     ImportType(String),
 }
 
-/// What may be the cause that something takes long.
+/// The likely cause of a long compilation.
 fn unoptimised() -> &'static str {
     if cfg!(debug_assertions) {
         "; this host was built without optimisation: one built with `cargo build --release` may be quicker"
@@ -85,7 +85,7 @@ fn unoptimised() -> &'static str {
     }
 }
 
-/// What a component exports and imports of the contract.
+/// The contract's interfaces that a component exports and imports.
 #[derive(Debug, Default)]
 pub(super) struct Surface {
     pub(super) subscriptions: BTreeMap<EventKind, Handle>,
@@ -241,8 +241,9 @@ impl Check<'_> {
     }
 }
 
-/// An interface of the contract by its bare name: `hookhost:hooks/before-tool-call@0.1.0` → `before-tool-call`. `Err` holds
-/// a version that is not compatible with this host's; `None`: of another package.
+/// An interface of the contract by its bare name: `hookhost:hooks/before-tool-call@0.1.0` →
+/// `before-tool-call`. `Err` holds a version that is not compatible with this host's; `None`: of
+/// another package.
 pub(super) fn interface(name: &str) -> Option<Result<&str, &str>> {
     let name = name.strip_prefix(PACKAGE)?;
     let (bare, version) = name.split_once('@').unwrap_or((name, ""));

@@ -28,8 +28,8 @@ pub struct Inspection {
     pub tools: bool,
     /// The grants that it needs, as lines of `[plugin.grants]`.
     pub grants: Vec<String>,
-    /// The grants without which it loads, and what it asks for by them is denied: `http`, which the engines of some languages
-    /// import even if the plugin never uses it.
+    /// The grants without which it loads, and what it asks for by them is denied: `http`, which the
+    /// engines of some languages import even if the plugin never uses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub optional_grants: Vec<String>,
     /// Why it cannot be loaded as it is.

@@ -18,7 +18,7 @@ impl Plugin {
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
     pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, before: Option<&Self>) -> Result<Self, LoadError> {
         let Compiler { sandbox, cache, .. } = *compiler;
-        // Also where it is loaded already: a file that is no longer the allowed one is not to be passed over.
+        // Also if it is loaded already: a file that is no longer the allowed one must be reported.
         let bytes = read(entry)?;
         if let Some(before) = before.filter(|before| before.is_of(sandbox, entry)) {
             return Ok(Self { shared: Arc::new(Loaded { entry: entry.clone(), ..(*before.shared).clone() }) });
@@ -40,7 +40,7 @@ impl Plugin {
                 if image.is_none() {
                     preinitialise::try_out(&loaded).await?;
                 }
-                // Only of what has taken its configuration the outcome is kept.
+                // The outcome is kept only for a plugin that has taken its configuration.
                 if let Some(cache) = cache {
                     let code = image.as_deref().map_or(entry.digest, Digest::of_bytes);
                     cache.put_outcome(sandbox.engine(), entry, &Outcome { code, is_image: image.is_some() });
@@ -69,7 +69,7 @@ impl Plugin {
     }
 }
 
-/// What components are compiled with.
+/// The engine and bounds for compiling components.
 pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
     pub(crate) cache: Option<&'a Cache>,
@@ -92,7 +92,7 @@ impl Compiler<'_> {
         Ok(component)
     }
 
-    /// Refuses what its imports and exports say is not to be loaded, before its code is compiled.
+    /// Rejects a component by its imports and exports, before its code is compiled.
     async fn check_outline(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LoadError> {
         let engine = self.sandbox.engine();
         let unfit = |problem| unfit(entry, problem);
@@ -103,8 +103,8 @@ impl Compiler<'_> {
     }
 }
 
-/// Links a compiled component, after its surface and its imports are found to be what the contract and the entry permit.
-/// Nothing of it runs.
+/// Links a compiled component, after its surface and its imports are found to be what the contract
+/// and the entry permit. Nothing of it runs.
 pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component) -> Result<Loaded, LoadError> {
     let link_error = |error: wasmtime::Error| unfit(entry, ContractError::ImportType(format!("{error:#}")));
     let surface = surface(sandbox.engine(), component).map_err(|problem| unfit(entry, problem))?;

@@ -72,7 +72,7 @@ impl Plugin {
         self.shared.entry.digest
     }
 
-    /// What the allowlist says of it.
+    /// Its entry in the allowlist.
     #[must_use]
     pub fn entry(&self) -> &Entry {
         &self.shared.entry
@@ -102,8 +102,7 @@ impl Plugin {
         self.shared.entry.mode == Mode::Enforce
     }
 
-    /// What becomes of an event when this plugin fails: by default `reject` where something could get past it, else
-    /// `skip`.
+    /// What happens to an event when this plugin fails: by default `reject` on gates and transforms, else `skip`.
     #[must_use]
     pub fn on_failure(&self, event: EventKind) -> OnFailure {
         match event.shape() {
@@ -114,7 +113,7 @@ impl Plugin {
 
     /// Whether the entry's `actions` and `tools` admit any of these calls. `None` if the event is not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
-        // A batch of none is about every call that it might have had.
+        // An empty batch counts as a batch of any calls.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };
         calls.iter().any(|call| self.shared.entry.narrowing().admits(call))
     }

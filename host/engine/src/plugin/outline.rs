@@ -1,7 +1,8 @@
 //! A component without its code: with the same imports, exports and types, and with functions that do nothing but trap.
 //!
-//! What a plugin needs and subscribes to is known by its types, and wasmtime only says these of a component that it has compiled.
-//! To compile the outline takes next to no time, so what is refused is refused before the whole is compiled.
+//! What a plugin needs and subscribes to is known by its types, and wasmtime only says these of a
+//! component that it has compiled. To compile the outline takes next to no time, so what is refused
+//! is refused before the whole is compiled.
 
 use super::ContractError;
 

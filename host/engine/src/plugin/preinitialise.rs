@@ -125,8 +125,8 @@ impl Reader {
         function: &str,
         take: impl FnOnce(&Store<Guest>, R) -> T,
     ) -> T {
-        // The instrumentation exports exactly what it then asks for; otherwise the caller catches the panic and continues
-        // without an image.
+        // The instrumentation exports exactly what it then asks for; otherwise the caller catches
+        // the panic and continues without an image.
         let value = {
             let interface = self.instance.get_export_index(&mut self.store, None, interface).expect("the accessors");
             let function =

@@ -1,4 +1,5 @@
-//! The tools that a plugin brings. They are listed once, when it is loaded, and offered under names that cannot collide.
+//! The tools that a plugin brings. They are listed once, when it is loaded, and offered under names
+//! that cannot collide.
 
 use super::{LoadError, Loaded, Plugin};
 use crate::config::Mode;

@@ -227,16 +227,18 @@ fn deadline_passed(limits: &Limits) -> Failure {
     Failure::new(FailureKind::Deadline, format!("did not answer within {:?} (limits.deadline)", limits.deadline))
 }
 
-/// The output of `future`, or `None` once `limit` is over. A future that waits for nothing never touches a timer, so that
-/// the usual event costs no system call: a guest that computes is stopped by its epochs.
+/// The output of `future`, or `None` once `limit` is over. A future that waits for nothing never
+/// touches a timer, so that the usual event costs no system call: a guest that computes is stopped
+/// by its epochs.
 pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let deadline = tokio::time::Instant::now() + limit;
     let mut future = pin!(future);
     let mut timer: Option<Pin<Box<tokio::time::Sleep>>> = None;
     let mut long = false;
     poll_fn(|context| {
-        // The deadline first, once there was something to wait for: a guest that computes for another tick would come too
-        // late. By the clock, since a runtime looks at its timers only now and then while a task keeps it busy.
+        // The deadline first, once there was something to wait for: a guest that computes for
+        // another tick would come too late. By the clock, since a runtime looks at its timers only
+        // now and then while a task keeps it busy.
         if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }

@@ -1,9 +1,10 @@
-//! What a call may take: its plugin's own time, and apart from that the time for which the machine made it wait.
+//! The two clocks of a call: its plugin's own time, and the time for which the machine made it wait.
 //!
-//! `limits.deadline` counts what the plugin computes and what it waits for by its own choice. Time in which it could run and
-//! no thread or processor was free is the machine's: it has a bound of its own, beyond which the call fails as overloaded.
-//! A busy machine is no plugin's fault. Where it is the call's own connections that keep the thread busy, the time is the
-//! plugin's: it has asked for what they read.
+//! `limits.deadline` counts the time that the plugin computes, and that it waits by its own choice.
+//! If it could run and no thread or processor is free, the time is the machine's: that time has a
+//! bound of its own, beyond which the call fails as overloaded, since a busy machine is not the
+//! plugin's fault. If the call's own connections keep the thread busy, the time is the plugin's: it
+//! has asked for what they read.
 
 use super::processor_time;
 use super::ticker::TICK;
@@ -15,12 +16,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that rings so much too late was held up: the runtime had no thread or no processor for it. tokio's timers have a
-/// grain of a millisecond.
+/// A timer that rings this much too late was held up: the runtime had no thread or no processor for
+/// it. tokio's timers have a grain of a millisecond.
 const LATE_AFTER: Duration = Duration::from_millis(5);
 
-/// A call that computes for long may starve longer than it may otherwise, by so many times its own time: a machine with some
-/// other work gives it a share, and that is enough.
+/// A call that computes for long may starve for up to this many times its own time: a machine with
+/// other work still gives it a share.
 const SHARE: u32 = 10;
 
 /// Why a call has no answer.
@@ -41,7 +42,7 @@ struct Spent {
     starved: Duration,
 }
 
-/// How the call gave the thread back.
+/// How the call yielded the thread.
 #[derive(Clone, Copy, Debug)]
 enum Left {
     /// It could resume at once.
@@ -92,7 +93,7 @@ impl Bell {
 }
 
 impl Busy {
-    /// `future`, the time of which is a connection's.
+    /// Counts the time of `future` as a connection's.
     pub(super) fn noting<F: Future>(self: Arc<Self>, future: F) -> impl Future<Output = F::Output> {
         let mut future = Box::pin(future);
         poll_fn(move |context| {
@@ -127,9 +128,10 @@ impl Busy {
     }
 }
 
-/// The output of `future`, a guest's call, unless it takes more than `deadline` of its own time, or starves for longer than
-/// `patience`, of which `queued` is used up. Its connections are `busy`. A call that waits for nothing touches no timer, so that the usual event costs
-/// no system call: a guest that computes is stopped by its epochs.
+/// The output of `future`, a guest's call, unless it takes more than `deadline` of its own time, or
+/// starves for longer than `patience`, of which `queued` is used already. Its connections are
+/// `busy`. A call that waits for nothing touches no timer, so that the usual event costs no system
+/// call: a guest that computes is stopped by its epochs.
 pub(super) async fn within<F: Future>(
     deadline: Duration,
     patience: Duration,
@@ -159,7 +161,7 @@ pub(super) async fn within<F: Future>(
         let mut polled = poll(future.as_mut(), context, bell.as_ref());
         let mut yielded = processor_time::take_yielded();
         if polled.is_pending() && !yielded && bell.is_none() {
-            // It waits for the first time: from now on it is noted when what it waits for is there.
+            // Its first wait: from now on, the bell records when the thing that it waits for is there.
             let new = Arc::new(Bell::new(Arc::clone(&busy)));
             bell = Some((Arc::clone(&new), Waker::from(new)));
             polled = poll(future.as_mut(), context, bell.as_ref());
@@ -213,7 +215,7 @@ impl Spent {
 
     /// The call has had the thread for `wall`.
     fn ran(&mut self, wall: Duration, long: bool) {
-        // The first tick is not measured by the thread's own clock; more than it was not computed.
+        // The CPU clock does not measure the first tick, so at most a tick counts.
         let computed = if long { processor_time::computed().min(wall) } else { wall.min(TICK) };
         self.own += computed;
         if long {
@@ -221,8 +223,8 @@ impl Spent {
         }
     }
 
-    /// The call resumes now; what it waited for was there when the bell `rang`. Its own connections have kept threads `busy`
-    /// since it could have resumed.
+    /// The call resumes now; what it waited for was there when the bell `rang`. Its own connections
+    /// have kept threads `busy` since it could have resumed.
     fn away(&mut self, left: Left, now: Instant, rang: Option<Instant>, busy: Duration, deadline: Duration) {
         let could_since = match (left, rang) {
             (Left::Runnable(since), _) => since,
@@ -233,8 +235,8 @@ impl Spent {
             }
             (Left::Waiting(since), None) => {
                 self.own += now - since;
-                // Its time is over. Where the timer was held up, so may have been what the call waits for: it gets as much
-                // time again.
+                // Its time is over. If the timer was held up, the thing that the call waits for may have been, too: the
+                // call gets the same time again.
                 let late = self.own.saturating_sub(deadline).saturating_sub(busy);
                 if late >= LATE_AFTER {
                     self.starved += late;

@@ -1,4 +1,4 @@
-//! What an error of wasmtime means.
+//! Classifies errors of wasmtime as failures of a plugin.
 
 use super::guest::Refused;
 use crate::config::Limits;
@@ -11,7 +11,7 @@ use wasmtime::component::ResourceTableError;
 #[error("{0}")]
 pub(crate) struct Limit(pub(crate) Failure);
 
-/// What an error of wasmtime, out of a call, means. `denied` tells what the guest had been refused before.
+/// Classifies an error of wasmtime from a call. `denied`: the resource that the guest was denied before.
 pub(super) fn classify(error: &wasmtime::Error, denied: Option<Refused>, limits: &Limits) -> Failure {
     if let Some(limit) = error.downcast_ref::<Limit>() {
         return limit.0.clone();
@@ -36,7 +36,7 @@ pub(super) fn classify(error: &wasmtime::Error, denied: Option<Refused>, limits:
     }
 }
 
-/// What an error of wasmtime means that came up while an instance was made.
+/// Classifies an error of wasmtime from making an instance.
 pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<Refused>, limits: &Limits) -> Failure {
     if error.is::<Limit>() || error.is::<Trap>() || is_out_of_handles(error) {
         return classify(error, denied, limits);
@@ -54,7 +54,7 @@ pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<Refused>,
     }
 }
 
-/// That it had asked for more room than it has.
+/// The failure of a guest that asked for more memory than it may have.
 fn refused(denied: Option<Refused>, limits: &Limits) -> Option<Failure> {
     let detail = match denied? {
         Refused::Memory => format!("asked for more than its {} bytes of memory (limits.memory)", limits.memory),

@@ -1,4 +1,4 @@
-//! What the store of one call holds: everything that the guest can reach, and what it has used.
+//! The data in the store of one call: everything that the guest can reach, and its use of limits.
 
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
 use super::clock::Busy;
@@ -34,7 +34,7 @@ pub(crate) struct Guest {
     /// In place of the agent's model and transcript, where the call is replayed.
     pub(super) recalled: Option<Recalled>,
     pub(super) effects: Effects,
-    /// What it learnt from outside the event, but for its state.
+    /// Its inputs from outside the event, except its state.
     pub(super) inputs: Inputs,
     /// Bytes of the conversation in `inputs`.
     pub(super) recorded_bytes: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Guest {
     pub(super) unrepeatable: BTreeSet<&'static str>,
     pub(super) log: Log,
     pub(super) limiter: MemoryLimiter,
-    /// For how long it has computed.
+    /// The time that it has computed.
     pub(super) computed: Duration,
     compute: Duration,
     calls_left: u32,
@@ -54,13 +54,13 @@ pub(crate) struct Guest {
     http: Option<Box<Http>>,
     /// Bytes of a body over HTTP.
     http_body: usize,
-    /// What its requests take; it is there before the first, since the call waits by it.
+    /// The time of its HTTP requests. It exists before the first one, since the call's clock reads it.
     pub(super) busy: Arc<Busy>,
     output: Option<Output>,
     table: ResourceTable,
 }
 
-/// Linear memory and tables, and what the guest was refused of them.
+/// The memory and tables that the guest may still grow by, and what was denied.
 #[derive(Debug)]
 pub(super) struct MemoryLimiter {
     /// Bytes that are left, of all memories together.
@@ -72,14 +72,14 @@ pub(super) struct MemoryLimiter {
     pub(super) denied: Option<Refused>,
 }
 
-/// What a guest can ask for more of.
+/// A resource that a guest can ask for more of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Memory,
     Tables,
 }
 
-/// What the host gives to one call.
+/// The things that the host gives to one call.
 pub(crate) struct GuestSetup {
     pub(crate) plugin: Arc<str>,
     pub(crate) event: EventFacts,
@@ -99,7 +99,7 @@ pub(crate) struct GuestSetup {
 }
 
 impl GuestSetup {
-    /// What a guest has while it is configured: the log, and nothing of any event.
+    /// The setup of a guest while it is configured: it has the log, and nothing of any event.
     pub(crate) fn to_configure(plugin: Arc<str>) -> Self {
         Self {
             plugin,
@@ -165,8 +165,7 @@ impl Guest {
         }
     }
 
-    /// From being configured to handling an event: only now it has the event and its capabilities, and all that it may use
-    /// up.
+    /// Turns a configured guest into one that handles an event: it gets the event, its capabilities and fresh budgets.
     pub(super) fn begin(&mut self, setup: GuestSetup, limits: &Limits) {
         let GuestSetup {
             plugin,
@@ -224,7 +223,7 @@ impl Guest {
         }
     }
 
-    /// Whether what WASI showed it was more than the event has: then another call would see something else.
+    /// Marks the call as not replayable if WASI exposed real time, randomness or environment.
     pub(super) fn note_what_wasi_showed(&mut self) {
         if self.wasi.is_none() {
             return;
@@ -238,7 +237,7 @@ impl Guest {
         self.unrepeatable.extend(shown.into_iter().filter_map(|(shown, why)| shown.then_some(why)));
     }
 
-    /// The files that it reaches, to use one. What it finds there is nowhere recorded.
+    /// Its files, for an operation on one. The content is not recorded, so the call cannot be replayed.
     pub(super) fn files(&mut self) -> WasiFilesystemCtxView<'_> {
         if !self.preopens.is_empty() {
             self.unrepeatable.insert("it used files");
@@ -255,7 +254,7 @@ impl Guest {
         (http, &mut self.table)
     }
 
-    /// The directories that it has, to learn which they are.
+    /// Its preopened directories, for listing them.
     pub(super) fn directories(&mut self) -> WasiFilesystemCtxView<'_> {
         self.looked_for_directories = true;
         self.filesystem()
@@ -271,7 +270,7 @@ impl Guest {
         !self.table.is_empty()
     }
 
-    /// What it wrote by `log`, and to its standard output and error, in that order.
+    /// The lines that it wrote by `log`, then those of its standard output and error.
     pub(super) fn take_log(&mut self) -> Log {
         let mut log = std::mem::take(&mut self.log);
         if let Some(output) = &self.output {
@@ -297,7 +296,7 @@ impl WasiView for Guest {
 }
 
 impl MemoryLimiter {
-    /// Gives of what is `left`, or notes what was refused.
+    /// Takes the growth from `left`, or records that it was denied.
     fn grow(left: &mut usize, denied: &mut Option<Refused>, of: Refused, current: usize, desired: usize) -> bool {
         match left.checked_sub(desired.saturating_sub(current)) {
             Some(rest) => {

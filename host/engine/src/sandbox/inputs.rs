@@ -1,4 +1,4 @@
-//! What a call learnt from outside its event, as it is recorded and given again.
+//! The inputs of a call from outside its event: recorded, and given again in a replay.
 
 use super::capability::{Message, ModelRequest};
 use crate::contract::bytes::Bytes;
@@ -6,11 +6,11 @@ use crate::state::{Read, Reads, Scope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a call learnt from outside the event: with it, the call can be made again.
+/// The inputs of a call from outside its event. With them, the call can be replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Inputs {
-    /// What it learnt of its state.
+    /// What it read of its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateUse>,
     /// The answers to its side calls to a model, in order.
@@ -21,33 +21,33 @@ pub struct Inputs {
     pub transcript: Option<TranscriptRead>,
 }
 
-/// What a call learnt of its state, as it was before the event.
+/// What a call read of its state, as it was before the event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateUse {
-    /// What the scopes `session`, `tree` and `plugin` held: bytes of keys and values, and 64 for each key. Absent where the call wrote
-    /// nothing.
+    /// Size of the scopes `session`, `tree` and `plugin`: bytes of keys and values, and 64 for each
+    /// key. Absent if the call wrote nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<[usize; 3]>,
-    /// How many keys that were; beyond 10 000, how many more is not said. Absent as `used` is.
+    /// Number of keys in these scopes, at most 10 000. Absent if the call wrote nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<[usize; 3]>,
-    /// What was at each key that it read or wrote.
+    /// The values of the keys that it read or wrote.
     pub read: Vec<StateRead>,
 }
 
-/// What was at a key before the event.
+/// The value of a key before the event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateRead {
-    /// Whose key it is.
+    /// The key's scope.
     pub scope: Scope,
     /// The key.
     pub key: String,
     /// Its value, where the call read it and there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Bytes>,
-    /// Bytes of key and value, where the call learnt no more than that there was one.
+    /// Bytes of key and value, where the call learnt only that the key exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<usize>,
 }
@@ -56,13 +56,13 @@ pub struct StateRead {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelAnswer {
-    /// What was asked.
+    /// The request.
     pub request: ModelRequest,
-    /// What came back.
+    /// The reply.
     pub answer: ModelReply,
 }
 
-/// What came of a side call to a model.
+/// The reply to a side call to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelReply {

@@ -39,18 +39,19 @@ const MEMORIES: u32 = 2;
 /// system: to copy it costs less than the page faults would (`docs/decisions/0023-resetting-memory.md`).
 const KEEP_MEMORY: usize = 2 * 1024 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
-/// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run on, in bytes. The same
-/// for all plugins: it is a setting of wasmtime's engine, and an engine per plugin would cost each a pool and a clock.
+/// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run
+/// on, in bytes. The same for all plugins: it is a setting of wasmtime's engine, and an engine per
+/// plugin would cost each a pool and a clock.
 const WASM_STACK: usize = 512 * 1024;
 const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 
-/// From so many calls at once on, a pool is divided among threads, and has as many slots as wasmtime divides. A thread then
-/// takes slots that it has used before, whose memory is still in its processor's cache. A slot that nobody uses costs address
-/// space alone.
+/// A pool of at least this many calls at once is divided among threads, and has as many slots as
+/// wasmtime divides. A thread then takes slots that it has used before, whose memory is still in
+/// its processor's cache. A slot that nobody uses costs address space alone.
 const DIVIDED_CALLS: u32 = 32;
 const DIVIDED_SLOTS: u32 = 128;
 
-/// How much pool_size the pool has: the most that any plugin's limits allow.
+/// The size of the pool: the maximum that any plugin's limits allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolSize {
     /// Bytes of the largest linear memory of a guest.
@@ -66,7 +67,7 @@ pub(crate) struct PoolSize {
 }
 
 impl PoolSize {
-    /// PoolSize for `concurrent` calls at once of these entries' plugins, and for as many of those that may wait.
+    /// The size for `concurrent` calls at once of these entries' plugins, and as many again of plugins that may wait.
     pub(crate) fn of(entries: &[&Entry], concurrent: NonZeroU32) -> Self {
         let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
         let computing = concurrent.get();
@@ -105,7 +106,7 @@ pub(crate) struct Sandbox {
     linkers: Mutex<Vec<(Linked, Arc<Linker<Guest>>)>>,
 }
 
-/// What of a plugin's grants makes a linker another one.
+/// The part of a plugin's grants that its linker depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Linked {
     state: bool,
@@ -131,7 +132,7 @@ pub struct SandboxError {
 }
 
 impl Sandbox {
-    /// A sandbox whose pool has that much pool_size.
+    /// A sandbox with a pool of that size.
     ///
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
@@ -212,20 +213,21 @@ fn config(pool_size: PoolSize) -> Config {
         // The same bits on every machine, so that a verdict can be replayed.
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
-        // Nobody reads them, and a plugin that traps over and over would make the host walk its stack each time.
+        // Nobody reads backtraces, and a plugin that traps again and again would make the host walk
+        // its stack each time.
         .wasm_backtrace_max_frames(None)
-        // So what is only there for such walks is left out of the compiled code, which is then read and hashed faster.
+        // Without stack walks, the compiled code needs no tables for them, and is read and hashed faster.
         .generate_address_map(false)
         .native_unwind_info(cfg!(windows))
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
 }
 
-/// Whether a plugin with these grants may wait in a capability, rather than compute: for a model, for a server, or for a
-/// disk, which may be on a network.
+/// Whether a plugin with these grants may wait in a capability, rather than compute: for a model,
+/// for a server, or for a disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
     grants.model.is_some() || !grants.http.is_empty() || grants.has_directories()
 }
 
-/// Shared by everything that calls guests.
+/// The sandbox, shared by everything that calls guests.
 pub(crate) type SharedSandbox = Arc<Sandbox>;

@@ -13,8 +13,8 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 /// Bytes that one write may have; WASI has it that a guest asks how many it may write, and more is a trap.
 const CHUNK: usize = 64 * 1024;
 
-/// A sink that keeps what it has room for and takes the rest without a word: a guest that writes much must not fail
-/// over it, since its `println!` would trap.
+/// A sink that keeps as much as fits and silently drops the rest: a guest that writes much must not fail, since its
+/// `println!` would trap.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     kept: Arc<Mutex<Kept>>,
@@ -39,7 +39,7 @@ impl Output {
         }
     }
 
-    /// What was written, and of how many lines something found no room.
+    /// The bytes that were kept, and the number of lines that did not fit as a whole.
     pub(super) fn take(&self) -> (String, u64) {
         let mut kept = self.kept();
         (String::from_utf8_lossy(&std::mem::take(&mut kept.bytes)).into_owned(), kept.dropped)

@@ -1,11 +1,13 @@
 //! The directories that an entry grants.
 //!
-//! Each is opened once, when its plugin is loaded. Every call reaches it through that handle and never through its path
-//! again: a directory that is renamed, or another one in its place, changes nothing in what the guest reaches. Within it,
-//! wasmtime resolves each path one step at a time, so that neither `..` nor a symbolic link leads out.
+//! Each is opened once, when its plugin is loaded. Every call reaches it through that handle and
+//! never through its path again: a directory that is renamed, or another one in its place, changes
+//! nothing in what the guest reaches. Within it, wasmtime resolves each path one step at a time, so
+//! that neither `..` nor a symbolic link leads out.
 //!
-//! Others who use the directory follow links, so a plugin makes none that could lead out, and gives none a second place: the
-//! target of a link is a path without `..` that is not absolute, which stays below wherever the link is moved to.
+//! Other users of the directory follow links. So a plugin must not make a link that could lead out,
+//! nor move one: a link's target is a relative path without `..`, which stays inside wherever the
+//! link is.
 
 use super::guest::Guest;
 use crate::config::Grants;
@@ -22,7 +24,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 #[derive(Clone, Default)]
 pub(crate) struct Preopens {
     granted: WasiFilesystemCtx,
-    /// The same, and none can be written to: what a replay gives.
+    /// The same directories, read-only: for a replay.
     unwritable: WasiFilesystemCtx,
     any: bool,
 }
@@ -32,7 +34,7 @@ pub(crate) struct Preopens {
 pub(crate) struct PreopenError {
     /// The key of `[plugin.grants]`.
     pub(crate) grant: &'static str,
-    /// Where the guest would see it.
+    /// The guest's path of it.
     pub(crate) guest: String,
     pub(crate) directory: PathBuf,
     pub(crate) source: io::Error,
@@ -75,7 +77,7 @@ impl Preopens {
         !self.any
     }
 
-    /// What a call is given; a replay changes no file.
+    /// The directories for a call; those of a replay are read-only.
     pub(super) fn given(&self, replayed: bool) -> WasiFilesystemCtx {
         if replayed { self.unwritable.clone() } else { self.granted.clone() }
     }
@@ -95,7 +97,7 @@ type Linked = (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, St
 type Renamed = (Resource<Descriptor>, String, Resource<Descriptor>, String);
 type Symlinked = (Resource<Descriptor>, String, String);
 
-/// Puts what looks at links in the place of wasmtime's functions that make and move them.
+/// Replaces wasmtime's functions that make and move links by ones that check the links.
 pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;
@@ -143,20 +145,20 @@ fn answer(done: Result<(), FsError>) -> FsResult {
     },))
 }
 
-/// Whether a link with that target could lead out of a directory, wherever in it the link is.
+/// Whether a link with that target could lead out of a directory, from any place in it.
 fn may_lead_out(target: &str) -> bool {
     target.starts_with(['/', '\\']) || target.split(['/', '\\']).any(|part| part == "..") || target.contains(':')
 }
 
-/// Whether there is a link at a path that could lead out. A target that wasmtime does not tell, as it is absolute, could.
+/// Whether the path is a link that could lead out. A target that wasmtime does not read, since it is absolute, could.
 async fn names_a_way_out(guest: &mut Guest, directory: &Resource<Descriptor>, path: &str) -> bool {
-    // With a slash at its end it would name what the link leads to.
+    // With a slash at its end, the path would name the link's target.
     let path = path.trim_end_matches('/').to_owned();
     let target = guest.files().readlink_at(Resource::new_borrow(directory.rep()), path).await;
     match target.map_err(FsError::downcast) {
         Ok(target) => may_lead_out(&target),
         Err(Ok(error)) => matches!(error, ErrorCode::NotPermitted | ErrorCode::Access),
-        // What is wrong with the descriptor is said where it is used.
+        // A wrong descriptor is reported where it is used.
         Err(Err(_)) => false,
     }
 }

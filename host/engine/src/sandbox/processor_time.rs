@@ -1,10 +1,12 @@
 //! The processor time that a guest has used since it last yielded the thread.
 //!
-//! Compiled code checks the clock where it loops and where it calls a function. A guest that only calls the host, again and
-//! again, would pass no such check, so the host functions check the clock, too.
+//! Compiled code checks the clock where it loops and where it calls a function. A guest that only
+//! calls the host, again and again, would pass no such check, so the host functions check the
+//! clock, too.
 //!
-//! `limits.compute` is the thread's CPU time: a machine that is busy with other things must not make a guest fail. Reading it
-//! costs a system call, so it is first read when a guest has run for a tick.
+//! `limits.compute` is the thread's CPU time: a machine that is busy with other things must not
+//! make a guest fail. Reading it costs a system call, so it is first read when a guest has run for
+//! a tick.
 
 use super::failure::Limit;
 use super::ticker::TICK;
@@ -67,7 +69,8 @@ pub(super) fn check(compute: Duration) -> wasmtime::Result<()> {
     if wall < TICK.min(compute) {
         return Ok(());
     }
-    // By the CPU clock, since the thread may have been without a processor. It counts from here, if it was not read before.
+    // By the CPU clock, since the thread may have been without a processor. It counts from here, if
+    // it was not read before.
     if OWN_TIME.get().is_none() {
         OWN_TIME.set(Some(thread_time()));
     }

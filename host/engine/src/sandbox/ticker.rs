@@ -97,7 +97,7 @@ impl Drop for Ticker {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // Only a panic of that thread could fail here, and it has none.
+            // This fails only if that thread panicked, and it never does.
             let _ = thread.join();
         }
     }

@@ -1,9 +1,10 @@
 //! The WASI that every guest has: nothing of the machine in it.
 //!
-//! No arguments, standard input closed, output into the log; no directories but those that are granted; sockets that cannot be
-//! made, since the libraries of some languages import them and never use them. The clocks are frozen at the event's time and
-//! random numbers are a stream seeded from the event's id, so that a verdict can be reproduced; `grants.env` adds
-//! variables, `grants.clock` and `grants.random` give real ones.
+//! No arguments, standard input closed, output into the log; no directories but those that are
+//! granted; sockets that cannot be made, since the libraries of some languages import them and
+//! never use them. The clocks are frozen at the event's time and random numbers are a stream seeded
+//! from the event's id, so that a verdict can be reproduced; `grants.env` adds variables,
+//! `grants.clock` and `grants.random` give real ones.
 
 use super::capability::EventFacts;
 use super::guest::Guest;

@@ -1,7 +1,8 @@
 //! Work on a thread of its own, with a stack that is large enough, waited for until a deadline.
 //!
-//! A thread cannot be ended from outside. One that misses its deadline continues and holds its place among [`MAX_THREADS`];
-//! the bounds see to it that it ends. While all places are taken, others wait for one until their own deadline.
+//! A thread cannot be ended from outside. One that misses its deadline continues and holds its
+//! place among [`MAX_THREADS`]; the bounds see to it that it ends. While all places are taken,
+//! others wait for one until their own deadline.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
@@ -11,8 +12,8 @@ use std::time::{Duration, Instant};
 /// Most threads at once.
 const MAX_THREADS: usize = 8;
 
-/// Bytes of a stack: for [`super::MAX_CHAIN`] schemas within each other, at [`super::MAX_NESTING`] levels of a value. The
-/// system gives what of it is used.
+/// Bytes of a stack: for [`super::MAX_CHAIN`] schemas within each other, at [`super::MAX_NESTING`]
+/// levels of a value. The system gives what of it is used.
 const STACK: usize = 256 * 1024 * 1024;
 
 /// Why there is no result.

@@ -1,11 +1,13 @@
 //! The JSON Schemas of tools, which strangers write: plugins, MCP servers, and others.
 //!
-//! A schema is a program: it can call itself, and a few kilobytes of it can ask for 2⁶⁰ steps. So each is bounded before it
-//! is compiled (`shape`), and the work that a value means under it is counted before the value is checked (`work`).
-//! What is cheap by that count is done where it is asked for. The rest, and anything that the count may have missed, is done on
-//! a thread of its own (`aside`), which is waited for no longer than `DEADLINE`.
+//! A schema is a program: it can call itself, and a few kilobytes of it can ask for 2⁶⁰ steps. So
+//! each is bounded before it is compiled (`shape`), and the work that a value means under it is
+//! counted before the value is checked (`work`). What is cheap by that count is done where it is
+//! asked for. The rest, and anything that the count may have missed, is done on a thread of its own
+//! (`aside`), which is waited for no longer than `DEADLINE`.
 //!
-//! The rule is to fail closed: a schema that is not understood is refused, and a value that is not checked does not fit.
+//! The rule is to fail closed: a schema that is not understood is refused, and a value that is not
+//! checked does not fit.
 
 mod aside;
 mod shape;
@@ -31,8 +33,8 @@ pub const DEADLINE: Duration = Duration::from_secs(5);
 /// Bytes that a pattern may take when it is compiled. Twice that is what its automaton may take while it runs.
 pub const MAX_PATTERN: usize = 256 * 1024;
 
-/// Most steps of checking that are done on the thread that asks for them: 5 ms of the worst known schema, and 1 ms of an
-/// everyday tool's, measured as for [`MAX_WORK`].
+/// Most steps of checking that are done on the thread that asks for them: 5 ms of the worst known
+/// schema, and 1 ms of an everyday tool's, measured as for [`MAX_WORK`].
 pub const MAX_WORK_AT_ONCE: u64 = 20_000;
 
 /// How deep the stack may become on the thread that asks: subschemas that hold for the same value, times the nesting of
@@ -118,8 +120,8 @@ impl Schema {
         Ok(Self { inner: Arc::new(Compiled { shape, validator: validator?, given_up: AtomicBool::new(false) }) })
     }
 
-    /// What is wrong with a value, each with its place in it, and at most five of them; empty where it fits. A value that
-    /// could not be checked does not fit.
+    /// What is wrong with a value, each with its place in it, and at most five of them; empty where
+    /// it fits. A value that could not be checked does not fit.
     #[must_use]
     pub fn problems(&self, value: &Value) -> Vec<String> {
         self.checked(value, |error| match error.instance_path().to_string() {
@@ -131,7 +133,8 @@ impl Schema {
     /// How many steps checking a value takes, as they are counted before it is checked.
     ///
     /// # Errors
-    /// If they are more than [`MAX_WORK`], or the value has more than [`MAX_NESTING`] levels. It reads on from `cannot be checked: `.
+    /// If they are more than [`MAX_WORK`], or the value has more than [`MAX_NESTING`] levels. It
+    /// reads on from `cannot be checked: `.
     pub fn steps(&self, value: &Value) -> Result<u64, String> {
         self.inner.shape.work(value).map(|work| work.steps)
     }
@@ -176,7 +179,8 @@ fn problems(validator: &Validator, value: &Value, told: fn(&ValidationError<'_>)
     if found.is_empty() { vec!["does not fit the schema".into()] } else { found }
 }
 
-/// Patterns are matched by the engine that takes linear time: a pattern with look-around or a back-reference is refused.
+/// Patterns are matched by the engine that takes linear time: a pattern with look-around or a
+/// back-reference is refused.
 fn validator(schema: &Value) -> Result<Validator, SchemaError> {
     let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(2 * MAX_PATTERN);
     jsonschema::options()

@@ -1,7 +1,9 @@
-//! What a schema is made of: which subschemas hold for the same value, and which for a part of it. Bounds are checked here.
+//! What a schema is made of: which subschemas hold for the same value, and which for a part of it.
+//! Bounds are checked here.
 //!
-//! The reading is conservative. What it does not know counts as a subschema for the same value; what would make a reference
-//! mean another place than it says (`$id` within a schema, anchors, dynamic references) is refused.
+//! The reading is conservative. What it does not know counts as a subschema for the same value;
+//! what would make a reference mean another place than it says (`$id` within a schema, anchors,
+//! dynamic references) is refused.
 
 use super::SchemaError;
 use serde_json::{Map, Value};
@@ -101,9 +103,10 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Whether the compiled subschema may own itself, so that its memory is never given back: `jsonschema` 0.60 keeps, with
-    /// each `unevaluated…`, what the schemas for the same value look at, and shares it among references by counting. Of
-    /// `properties` behind a reference it keeps the names alone, which is what lets a schema that extends another recur.
+    /// Whether the compiled subschema may own itself, so that its memory is never given back:
+    /// `jsonschema` 0.60 keeps, with each `unevaluated…`, what the schemas for the same value look
+    /// at, and shares it among references by counting. Of `properties` behind a reference it keeps
+    /// the names alone, which is what lets a schema that extends another recur.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];
         if !asks.unevaluated {

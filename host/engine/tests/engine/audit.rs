@@ -361,7 +361,8 @@ async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_
     let entries = written(&log);
     assert!(entries.iter().all(|entry| entry.event() != Some(EventKind::AuditRecord)), "{entries:?}");
     assert!(session.reminders().is_empty());
-    // It cannot report what it was given. So it fails in one way on what it may see, and in another on what it must not see.
+    // It cannot report what it was given. So it fails in one way on what it may see, and in another
+    // on what it must not see.
     let tells = plugin(
         "b",
         json!({"audit-record": [

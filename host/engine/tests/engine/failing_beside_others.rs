@@ -1,5 +1,5 @@
-//! A failing plugin beside others, of every kind, in every place of the chain: it erases no refusal, its answer is never
-//! part of the value, and the final value is what the others saw.
+//! A failing plugin beside others, of every kind, in every place of the chain: it erases no
+//! refusal, its answer is never part of the value, and the final value is what the others saw.
 
 use crate::failure_kinds::{Failing, dispatch, failing, heard, kinds, with_limits};
 use crate::support::{host, plugin, spec};

@@ -14,8 +14,8 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::Path;
 use std::time::Duration;
 
-/// Every kind, spelt as records spell it. They are read from where they are declared: for one that is added, no way to it is
-/// known below, and each test that goes through all of them says so.
+/// Every kind, spelt as records spell it. They are read from where they are declared: for one that
+/// is added, no way to it is known below, and each test that goes through all of them says so.
 pub(crate) fn kinds() -> Vec<String> {
     let source = include_str!("../../../contract/src/failure.rs");
     let (_, declared) = source.split_once("pub enum FailureKind {").expect("the kinds");

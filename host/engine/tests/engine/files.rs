@@ -406,7 +406,8 @@ async fn a_policy_can_be_what_a_file_says() {
     assert!(refused().await.unwrap().contains("nothing may run: until Monday"));
 }
 
-/// The C library asks once which directories there are; what `configure` leaves of its answer would be there in every event.
+/// The C library asks once which directories there are; what `configure` leaves of its answer would
+/// be there in every event.
 #[tokio::test]
 async fn a_plugin_that_looks_for_files_while_it_is_configured_is_refused_where_it_has_directories() {
     let house = House::new();

@@ -1,8 +1,8 @@
 //! A plugin that loads and of which no instance can be made for an event, in the text format of components.
 //!
-//! Its core module has a start function, which runs while an instance is made. That asks the host which pass it is: 0 is
-//! none, the trial when the plugin is loaded, and all is well; in an event it goes wrong. The plugin subscribes to one event of each
-//! shape, and never comes to answer.
+//! Its core module has a start function, which runs while an instance is made. That asks the host
+//! which pass it is: 0 is none, the trial when the plugin is loaded, and all is well; in an event
+//! it goes wrong. The plugin subscribes to one event of each shape, and never comes to answer.
 
 use hookhost::config::{Digest, Entry};
 use std::path::PathBuf;

@@ -1,11 +1,13 @@
-//! A plugin that subscribes to every event and brings a tool, for the host's tests. What it does on an event is written in its
-//! configuration, so that one component drives every event with every verdict, effect and misbehaviour.
+//! A plugin that subscribes to every event and brings a tool, for the host's tests. What it does on
+//! an event is written in its configuration, so that one component drives every event with every
+//! verdict, effect and misbehaviour.
 //!
 //! # The configuration
 //!
-//! One key per event, under the event's name; `configure` and `call-tool` are keys too, and `any` stands for every event
-//! that has no key of its own, as far as the event has such a verdict. A value is one *behaviour*, or a list of them:
-//! the first whose `when` holds is used. An event without any is answered with no objection.
+//! One key per event, under the event's name; `configure` and `call-tool` are keys too, and `any`
+//! stands for every event that has no key of its own, as far as the event has such a verdict. A
+//! value is one *behaviour*, or a list of them: the first whose `when` holds is used. An event
+//! without any is answered with no objection.
 //!
 //! ```json
 //! {
@@ -53,10 +55,11 @@
 //!
 //! Each step's result is logged (`get session/n = 3`) and is `{last}` from then on; an error is `error: …`.
 //!
-//! In every text of `value`, `reason`, `question` and the steps these are filled in: `{value}` (the event's value: the
-//! text, the tool call's arguments as JSON, the result's text, else the record as JSON), `{round}`, `{id}` and `{time}`
-//! (of the event), `{session}`, `{turn}`, `{last}`, `{configured}` (what `configure`'s steps gave, a line each), `{calls}`
-//! (how many calls this instance has seen, which is 1 for ever), and, on tool events, `{tool}`, `{command}` and (after a
+//! In every text of `value`, `reason`, `question` and the steps these are filled in: `{value}` (the
+//! event's value: the text, the tool call's arguments as JSON, the result's text, else the record
+//! as JSON), `{round}`, `{id}` and `{time}` (of the event), `{session}`, `{turn}`, `{last}`,
+//! `{configured}` (what `configure`'s steps gave, a line each), `{calls}` (how many calls this
+//! instance has seen, which is 1 for ever), and, on tool events, `{tool}`, `{command}` and (after a
 //! call) `{source}`.
 //!
 //! | misbehaviour | what happens |

@@ -8,7 +8,8 @@ fn refused() -> Rejected {
     Rejected { by: vec!["guard".into()], cause: "rejected", reason: "no".into(), code: Some("x.y".into()) }
 }
 
-/// The place of a variant. A new variant does not compile until it is listed here, and then the count asks for a sample.
+/// The place of a variant. A new variant does not compile until it is listed here, and then the
+/// count asks for a sample.
 fn place(event: &AgentEvent) -> usize {
     match event {
         AgentEvent::SessionStarted { .. } => 0,

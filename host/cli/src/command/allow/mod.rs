@@ -1,5 +1,5 @@
-//! `hookhost allow`: shows what a plugin subscribes to and needs, asks, tries whether it takes its configuration, and writes its
-//! entry with the digest of exactly the bytes that were shown.
+//! `hookhost allow`: shows what a plugin subscribes to and needs, asks, tries whether it takes its
+//! configuration, and writes its entry with the digest of exactly the bytes that were shown.
 
 mod entry;
 mod waiting;

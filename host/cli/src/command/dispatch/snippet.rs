@@ -12,7 +12,8 @@ const LINES: usize = 8;
 const COLUMNS: usize = 110;
 const BEFORE: usize = 30;
 
-/// The lines of `text` in which `part` lies, indented by two blanks. `part` begins and ends between characters of `text`.
+/// The lines of `text` in which `part` lies, indented by two blanks. `part` begins and ends between
+/// characters of `text`.
 pub(super) fn snippet(text: &str, part: &Range<usize>) -> String {
     let mut shown = String::new();
     let mut begin = 0;

@@ -1,7 +1,8 @@
-//! What became of a command, for people: the decision, what was found below the part that it is about, and what would run.
+//! What became of a command, for people: the decision, what was found below the part that it is
+//! about, and what would run.
 //!
-//! Of the details of a finding, whichever plugin reports it, these members are shown: `place`, `matched` and `would`. The SDK's
-//! `Finding::details` has what they hold.
+//! Of the details of a finding, whichever plugin reports it, these members are shown: `place`,
+//! `matched` and `would`. The SDK's `Finding::details` has what they hold.
 
 use super::snippet::snippet;
 use super::{cause, last, rejection};
@@ -128,8 +129,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The part of the command that details are about: `place`, unless `matched` contradicts it; else the place of `matched`, if
-/// it occurs once.
+/// The part of the command that details are about: `place`, unless `matched` contradicts it; else
+/// the place of `matched`, if it occurs once.
 fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());
     let number = |at: usize| usize::try_from(details.get("place")?.get(at)?.as_u64()?).ok();

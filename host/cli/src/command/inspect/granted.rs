@@ -40,8 +40,8 @@ struct Given<'a> {
     inspection: &'a Inspection,
     /// What it needs and is not granted, as lines of `[plugin.grants]`.
     missing: Vec<&'a str>,
-    /// Whether its memory after `configure` is what each event starts from; none where there is nothing to set up, or it
-    /// would not be loaded.
+    /// Whether its memory after `configure` is what each event starts from; none where there is
+    /// nothing to set up, or it would not be loaded.
     set_up_once: Option<bool>,
 }
 

@@ -142,7 +142,8 @@ impl Repl<'_> {
     }
 }
 
-/// Whether a word is a provider's name with a letter or two wrong. A word that only begins with the name is a model: `deepseek-chat`.
+/// Whether a word is a provider's name with a letter or two wrong. A word that only begins with the
+/// name is a model: `deepseek-chat`.
 fn is_mistyped(word: &str, name: &str) -> bool {
     let wrong = strsim::osa_distance(word, name);
     !word.starts_with(name) && wrong <= 2 && wrong * 3 <= name.len()

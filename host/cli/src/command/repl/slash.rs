@@ -57,8 +57,8 @@ pub(super) enum About<'a> {
     Resume(&'a str),
 }
 
-/// The words of a command without its slash; none where a line is a prompt. `/etc/hosts is wrong` is one, and so is what
-/// begins with a blank.
+/// The words of a command without its slash; none where a line is a prompt. `/etc/hosts is wrong`
+/// is one, and so is what begins with a blank.
 pub(super) fn words(line: &str) -> Option<Vec<&str>> {
     let words: Vec<_> = line.strip_prefix('/')?.split_whitespace().collect();
     let name = words.first().copied().unwrap_or_default();

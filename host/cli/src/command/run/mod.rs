@@ -35,7 +35,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, CliError> {
     start(session, Some(prompt), &args.options).await
 }
 
-/// Goes on with a session; without a prompt, with what it was interrupted in.
+/// Continues a session; without a prompt, where it was interrupted.
 pub(crate) async fn resume(args: &ResumeArgs) -> Result<Exit, CliError> {
     let session = session::find(&args.id)?;
     let prompt = args.prompt.as_ref().map(|text| prompt(Some(text))).transpose()?;

@@ -1,7 +1,8 @@
 //! Takes up changed rules while a run lasts: files that say what counts, and the plugins' own.
 //!
-//! The operating system tells that one of them changed; then all is read and checked aside, and either takes the place of
-//! what was loaded, between two events, or changes nothing. Both are said.
+//! The operating system tells that one of them changed; then all is read and checked aside, and
+//! either takes the place of what was loaded, between two events, or changes nothing. Both are
+//! said.
 
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};
@@ -18,9 +19,10 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Interval of checking the files and the record of approvals, while there is a change that could not be taken up or that
-/// is not approved. The record is not watched, since the log is in the same directory and changes all the time; and a watcher
-/// reports nothing more of a directory that was removed and made again.
+/// Interval of checking the files and the record of approvals, while there is a change that could
+/// not be taken up or that is not approved. The record is not watched, since the log is in the same
+/// directory and changes all the time; and a watcher reports nothing more of a directory that was
+/// removed and made again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the files must stay unchanged before they are read: an editor, or `hookhost allow`, writes more than once.

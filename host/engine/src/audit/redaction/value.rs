@@ -23,15 +23,16 @@ const MAX_POINTER_BYTES: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Redacted {
-    /// The places of `"(masked)"`: JSON pointers (RFC 6901), at most 64 of at most 256 bytes each. A pointer can continue
-    /// into a string that holds JSON.
+    /// The places of `"(masked)"`: JSON pointers (RFC 6901), at most 64 of at most 256 bytes each.
+    /// A pointer can continue into a string that holds JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<String>,
     /// Masked values that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub masked_unlisted: u64,
-    /// Whether the value is recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the size and the digest of its
-    /// JSON text, and up to 1 KiB of its beginning, all of them after masking.
+    /// Whether the value is recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the size
+    /// and the digest of its JSON text, and up to 1 KiB of its beginning, all of them after
+    /// masking.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -104,8 +105,8 @@ enum Level<'t> {
 }
 
 impl Mask<'_> {
-    /// The JSON text (of one or several values) with what is to be masked replaced; `None` where that is nothing. `at` is
-    /// the pointer to the string that holds the text.
+    /// The JSON text (of one or several values) with what is to be masked replaced; `None` where
+    /// that is nothing. `at` is the pointer to the string that holds the text.
     ///
     /// It calls itself for JSON in strings. As JSON in a string in a string is at least twice as long at each step
     /// outwards, a text has room for few such steps.

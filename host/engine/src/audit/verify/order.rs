@@ -62,7 +62,8 @@ impl Order {
         (missing, twice)
     }
 
-    /// The runs of the heaviest rising chain: those that have to be moved for the log to be in order again are the others.
+    /// The runs of the heaviest rising chain: those that have to be moved for the log to be in
+    /// order again are the others.
     fn in_place(&self) -> BTreeSet<usize> {
         // By where a chain ends: its lines and its last run. Of two chains, one that ends later has more lines.
         let mut best: BTreeMap<u64, (u64, usize)> = BTreeMap::new();

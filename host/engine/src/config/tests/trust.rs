@@ -1,4 +1,5 @@
-//! What the user approved of a project counts, that and nothing else, until a change is approved or the approval revoked.
+//! What the user approved of a project counts, that and nothing else, until a change is approved or
+//! the approval revoked.
 
 use std::fs;
 

@@ -18,7 +18,7 @@ const MAX_FINDING_BYTES: usize = 64 * 1024;
 /// Most bytes of all findings and reminders of one call together, as JSON: a byte of a text may be written as six.
 const MAX_WRITTEN: usize = 256 * 1024;
 
-/// Something that the audit log is to hold.
+/// A finding for the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Finding {
@@ -46,7 +46,7 @@ pub enum Severity {
     Error,
 }
 
-/// Something that the model is to be told with the next request, behind the last user message.
+/// A reminder for the model, which comes with the next request, behind the last user message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Reminder {
@@ -58,7 +58,7 @@ pub struct Reminder {
     pub tags: Vec<String>,
     /// A newer reminder of the same plugin with the same key replaces an older one.
     pub dedupe_key: Option<String>,
-    /// Model calls that it still lives; absent: until the session ends.
+    /// Model calls for which it is still given; absent: until the session ends.
     pub ttl_turns: Option<u32>,
 }
 
@@ -83,7 +83,7 @@ impl Effects {
     }
 }
 
-/// Bytes that texts are, each with as much as it takes to keep it: a list of empty texts is not for nothing.
+/// Bytes of texts, with the memory that each text takes: a list of empty texts costs something, too.
 fn size<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
     texts.map(|text| size_of::<String>() + text.len()).sum()
 }
@@ -94,7 +94,8 @@ fn exceeded(detail: String) -> wasmtime::Error {
 }
 
 impl Guest {
-    /// Whether there is a record that an effect could be in; the contract has no other way to say that it is not kept.
+    /// Fails if the event has no record that could keep an effect: the contract has no other way to
+    /// say that it is lost.
     fn has_a_record(&self, effect: &str) -> wasmtime::Result<()> {
         if self.is_recorded {
             return Ok(());

@@ -31,9 +31,9 @@ pub const MAX_LOG_LINES: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) lines: Vec<LogLine>,
-    /// Bytes, as JSON, that may still be written: what a line takes in the record counts, not what it says.
+    /// Bytes, as JSON, that may still be written: the size of a line in the record counts, not of its text.
     pub(crate) capacity: usize,
-    /// Lines that found no room.
+    /// Number of lines that did not fit.
     pub(crate) dropped: u64,
 }
 
@@ -44,7 +44,7 @@ impl Log {
 
     pub(crate) fn write(&mut self, level: Level, message: String) {
         let line = LogLine { level, message };
-        // A text is at least as long as JSON: one that is far too long need not be looked through.
+        // JSON is at least as long as the text: a text that is far too long need not be encoded.
         let fits = line.message.len() <= self.capacity && self.lines.len() < MAX_LOG_LINES;
         // And a comma.
         match fits.then(|| self.capacity.checked_sub(written_size(&line) + 1)).flatten() {

@@ -1,11 +1,11 @@
-//! What a recorded call learnt from outside, given again when it is replayed.
+//! The recorded inputs of a call, given again when it is replayed.
 
 use super::{Message, ModelRequest, Transcript};
 use crate::sandbox::{Inputs, ModelAnswer, ModelReply, TranscriptRead};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// In place of the agent's model and conversation, in a call that is replayed.
+/// Replaces the agent's model and conversation in a call that is replayed.
 #[derive(Debug, Default)]
 pub(crate) struct Recalled {
     model: VecDeque<ModelAnswer>,
@@ -30,7 +30,7 @@ impl Recalled {
         }
     }
 
-    /// Whether the call asked for something that was not recorded: its answer may be another than it would have been.
+    /// Whether the call asked for something that was not recorded: its answer may then differ.
     pub(crate) fn missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }

@@ -58,7 +58,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         return is_public_v4(embedded);
     }
     let [a, b, ..] = address.segments();
-    // Global unicast is 2000::/3; of it, not: IETF protocols (Teredo among them), documentation, 6to4, documentation again.
+    // Global unicast is 2000::/3; of it, not: IETF protocols (Teredo among them), documentation,
+    // 6to4, documentation again.
     let global = a & 0xe000 == 0x2000;
     let special = (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || a == 0x2002 || (a == 0x3fff && b < 0x1000);
     global && !special

@@ -1,10 +1,10 @@
-//! The grant `http`: `wasi:http/outgoing-handler`, to the servers that the entry names. It is linked without the grant, too,
-//! since the engines of some languages always import it: then there are no servers, and each request is
-//! denied.
+//! The grant `http`: `wasi:http/outgoing-handler`, to the servers that the entry names. It is
+//! linked without the grant, too, since the engines of some languages always import it: then there
+//! are no servers, and each request is denied.
 //!
-//! Each request is checked by itself, so a redirect, which no host follows for a guest, is checked when the guest asks for
-//! it. It counts as a call of a capability; its body and the response's are bounded by `limits.http-body`, and all of it
-//! ends with the call. A replay sends nothing.
+//! Each request is checked by itself, so a redirect, which no host follows for a guest, is checked
+//! when the guest asks for it. It counts as a call of a capability; its body and the response's are
+//! bounded by `limits.http-body`, and all of it ends with the call. A replay sends nothing.
 
 mod address;
 mod body;

@@ -8,9 +8,9 @@ use hookhost::store::Log;
 use hookhost::{Config, Host, Session, TransformOutcome};
 use std::time::Duration;
 
-/// Looks at every clock, spins in between, looks again, and draws random numbers. It answers with 40 bytes, each byte of them as
-/// two letters: the time of the event, the wall clock's seconds and nanoseconds, how far either clock advanced, and a
-/// random number.
+/// Looks at every clock, spins in between, looks again, and draws random numbers. It answers with
+/// 40 bytes, each byte of them as two letters: the time of the event, the wall clock's seconds and
+/// nanoseconds, how far either clock advanced, and a random number.
 const PROBE: &str = r#"
     (func $hex (param $from i32) (param $to i32) (param $bytes i32)
       (loop

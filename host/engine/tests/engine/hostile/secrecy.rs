@@ -6,8 +6,8 @@ use hookhost::config::{Entry, Settings};
 use hookhost::{Config, Host, Session, TransformOutcome};
 use std::num::NonZeroU32;
 
-/// Fills what it has with the secret: all of its memory and as much more as it is given, a table, globals, and its stack,
-/// deep down. Then it answers, or traps where the prompt says so.
+/// Fills what it has with the secret: all of its memory and as much more as it is given, a table,
+/// globals, and its stack, deep down. Then it answers, or traps where the prompt says so.
 const KEEPER: &str = r#"
     (table $mine 1000 5000 funcref)
     (global $secret (mut i64) (i64.const 0))
@@ -35,8 +35,9 @@ const KEEPER: &str = r#"
       (call $keep))
     (elem declare func $spill)"#;
 
-/// Looks at all that it has for anything that it did not put there itself: its memory (but for where the event is, which the
-/// host has just given it, and its answer), what it gets more of, its table and globals. It answers with what it found.
+/// Looks at all that it has for anything that it did not put there itself: its memory (but for
+/// where the event is, which the host has just given it, and its answer), what it gets more of, its
+/// table and globals. It answers with what it found.
 const SEEKER: &str = r#"
     (table $mine 1000 5000 funcref)
     (global $secret (mut i64) (i64.const 0))

@@ -127,8 +127,8 @@ async fn follow(row: &Row, shape: &Shape, directory: &Path) -> Result<(), String
         return Err(format!("the host does: {kind:?}, and the user sees {sees:?}"));
     }
     seen(row, sees.as_deref())?;
-    // A guest that computes for 20 ms is interrupted every millisecond, and then it is another's turn; fewer turns than that are
-    // left where the machine itself has others to serve.
+    // A guest that computes for 20 ms is interrupted every millisecond, and then it is another's
+    // turn; fewer turns than that are left where the machine itself has others to serve.
     if row.does == "compute" && !shape.keeps_the_thread() && (turns < 5 || events == 0) {
         return Err(format!("a neighbour had {turns} turns and {events} events in the meantime"));
     }

@@ -131,8 +131,8 @@ impl Story {
         Told { askings, shown, end }
     }
 
-    /// The rule once more, slow and obvious: nothing is remembered but what was shown, and each question is looked up in
-    /// all of it.
+    /// The rule once more, slow and obvious: nothing is remembered but what was shown, and each
+    /// question is looked up in all of it.
     fn model(&self) -> Told {
         let mut told = Told { askings: Vec::new(), shown: Vec::new(), end: End::Denied };
         // One asking more than rounds of questions: after the last yes the chain is still asked.
