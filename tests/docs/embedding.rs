@@ -303,7 +303,7 @@ async fn what_another_process_answers_settles_the_call_of_the_guide() {
         let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
         let call = session.tool_call("1", "write_file", &arguments, ToolOrigin::Builtin);
         let answered = async {
-            let mut again = tokio::time::interval(std::time::Duration::from_millis(10));
+            let mut again = tokio::time::interval(Duration::from_millis(10));
             while answer_everything(&elsewhere, yes).await.expect("the questions") == 0 {
                 again.tick().await;
             }

@@ -7,7 +7,7 @@ use std::path::Path;
 /// The anchors of a page's headings, as GitHub makes them: lower case, blanks as hyphens, no punctuation.
 fn anchors(page: &str) -> Vec<String> {
     let headings =
-        prose(page).into_iter().filter_map(|(_, line)| line.starts_with('#').then(|| line.trim_start_matches('#')));
+        prose(page).into_iter().filter(|(_, line)| line.starts_with('#')).map(|(_, line)| line.trim_start_matches('#'));
     let mut anchors: Vec<String> = Vec::new();
     for heading in headings {
         let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));

@@ -201,7 +201,7 @@ impl Life {
     }
 
     /// Takes over what the row is, where another handle has written it. Of `is_loaded` plugins alone reminders are kept.
-    pub(super) fn take_over(&self, row: SessionRow, is_loaded: impl Fn(&str) -> bool) {
+    pub(super) fn take_over(&self, row: &SessionRow, is_loaded: impl Fn(&str) -> bool) {
         let mut copy = self.copy();
         if row.version != copy.version {
             copy.replace(parse(&self.id, &row.life), row.version, row.events, 0);
@@ -257,13 +257,13 @@ impl Life {
     }
 
     /// Counts a failure, unless it is not the plugin's; the user is told when the plugin is tripped.
-    pub(super) fn failed(&self, caller: Caller, failure: &Failure, now: Time) {
+    pub(super) fn failed(&self, caller: &Caller, failure: &Failure, now: Time) {
         if !counts(failure) {
             return;
         }
         let mut copy = self.copy();
         self.note(&mut copy, Change::Failed(caller.clone(), now));
-        if let Some(notice) = copy.state.streaks.notice(&caller, failure) {
+        if let Some(notice) = copy.state.streaks.notice(caller, failure) {
             self.note(&mut copy, Change::Notice(notice));
         }
     }

@@ -232,7 +232,7 @@ impl Session {
                 let notices = config.tool_patterns_that_fit_none(&shared.spec.tools);
                 notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
             }
-            shared.life.take_over(row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
+            shared.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
         }
         let shared = Arc::new(shared);
         shared.record_opening(&shared.info());
@@ -479,7 +479,7 @@ impl Shared {
         if self.life.is_unsure() {
             let row = self.services.store.session(&self.id)?;
             let config = self.services.config();
-            self.life.take_over(row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
+            self.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
         }
         Ok(turn)
     }
@@ -584,7 +584,7 @@ impl Shared {
 
     /// Counts a failure; the user is told when the plugin is tripped.
     fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
-        self.life.failed(Caller::new(plugin, observes), failure, now());
+        self.life.failed(&Caller::new(plugin, observes), failure, now());
     }
 
     /// The reminders as changes of the session, given before so many model calls as there are now.

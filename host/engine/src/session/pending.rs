@@ -25,6 +25,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// An event, as far as it can be settled without a person.
 #[derive(Debug)]
 #[must_use]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every event is settled at once, and is not to cost an allocation"
+)]
 pub enum Begun<O> {
     /// It is settled.
     Settled(Settled<O>),

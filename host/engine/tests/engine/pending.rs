@@ -72,7 +72,7 @@ fn settled(begun: Begun<Outcome>) -> Settled<Outcome> {
 
 fn cause(settled: &Settled<Outcome>) -> Option<Cause> {
     match &settled.outcome {
-        GateOutcome::Rejected(rejection) => Some(rejection.cause.clone()),
+        GateOutcome::Rejected(rejection) => Some(rejection.cause),
         _ => None,
     }
 }

@@ -23,7 +23,7 @@ impl Row {
 
     /// The handle has a turn.
     fn read(&self, life: &Life) {
-        life.take_over(self.0.clone(), |_| true);
+        life.take_over(&self.0, |_| true);
     }
 
     fn state(&self) -> LifeState {
@@ -79,7 +79,7 @@ fn failures_in_a_row_are_counted_over_all_handles() {
         let life = Life::new("s".into());
         row.read(&life);
         assert_eq!(life.next_call(caller, 0), NextCall::Made, "after {} failures", failures - 1);
-        life.failed(caller(), &failure, 0);
+        life.failed(&caller(), &failure, 0);
         assert_eq!(life.look(|life| life.notices.len()), usize::from(failures == 3));
         row.write(&life, Vec::new());
     }
