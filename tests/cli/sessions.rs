@@ -164,7 +164,7 @@ fn a_message_that_is_damaged_missing_or_edited_is_told_and_nothing_is_lost() {
     let message = |name: &str| directory(&user, &id).join("messages").join(name);
 
     std::fs::write(message("0002-assistant.md"), "---\nrole: assistant\n").unwrap();
-    let sentence = "0002-assistant.md: its front matter is not closed by a line `---`; mend the file, or remove it";
+    let sentence = "0002-assistant.md: its front matter is not closed by a line `---`; repair the file, or remove it";
     user.run(resume).expect(1, &[sentence]);
     let shown = user.run(["session", "show", &id]);
     assert!(shown.stdout.contains("not shown:") && shown.stdout.contains("Hello."), "{shown:?}");
