@@ -154,7 +154,7 @@ impl Session {
     /// The same, where a question is handed back: it is not put to the host's approver.
     pub async fn begin_before_tool_call(&self, call: PreparedCall) -> Begun<GateOutcome<ToolCall, ToolResult>> {
         let call = self.asked_about(call);
-        self.begin_prepared::<BeforeToolCall>(call, DispatchOptions::default(), None).await
+        self.begin_with::<BeforeToolCall>(call, true, DispatchOptions::default(), None).await
     }
 
     /// Asks `after-tool-call` about a result, a tool's or a plugin's.

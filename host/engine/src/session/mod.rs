@@ -365,8 +365,12 @@ impl Session {
         self.shared.life.change(Change::Task(begins));
     }
 
-    pub(crate) async fn dispatch<E: Dispatched>(&self, payload: E::Payload) -> Settled<E::Outcome> {
-        self.settle::<E>(payload, DispatchOptions::default(), None).await
+    // No `async fn`: each would copy payload and outcome once more.
+    pub(crate) fn dispatch<E: Dispatched>(
+        &self,
+        payload: E::Payload,
+    ) -> impl Future<Output = Settled<E::Outcome>> + Send {
+        self.settle::<E>(payload, DispatchOptions::default(), None)
     }
 
     async fn settle<E: Dispatched>(
@@ -380,20 +384,20 @@ impl Session {
     }
 
     /// Settles an event as far as that can be done without a person.
-    async fn begin<E: Dispatched>(
+    fn begin<E: Dispatched>(
         &self,
         payload: E::Payload,
         options: DispatchOptions,
         recall: Option<Recall>,
-    ) -> Begun<E::Outcome> {
-        let payload = E::prepared(payload, &self.shared.validator(&self.shared.services.config(), &self.info()));
-        self.begin_prepared::<E>(payload, options, recall).await
+    ) -> impl Future<Output = Begun<E::Outcome>> + Send {
+        self.begin_with::<E>(payload, false, options, recall)
     }
 
-    /// The same, where what the host works out itself is in the payload.
-    async fn begin_prepared<E: Dispatched>(
+    /// The same; `is_prepared` says that what the host works out itself is in the payload.
+    async fn begin_with<E: Dispatched>(
         &self,
         payload: E::Payload,
+        is_prepared: bool,
         options: DispatchOptions,
         recall: Option<Recall>,
     ) -> Begun<E::Outcome> {
@@ -401,6 +405,8 @@ impl Session {
         let info = self.info();
         // Whatever is taken up meanwhile, the event is settled under these.
         let rules = self.shared.services.config();
+        let validator = self.shared.validator(&rules, &info);
+        let payload = if is_prepared { payload } else { E::prepared(payload, &validator) };
         let DispatchOptions { raw: own_message, await_observers } = options;
         let (id, time) = match &recall {
             Some(recall) => (recall.id.clone(), recall.time),
