@@ -309,6 +309,16 @@ impl State {
         }
     }
 
+    /// What a step from here does, for people.
+    #[must_use]
+    pub fn describe(&self, action: Action) -> String {
+        match action {
+            Action::Step(event) => format!("event {event}: {:?}", self.events[usize::from(event)].at),
+            Action::Told(event, byte) => format!("event {event}: is told that byte {byte} is locked"),
+            action => format!("{action:?}"),
+        }
+    }
+
     /// Grows with each step, so that no state comes twice on one way.
     pub(crate) fn rank(&self) -> u32 {
         let event = |event: &Event| match event.at {

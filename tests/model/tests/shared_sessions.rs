@@ -1,7 +1,7 @@
 //! The protocol of shared sessions keeps its promises in every state that it can reach, and no choice of it can be left out.
 
-use hookhost_model::{Protocol, Rule, Sessions, World};
-use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use hookhost_model::{Action, Protocol, Rule, Sessions, State, World};
+use stateright::{Checker, Expectation, HasDiscoveries, Model, Path};
 use std::collections::HashSet;
 
 const DECIDED: Protocol = Protocol::DECIDED;
@@ -38,35 +38,27 @@ fn explore(sessions: Sessions) {
         if property.expectation == Expectation::Sometimes {
             assert!(found.is_some(), "no state is visited where {}", property.name);
         } else if let Some(path) = found {
-            panic!(
-                "it does not hold that {}: {:#?} leads to {:#?}",
-                property.name,
-                path.clone().into_actions(),
-                path.last_state()
-            );
+            let last = path.last_state().clone();
+            panic!("it does not hold that {}: {} leads to {last:#?}", property.name, steps(path));
         }
     }
 }
 
-/// Visits states until each of these rules is broken.
+fn steps(path: Path<State, Action>) -> String {
+    let step = |(state, action): (State, Option<Action>)| action.map(|action| state.describe(action));
+    path.into_vec().into_iter().filter_map(step).collect::<Vec<_>>().join("; ")
+}
+
+/// Visits states until each of these rules is broken, the nearest first.
 fn breaks(rules: &[Rule], protocol: Protocol, world: World) {
     assert_ne!(protocol, DECIDED);
     let names: HashSet<&'static str> = rules.iter().map(|rule| rule.name()).collect();
     let sessions = Sessions { protocol, questions: 1, worlds: vec![world], is_reduced: true };
-    let checker = sessions
-        .checker()
-        .threads(2)
-        .finish_when(HasDiscoveries::AllOf(names.clone().into_iter().collect()))
-        .spawn_bfs()
-        .join();
+    let checker =
+        sessions.checker().finish_when(HasDiscoveries::AllOf(names.clone().into_iter().collect())).spawn_bfs().join();
     for name in names {
-        let path = checker.discovery(name);
-        println!(
-            "{name}: broken by {:?}, one of {} states",
-            path.as_ref().map(|path| path.clone().into_actions()),
-            checker.unique_state_count()
-        );
-        assert!(path.is_some(), "{name}, and it should not");
+        let Some(path) = checker.discovery(name) else { panic!("{name}, and it should not") };
+        println!("not true among {} states: {name}, after: {}", checker.unique_state_count(), steps(path));
     }
 }
 
