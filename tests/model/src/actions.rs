@@ -1,0 +1,187 @@
+//! Which steps there are in a state.
+
+use crate::state::{Action, Answerer, At, BYTES, Cleaner, EVENTS, Event, State, Verdict, number};
+use crate::{Sessions, properties};
+use stateright::{Model, Property};
+
+impl Model for Sessions {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        self.worlds.iter().map(|world| State::new(*world)).collect()
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let alone = (0..EVENTS).find(|event| self.is_alone_in_what_it_does(&state.events[*event]));
+        if let Some(event) = alone.filter(|_| self.is_reduced) {
+            self.actions_of(state, event, actions);
+            actions.retain(|action| !matches!(action, Action::GiveUp(_)));
+            return;
+        }
+        for event in 0..EVENTS {
+            self.actions_of(state, event, actions);
+        }
+        let [_, other] = &state.processes;
+        if !other.is_dead {
+            self.actions_of_the_other(state, actions);
+        }
+        // Where all are dead nothing happens any more.
+        let all_live = state.processes.iter().all(|process| !process.is_dead);
+        for (number, process) in (0..).zip(&state.processes) {
+            if all_live {
+                actions.push(Action::Kill(number));
+            }
+            let has_events =
+                (0..EVENTS).any(|event| state.world.owners[event] == number && state.events[event].at != At::Ended);
+            if !process.is_dead && process.rules == 0 && has_events {
+                actions.push(Action::TakeUpRules(number));
+            }
+        }
+    }
+
+    fn next_state(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        self.act(&mut state, action);
+        if self.is_reduced {
+            state.forget();
+        }
+        assert!(state.rank() > before.rank(), "{action:?} goes back: {before:?}");
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties::all()
+    }
+}
+
+/// Whether a step is taken sooner or later, whatever people do and whatever fails.
+pub(crate) fn is_taken_sooner_or_later(action: Action) -> bool {
+    match action {
+        Action::Step(_)
+        | Action::Told(..)
+        | Action::Answered(..)
+        | Action::Deadline
+        | Action::Poll
+        | Action::Clean(_) => true,
+        Action::Come(_)
+        | Action::Approver(_)
+        | Action::GiveUp(_)
+        | Action::List
+        | Action::AnswerElsewhere(_)
+        | Action::TakeUpRules(_)
+        | Action::Kill(_) => false,
+    }
+}
+
+impl Sessions {
+    /// Whether the next step of an event commutes with all that others do, and what may come before it may as well come after it,
+    /// or is the same without it: then it is taken at once.
+    fn is_alone_in_what_it_does(&self, event: &Event) -> bool {
+        match event.at {
+            // What locks the door waits for it anyway.
+            At::Open => self.protocol.scans_behind_the_door,
+            // The verdict is the event's own until it commits.
+            At::Ask => true,
+            // There is no question yet that somebody could find.
+            At::Show => true,
+            // The record is there, or is not, whatever comes.
+            At::Run => true,
+            _ => false,
+        }
+    }
+
+    fn actions_of(&self, state: &State, event: usize, actions: &mut Vec<Action>) {
+        let (index, host) = (number(event), state.world.host(event));
+        let now = &state.events[event];
+        let is_ready = match now.at {
+            At::Away => {
+                // Events of one process are alike but for the first: they come in order.
+                let is_like_one_before =
+                    self.is_reduced && event == 2 && state.world.owners[1] == state.world.owners[2] && now.round == 0;
+                if is_like_one_before && state.events[1].at == At::Away {
+                    return;
+                }
+                let is_free = !self.protocol.orders_events_of_a_host || state.hosts[host].order.is_none();
+                if is_free {
+                    actions.push(if now.round == 0 { Action::Come(index) } else { Action::Step(index) });
+                }
+                false
+            }
+            At::Door => state.is_unlocked_for(host, 0),
+            At::Scan => {
+                let told = (usize::from(now.byte)..BYTES).filter(|byte| !state.is_unlocked_for(host, *byte));
+                let before = actions.len();
+                actions.extend(told.map(|byte| Action::Told(index, number(byte))));
+                actions.len() == before
+            }
+            At::Wait => {
+                let first =
+                    if self.protocol.waits_for_all_below { 1 } else { usize::from(now.byte).saturating_sub(1).max(1) };
+                (first..usize::from(now.byte)).all(|byte| state.is_unlocked_for(host, byte))
+            }
+            At::Ask => {
+                actions.push(Action::Answered(index, Verdict::Allow));
+                // A rejected event differs in that it does not run.
+                if event == 0 {
+                    actions.push(Action::Answered(index, Verdict::Reject));
+                }
+                if event == 0 && now.round < self.questions {
+                    actions.push(Action::Answered(index, Verdict::Escalate));
+                }
+                false
+            }
+            At::Pending => {
+                actions.extend([Action::Approver(true), Action::Approver(false)]);
+                if self.protocol.has_a_deadline {
+                    actions.push(Action::Deadline);
+                }
+                let is_there = state.database.question.filter(|question| question.round == now.round);
+                if state.world.shares_questions && is_there.is_none_or(|question| question.answer.is_some()) {
+                    actions.push(Action::Poll);
+                }
+                false
+            }
+            At::Ended => return,
+            _ => true,
+        };
+        if is_ready {
+            actions.push(Action::Step(index));
+        }
+        // Where it awaits something. To be given up before one has a ticket is to be given up with it.
+        if matches!(now.at, At::Wait | At::Yes | At::Commit | At::Pending | At::Answer) {
+            actions.push(Action::GiveUp(index));
+        }
+    }
+
+    fn actions_of_the_other(&self, state: &State, actions: &mut Vec<Action>) {
+        let round = state.database.question.map(|question| question.round);
+        if let Some(question) = state.database.question {
+            let is_new = match state.answerer {
+                Answerer::Idle => true,
+                Answerer::Listed(seen) | Answerer::Answered(seen) => seen < question.round,
+            };
+            if is_new && state.world.shares_questions && question.answer.is_none() && !state.is_asker_gone() {
+                actions.push(Action::List);
+            }
+        }
+        // Where the question is gone it is told so.
+        if let Answerer::Listed(seen) = state.answerer
+            && round == Some(seen)
+        {
+            actions.extend([Action::AnswerElsewhere(true), Action::AnswerElsewhere(false)]);
+        }
+        for (index, cleaner) in (0..).zip(&state.cleaners) {
+            let is_ready = match cleaner {
+                Cleaner::Idle => round.is_some(),
+                Cleaner::Listed(seen) => state.is_asker_gone() || round.is_some_and(|round| round > *seen),
+                Cleaner::FoundDead(_) => true,
+                Cleaner::Done(seen) => round.is_some_and(|round| round > *seen),
+            };
+            // The first may have looked for long; the second looks when there is something to do.
+            if is_ready && (index == 0 || state.is_asker_gone()) {
+                actions.push(Action::Clean(index));
+            }
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! What a step changes.
+
+use crate::state::{
+    Action, Answerer, At, Cleaner, EVENTS, Event, PROCESSES, Plan, Question, Read, Row, Settled, State, Verdict, number,
+};
+use crate::{Rule, Sessions};
+
+impl Sessions {
+    pub(crate) fn act(&self, state: &mut State, action: Action) {
+        match action {
+            Action::Come(event) | Action::Step(event) => self.step(state, usize::from(event)),
+            Action::Told(event, byte) => state.events[usize::from(event)].byte = byte + 1,
+            Action::Answered(event, verdict) => self.answered(state, usize::from(event), verdict),
+            Action::Approver(answer) => state.answers(answer),
+            Action::Deadline => state.answers(false),
+            Action::Poll => {
+                let answer = state.question(state.events[0].round).and_then(|question| question.answer);
+                state.answers(answer.unwrap_or(false));
+            }
+            Action::GiveUp(event) => self.give_up(state, usize::from(event)),
+            Action::List => {
+                state.answerer = Answerer::Listed(state.database.question.map_or(0, |question| question.round));
+            }
+            Action::AnswerElsewhere(answer) => {
+                if let Answerer::Listed(round) = state.answerer {
+                    self.write_answer(state, round, answer);
+                    state.answerer = Answerer::Answered(round);
+                }
+            }
+            Action::Clean(cleaner) => self.clean(state, usize::from(cleaner)),
+            Action::TakeUpRules(process) => state.processes[usize::from(process)].rules = 1,
+            Action::Kill(process) => self.kill(state, usize::from(process)),
+        }
+    }
+
+    /// The next step of an event.
+    fn step(&self, state: &mut State, event: usize) {
+        let (host, process) = (state.world.host(event), usize::from(state.world.owners[event]));
+        match state.events[event].at {
+            At::Away => {
+                if !self.protocol.reads_in_the_turn {
+                    self.read_row(state, event);
+                    state.events[event].read =
+                        Read { rules: state.processes[process].rules, state: state.database.state };
+                }
+                let returns = state.events[event].round > 0;
+                if returns && !self.protocol.takes_up_in_a_turn {
+                    state.go(event, At::Note);
+                    return;
+                }
+                state.hosts[host].order = Some(number(event));
+                state.go(event, if self.protocol.scans_behind_the_door { At::Door } else { At::Scan });
+                state.events[event].byte = 1;
+            }
+            At::Door => {
+                state.locks[0] = Some(number(host));
+                state.go(event, At::Scan);
+            }
+            At::Scan => state.go(event, At::Take),
+            At::Take => {
+                let byte = usize::from(state.events[event].byte);
+                if state.is_unlocked_for(host, byte) {
+                    state.locks[byte] = Some(number(host));
+                    state.line.push(number(event));
+                    state.go(event, At::Open);
+                } else {
+                    // It fails, and that is a no.
+                    state.events[event].byte = 0;
+                    self.unlock_door(state, host);
+                    self.give_up(state, event);
+                }
+            }
+            At::Open => {
+                self.unlock_door(state, host);
+                state.go(event, At::Wait);
+            }
+            At::Wait => {
+                let has_turn = |other: &Event| (At::Note..=At::Leave).contains(&other.at);
+                let is_alone = !state.events.iter().any(has_turn);
+                if !is_alone || state.line.first() != Some(&number(event)) {
+                    state.breaks(Rule::InOrderOfArrival);
+                }
+                state.events[event].rules_at_turn = state.processes[process].rules;
+                state.go(event, At::Note);
+            }
+            At::Note => {
+                if state.last_turn != Some(number(host)) {
+                    state.hosts[host].has_copy = false;
+                }
+                if self.protocol.notes_its_turn_first {
+                    state.last_turn = Some(number(host));
+                }
+                let next = if self.protocol.reads_in_the_turn { At::Row } else { self.after_reading(state, event) };
+                state.go(event, next);
+            }
+            At::Row => {
+                self.read_row(state, event);
+                state.go(event, At::Rules);
+            }
+            At::Rules => {
+                state.events[event].read.rules = state.processes[process].rules;
+                state.go(event, At::State);
+            }
+            At::State => {
+                state.events[event].read.state = state.database.state;
+                let next = self.after_reading(state, event);
+                state.go(event, next);
+            }
+            At::Yes => {
+                self.record_answer(state, event, true);
+                state.database.question = None;
+                state.go(event, At::Ask);
+            }
+            // `answered` takes it from there.
+            At::Ask | At::Pending | At::Ended => {}
+            At::Show => {
+                state.hosts[host].is_shown = true;
+                state.go(event, At::Commit);
+            }
+            At::RunFirst => {
+                state.run(event);
+                state.go(event, At::Commit);
+            }
+            At::Commit => self.commit(state, event),
+            At::Rest => {
+                if self.protocol.records_with_the_effects {
+                    state.database.question = None;
+                } else {
+                    state.write_effects(event);
+                }
+                state.go(event, At::Leave);
+            }
+            At::ShowLate => {
+                state.hosts[host].is_shown = true;
+                state.go(event, At::Leave);
+            }
+            At::Leave => {
+                if !self.protocol.notes_its_turn_first {
+                    state.last_turn = Some(number(host));
+                }
+                state.leave(event);
+                let next = match state.database.settled[event] {
+                    Some(Settled::Allowed(_)) if !state.events[event].has_run => At::Run,
+                    None if state.events[event].plan == Plan::Escalate => At::Pending,
+                    _ => At::Ended,
+                };
+                state.go(event, next);
+            }
+            At::Run => {
+                state.run(event);
+                state.go(event, At::Ended);
+            }
+            At::Answer => {
+                let (round, wanted) = (state.events[event].round, state.events[event].answer);
+                let wanted = wanted.unwrap_or(false);
+                let counts =
+                    if state.world.shares_questions { self.write_answer(state, round, wanted) } else { Some(wanted) };
+                let event = &mut state.events[event];
+                // Who finds no question was taken for dead.
+                event.answer = Some(counts.unwrap_or(false));
+                (event.round, event.at, event.plan) = (event.round + 1, At::Away, Plan::Nothing);
+            }
+            At::Late => {
+                let now = state.events[event];
+                let is_question = now.shown.is_some() && !now.is_answer_recorded;
+                state.write_row(host);
+                if is_question {
+                    self.record_answer(state, event, false);
+                    if !self.protocol.drops_a_question_at_once {
+                        state.go(event, At::LateRest);
+                        return;
+                    }
+                    state.database.question = None;
+                } else if let Some(number) = now.number.filter(|_| !self.protocol.keeps_given_up_numbers_out) {
+                    state.record_number(number);
+                }
+                state.go(event, At::Ended);
+            }
+            At::LateRest => {
+                state.database.question = None;
+                state.go(event, At::Ended);
+            }
+        }
+    }
+
+    /// Reads the row, unless the copy is as it is; and takes a number.
+    fn read_row(&self, state: &mut State, event: usize) {
+        let row = state.database.row;
+        let host = &mut state.hosts[state.world.host(event)];
+        if !host.has_copy {
+            host.copy = Row { numbers: row.numbers + host.unwritten, ..row };
+            host.has_copy = true;
+        }
+        if state.events[event].round == 0 {
+            state.take_number(event);
+        }
+    }
+
+    /// What comes once all is read: the plugins, or what the answer leads to.
+    fn after_reading(&self, state: &mut State, event: usize) -> At {
+        let changes = state.events[event].read != state.events[event].agreed;
+        let next = match state.events[event].answer {
+            None => return At::Ask,
+            Some(false) => Plan::No,
+            Some(true) if changes && self.protocol.asks_again => {
+                state.take_number(event);
+                return if self.protocol.records_a_yes_before_it_asks_again { At::Yes } else { At::Ask };
+            }
+            Some(true) => Plan::Yes,
+        };
+        state.events[event].plan = next;
+        At::Commit
+    }
+
+    /// The plugins have answered.
+    fn answered(&self, state: &mut State, event: usize, verdict: Verdict) {
+        let now = &mut state.events[event];
+        now.agreed = now.read;
+        // A value that was shown is asked about as it is; otherwise the rules change it.
+        if now.shown.is_none() || !self.protocol.asks_about_what_was_shown {
+            now.value = 1 + now.read.rules;
+        }
+        now.plan = match verdict {
+            Verdict::Allow => Plan::Allow,
+            Verdict::Reject => Plan::Reject,
+            Verdict::Escalate => Plan::Escalate,
+        };
+        let next = match verdict {
+            Verdict::Escalate if self.protocol.shows_itself_first => At::Show,
+            Verdict::Allow if !self.protocol.runs_after_the_commit => At::RunFirst,
+            _ => At::Commit,
+        };
+        state.go(event, next);
+    }
+
+    /// The transaction that settles an event, or has a person asked.
+    fn commit(&self, state: &mut State, event: usize) {
+        let host = state.world.host(event);
+        let now = state.events[event];
+        let answer = now.answer.filter(|_| !now.is_answer_recorded);
+        if let Some(answer) = answer {
+            self.record_answer(state, event, answer);
+        }
+        if let Some(number) = now.number {
+            state.record_number(number);
+        }
+        state.write_row(host);
+        if now.plan == Plan::Escalate {
+            self.commit_question(state, event);
+            return;
+        }
+        let is_of_now = now.agreed.rules >= now.rules_at_turn && now.agreed.state == state.database.state;
+        if now.plan != Plan::No && !is_of_now {
+            state.breaks(Rule::NoStaleYes);
+        }
+        let holds = now.plan != Plan::No || now.agreed.state == now.read.state || !self.protocol.drops_old_effects;
+        let is_allowed = matches!(now.plan, Plan::Allow | Plan::Yes);
+        state.database.settled[event] =
+            Some(if is_allowed { Settled::Allowed(now.value) } else { Settled::Rejected(holds) });
+        let mut next = At::Leave;
+        if holds && self.protocol.records_with_the_effects {
+            state.write_effects(event);
+        } else if holds {
+            next = At::Rest;
+        }
+        if answer.is_some() && self.protocol.removes_the_row_with_the_record {
+            state.database.question = None;
+        } else if answer.is_some() {
+            next = At::Rest;
+        }
+        state.go(event, next);
+    }
+
+    fn commit_question(&self, state: &mut State, event: usize) {
+        if !self.protocol.holds_effects_back {
+            state.write_effects(event);
+        }
+        let event = &mut state.events[event];
+        let database = &mut state.database;
+        database.question = Some(Question { round: event.round, answer: None });
+        (database.answers, database.accepted) = (0, None);
+        (event.shown, event.answer, event.is_answer_recorded, event.number) = (Some(event.value), None, false, None);
+        event.at = if self.protocol.shows_itself_first { At::Leave } else { At::ShowLate };
+    }
+
+    /// Writes an answer; gives the one that counts, if there is such a question.
+    fn write_answer(&self, state: &mut State, round: u8, answer: bool) -> Option<bool> {
+        let question = state.database.question.as_mut().filter(|question| question.round == round)?;
+        if question.answer.is_none() || !self.protocol.answers_if_unanswered {
+            question.answer = Some(answer);
+            let counts = question.answer;
+            if state.database.accepted.is_some() {
+                state.breaks(Rule::OneAnswer);
+            }
+            state.database.accepted = counts;
+        }
+        state.database.question.and_then(|question| question.answer)
+    }
+
+    /// The log has the answer to an event's question.
+    fn record_answer(&self, state: &mut State, event: usize, answer: bool) {
+        state.count_answer();
+        let is_of_sender = state.database.accepted.is_none_or(|accepted| accepted == answer);
+        // The agent that gives the event up outranks the person who has answered.
+        if !is_of_sender && state.events[event].at != At::Late {
+            state.breaks(Rule::OneAnswer);
+        }
+        state.events[event].is_answer_recorded = true;
+    }
+
+    fn clean(&self, state: &mut State, cleaner: usize) {
+        let there = state.database.question.map_or(0, |question| question.round);
+        let is_gone = state.is_asker_gone();
+        state.cleaners[cleaner] = match state.cleaners[cleaner] {
+            Cleaner::Listed(round) if is_gone => Cleaner::FoundDead(round),
+            Cleaner::Idle | Cleaner::Listed(_) | Cleaner::Done(_) => Cleaner::Listed(there),
+            Cleaner::FoundDead(round) => {
+                if state.question(round).is_some() || !self.protocol.gives_up_what_is_there {
+                    state.count_answer();
+                    state.database.question = None;
+                }
+                Cleaner::Done(round)
+            }
+        };
+    }
+
+    /// Nobody waits for the event any more: it leaves, and what there is to say of it is written later.
+    fn give_up(&self, state: &mut State, event: usize) {
+        let now = state.events[event];
+        state.leave(event);
+        let is_question = now.shown.is_some() && !now.is_answer_recorded;
+        let has_begun = now.at >= At::Row && now.number.is_some() && now.at != At::Pending;
+        state.go(event, if is_question || has_begun { At::Late } else { At::Ended });
+    }
+
+    fn unlock_door(&self, state: &mut State, host: usize) {
+        if self.protocol.scans_behind_the_door {
+            state.unlock(host, 0);
+        }
+    }
+
+    fn kill(&self, state: &mut State, process: usize) {
+        state.processes[process].is_dead = true;
+        for host in 0..EVENTS {
+            if state.world.process(host) == process {
+                state.hosts[host] = Default::default();
+                if self.protocol.tickets_end_with_the_process {
+                    state.locks.iter_mut().filter(|lock| **lock == Some(number(host))).for_each(|lock| *lock = None);
+                }
+            }
+        }
+        for event in 0..EVENTS {
+            if usize::from(state.world.owners[event]) == process && state.events[event].at != At::Ended {
+                state.line.retain(|other| *other != number(event));
+                state.events[event] = Event { at: At::Ended, ..Event::default() };
+            }
+        }
+        if process == PROCESSES - 1 {
+            state.answerer = Answerer::Idle;
+            state.cleaners = Default::default();
+        }
+    }
+}
+
+impl State {
+    fn go(&mut self, event: usize, at: At) {
+        self.events[event].at = at;
+    }
+
+    fn breaks(&mut self, rule: Rule) {
+        self.broken |= rule.bit();
+    }
+
+    /// Whether a byte is locked by no other host; one's own locks are not told.
+    pub(crate) fn is_unlocked_for(&self, host: usize, byte: usize) -> bool {
+        self.locks[byte].is_none_or(|by| usize::from(by) == host)
+    }
+
+    fn unlock(&mut self, host: usize, byte: usize) {
+        if self.locks[byte] == Some(number(host)) {
+            self.locks[byte] = None;
+        }
+    }
+
+    /// Gives an event's ticket back.
+    fn leave(&mut self, event: usize) {
+        let host = self.world.host(event);
+        if self.line.contains(&number(event)) {
+            self.unlock(host, usize::from(self.events[event].byte));
+            self.line.retain(|other| *other != number(event));
+        }
+        if self.hosts[host].order == Some(number(event)) {
+            self.hosts[host].order = None;
+        }
+        self.events[event].byte = 0;
+    }
+
+    pub(crate) fn is_asker_gone(&self) -> bool {
+        !self.hosts[self.world.host(0)].is_shown
+    }
+
+    fn question(&self, round: u8) -> Option<Question> {
+        self.database.question.filter(|question| question.round == round)
+    }
+
+    /// The asking process has an answer.
+    fn answers(&mut self, answer: bool) {
+        self.events[0].answer = Some(answer);
+        self.go(0, At::Answer);
+    }
+
+    fn take_number(&mut self, event: usize) {
+        let host = &mut self.hosts[self.world.host(event)];
+        self.events[event].number = Some(host.copy.numbers);
+        host.copy.numbers += 1;
+        host.unwritten += 1;
+    }
+
+    fn record_number(&mut self, number: u8) {
+        if self.database.numbers >> number & 1 == 1 {
+            self.breaks(Rule::NoNumberTwice);
+        }
+        self.database.numbers |= 1 << number;
+    }
+
+    fn count_answer(&mut self) {
+        self.database.answers += 1;
+        if self.database.answers > 1 {
+            self.breaks(Rule::OneAnswer);
+        }
+    }
+
+    /// A host writes what it has changed of the row.
+    fn write_row(&mut self, host: usize) {
+        self.database.row.numbers += std::mem::take(&mut self.hosts[host].unwritten);
+    }
+
+    /// An event's effects are written: the state as the plugins made it, and the row as the host has it.
+    fn write_effects(&mut self, event: usize) {
+        let host = &mut self.hosts[self.world.host(event)];
+        self.database.state = self.events[event].agreed.state | 1 << event;
+        host.copy.effects |= 1 << event;
+        self.database.row.effects = host.copy.effects;
+        self.database.written[event] += 1;
+    }
+
+    /// The call of an event runs.
+    fn run(&mut self, event: usize) {
+        let now = self.events[event];
+        let is_recorded = self.database.settled[event] == Some(Settled::Allowed(now.value));
+        let is_as_shown = now.shown.is_none_or(|shown| shown == now.value);
+        if !is_recorded || !is_as_shown || now.has_run {
+            self.breaks(Rule::OnlyWhatIsRecordedRuns);
+        }
+        self.events[event].has_run = true;
+    }
+}
