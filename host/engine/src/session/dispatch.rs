@@ -75,7 +75,7 @@ impl Drop for Dispatch<'_> {
         // It may have been given up while it was being written.
         self.void_effects();
         self.record.not_replayable.push("it was given up before it was settled".into());
-        self.session.record_soon(self.rules, &self.info, &self.record);
+        self.record_late();
     }
 }
 

@@ -234,6 +234,11 @@ impl Life {
         number
     }
 
+    /// Whether numbers are taken that the row does not hold: another handle may take them, too.
+    pub(super) fn has_unwritten_numbers(&self) -> bool {
+        self.copy().unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
+    }
+
     /// How a plugin's next call is made.
     pub(super) fn next_call(&self, caller: impl FnOnce() -> Caller, now: Time) -> NextCall {
         // Nearly always nothing has failed.

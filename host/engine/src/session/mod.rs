@@ -525,6 +525,12 @@ impl Shared {
         }
     }
 
+    /// The identifier of an event whose record is written after its turn. Another handle may take its number before that, unless
+    /// the row holds the number.
+    fn late_event_id(&self, id: String) -> String {
+        if self.life.has_unwritten_numbers() { self.next_call_id() } else { id }
+    }
+
     /// The identifier of a call that is no event: unique without asking the system for random numbers at each.
     fn next_call_id(&self) -> String {
         format!("{}.call-{}", self.numbered_by, self.calls.fetch_add(1, Ordering::Relaxed))

@@ -12,7 +12,7 @@ use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
 use crate::sandbox::with_deadline;
 use crate::state::{Found, Source};
-use crate::store::{Late, QuestionChange, StoreError};
+use crate::store::{QuestionChange, StoreError};
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -263,11 +263,7 @@ impl<E: GateEvent + Kind> Drop for Question<E> {
             for_session: false,
         });
         let record = self.answer(answered, OutcomeKind::Rejected, false);
-        self.session.record_soon(&self.rules, &self.info, &record);
-        let late = Late { settles: Some(self.request.id.clone()), ..Late::default() };
-        if let Err(error) = self.session.services.store.push(late) {
-            tracing::error!(%error, id = self.request.id, "a question that nobody waits for stays listed until it expires");
-        }
+        self.session.settle_soon(&self.rules, &self.info, &record, Some(self.request.id.clone()));
     }
 }
 

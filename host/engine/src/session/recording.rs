@@ -71,10 +71,21 @@ impl Shared {
         info: &contract::Session,
         record: &R,
     ) {
+        self.settle_soon(rules, info, record, None);
+    }
+
+    /// The same, with the question that is settled by it.
+    pub(super) fn settle_soon<R: ToRecord>(
+        self: &Arc<Self>,
+        rules: &Arc<ActiveConfig>,
+        info: &contract::Session,
+        record: &R,
+        settles: Option<String>,
+    ) {
         let settings = &rules.settings().audit;
         let body = self.services.store.keeps_log().then(|| record.body(settings));
         let session = self.life.is_unwritten().then(|| self.life.written(Vec::new()) as Arc<dyn KeepsSession>);
-        let late = Late { record: body, session, settles: None };
+        let late = Late { record: body, session, settles };
         if let Err(error) = self.services.store.push(late) {
             tracing::error!(%error, kind = R::KIND, "a record of the audit log is lost");
         }

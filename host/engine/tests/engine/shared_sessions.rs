@@ -1,9 +1,11 @@
 //! One session, held by several processes at once.
 
 use crate::support::{bash, builder, plugin, recording, spec, state_by, state_in, written};
+use futures_util::future::BoxFuture;
 use hookhost::audit;
+use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{Entry, Settings};
-use hookhost::contract::FailureKind;
+use hookhost::contract::{FailureKind, OutcomeKind};
 use hookhost::store::Log;
 use hookhost::{Config, GateOutcome, Host, Session};
 use serde_json::json;
@@ -11,6 +13,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 const SHARED: &str = "HOOKHOST_TEST_SHARED_LOG";
@@ -154,4 +157,43 @@ async fn a_session_is_not_started_by_opening_it_nor_ended_by_closing_it() {
     assert_eq!(state_in(&log).values().next().unwrap().matches('.').count(), 6);
     let told = written(&log).iter().filter(|entry| entry.kind() == "event").count();
     assert_eq!(told, 6, "no session-start, no session-end");
+}
+
+/// Never answers.
+struct Never;
+
+impl Model for Never {
+    fn complete<'a>(&'a self, _: &'a str, _: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_is_given_up_shares_its_identifier_with_no_other() {
+    let mut waits = plugin("waits", json!({"before-tool-call": {"do": [{"model": ["a", "b"]}]}}));
+    waits.limits.deadline = Duration::from_secs(60);
+    for _ in 0..10 {
+        let (_directory, log, recording) = recording(vec![waits.clone()]);
+        let one = recording.model(Arc::new(Never)).build().await.unwrap();
+        let other = host_at(&log, vec![counts()]).await;
+        let (a, b) = (shared(&one), shared(&other));
+        // The second one waits for its turn, and has it before the first one's record is written, or after.
+        let mut first = Box::pin(a.before_tool_call(bash(&a, "ls")));
+        assert!(futures_util::poll!(&mut first).is_pending());
+        let mut second = Box::pin(b.before_tool_call(bash(&b, "ls")));
+        assert!(futures_util::poll!(&mut second).is_pending());
+        drop(first);
+        let settled = second.await;
+        one.drain(Duration::from_secs(10)).await.unwrap();
+        let records = written(&log);
+        let events = records.iter().filter_map(|record| match record {
+            audit::Record::Event(event) => Some((&*event.id, event.outcome)),
+            _ => None,
+        });
+        let events: Vec<_> = events.collect();
+        assert_eq!(events.len(), 2, "{events:?}");
+        assert_ne!(events[0].0, events[1].0, "{events:?}");
+        assert!(events.contains(&(&*settled.record.id, OutcomeKind::Allowed)), "{events:?}");
+        assert!(events.iter().any(|(_, outcome)| *outcome == OutcomeKind::Cancelled), "{events:?}");
+    }
 }

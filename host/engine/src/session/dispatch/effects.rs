@@ -166,6 +166,12 @@ impl Dispatch<'_> {
         self.concluded = true;
         self.void_effects();
         self.cannot_be_replayed("it could not be recorded in time".into());
+        self.record_late();
+    }
+
+    /// Has the record written after the turn.
+    pub(super) fn record_late(&mut self) {
+        self.record.id = self.session.late_event_id(std::mem::take(&mut self.record.id));
         self.session.record_soon(self.rules, &self.info, &self.record);
     }
 
