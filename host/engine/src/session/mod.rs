@@ -501,7 +501,7 @@ impl Shared {
     fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {
         let asks = config.asks();
         CallValidator {
-            actions: &self.services.actions,
+            actions: self.services.actions.of(&self.spec.agent),
             schemas: &self.schemas,
             models: &self.spec.models,
             cwd: &info.cwd,
