@@ -214,7 +214,7 @@ impl capability::Transcript for Messages {
                 content.push_str(&format!("{CALLS}{{\"name\":{name},\"arguments\":{arguments}}}]"));
             }
         }
-        Some(capability::Message { role: message.role().to_owned(), content })
+        Some(capability::Message::new(message.role(), content))
     }
 }
 

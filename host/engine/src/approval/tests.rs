@@ -27,7 +27,7 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
 }
 
 fn question(by: Asker) -> Question {
-    Question { by, escalation: Escalation { question: "Really?".to_owned(), code: None } }
+    Question::new(by, Escalation { question: "Really?".to_owned(), code: None })
 }
 
 /// Answers with what the function makes of nothing, as soon as it is polled.
