@@ -65,7 +65,7 @@
 //! # What can grow
 //!
 //! Specifications, records and errors are `#[non_exhaustive]`: they are made by `new` or `Default`, and their fields are
-//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`]): a program that would pass over a new one must
+//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`]): a program that ignores a new one must
 //! not compile. The types of the WIT are those of one version of the contract, and stay as they are.
 
 #![deny(missing_docs)]

@@ -2,11 +2,12 @@
 
 use super::cache::{Cache, Outcome};
 use super::compiling::compile_within;
-use super::contract_check::{Surface, kind_of_file, surface};
+use super::contract_check::kind_of_file;
+use super::link::{Checked, unfit};
 use super::outline::outline;
-use super::{ContractError, LoadError, Loaded, Plugin, bounds, preinitialise, tools};
+use super::{LoadError, Loaded, Plugin, bounds, preinitialise, tools};
 use crate::config::{Digest, Entry};
-use crate::sandbox::{PreopenError, Preopens, SharedSandbox, capability, http};
+use crate::sandbox::{PreopenError, Preopens, SharedSandbox};
 use std::sync::Arc;
 use std::time::Duration;
 use wasmtime::component::Component;
@@ -28,39 +29,31 @@ impl Plugin {
             let outcome = cache.outcome(sandbox.engine(), entry)?;
             Some((cache.code(sandbox.engine(), entry, &outcome.code)?, outcome.is_image))
         });
-        let (mut loaded, is_image) = match known {
-            Some((component, is_image)) => (link(sandbox, entry, &component)?, is_image),
+        let linked = |component: &_| Checked::new(sandbox, entry, component)?.link();
+        let (linked, is_image) = match known {
+            Some((component, is_image)) => (linked(&component)?, is_image),
             None => {
                 let bounded = kind_of_file(&bytes).and_then(|()| bounds::check(&bytes));
                 bounded.map_err(|problem| unfit(entry, problem))?;
                 compiler.check_outline(entry, &bytes).await?;
                 let image = preinitialise::image(compiler, entry, &bytes).await?;
                 let component = compiler.compiled(entry, image.as_deref().unwrap_or(&bytes)).await?;
-                let loaded = link(sandbox, entry, &component)?;
+                let linked = linked(&component)?;
                 if image.is_none() {
-                    preinitialise::try_out(&loaded).await?;
+                    preinitialise::try_out(&linked).await?;
                 }
                 // The outcome is kept only for a plugin that has taken its configuration.
                 if let Some(cache) = cache {
                     let code = image.as_deref().map_or(entry.digest, Digest::of_bytes);
                     cache.put_outcome(sandbox.engine(), entry, &Outcome { code, is_image: image.is_some() });
                 }
-                (loaded, image.is_some())
+                (linked, image.is_some())
             }
         };
-        loaded.preopens = Arc::new(preopens);
-        if is_image {
-            // What `configure` left is in the image.
-            loaded.configure = None;
-        }
-        loaded.tools = tools::listed(&loaded).await?;
-        if let Some(events) = &entry.events {
-            if let Some(event) = events.iter().find(|event| !loaded.subscriptions.contains_key(event)) {
-                let subscribes = loaded.subscriptions.keys().map(|event| event.name()).collect::<Vec<_>>().join(", ");
-                return Err(LoadError::NotExported { name: entry.name.clone(), event: event.name(), subscribes });
-            }
-            loaded.subscriptions.retain(|event, _| events.contains(event));
-        }
+        // What `configure` left is in the image.
+        let configure = linked.surface.configure.filter(|_| !is_image);
+        let tools = tools::listed(&linked, configure.as_ref()).await?;
+        let loaded = linked.loaded(configure, preopens, tools)?;
         Ok(Self { shared: Arc::new(loaded) })
     }
 
@@ -98,41 +91,8 @@ impl Compiler<'_> {
         let unfit = |problem| unfit(entry, problem);
         let outline = outline(bytes).map_err(unfit)?;
         let component = compile_within(engine, &entry.name, &outline, self.within).await.map_err(unfit)?;
-        let surface = surface(engine, &component).map_err(unfit)?;
-        check_imports(entry, &surface)
+        Checked::new(self.sandbox, entry, &component).map(|_| ())
     }
-}
-
-/// Links a compiled component, after its surface and its imports are found to be what the contract
-/// and the entry permit. Nothing of it runs.
-pub(super) fn link(sandbox: &SharedSandbox, entry: &Entry, component: &Component) -> Result<Loaded, LoadError> {
-    let link_error = |error: wasmtime::Error| unfit(entry, ContractError::ImportType(format!("{error:#}")));
-    let surface = surface(sandbox.engine(), component).map_err(|problem| unfit(entry, problem))?;
-    check_imports(entry, &surface)?;
-    let linker = sandbox.linker(&entry.grants).map_err(link_error)?;
-    let config = serde_json::Value::Object(entry.config.clone()).to_string();
-    Ok(Loaded {
-        name: entry.name.as_str().into(),
-        grants: Arc::new(entry.grants.clone()),
-        // None while it is configured.
-        preopens: Arc::default(),
-        servers: http::servers(&entry.grants),
-        is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
-        sandbox: Arc::clone(sandbox),
-        pre: linker.instantiate_pre(component).map_err(link_error)?,
-        subscriptions: surface.subscriptions,
-        configure: surface.configure,
-        tool_functions: surface.tools,
-        // None while it is configured.
-        tools: Arc::default(),
-        config_digest: Digest::of_bytes(config.as_bytes()),
-        config,
-        entry: entry.clone(),
-    })
-}
-
-fn unfit(entry: &Entry, problem: ContractError) -> LoadError {
-    LoadError::Unfit { name: entry.name.clone(), path: entry.path.clone(), problem }
 }
 
 fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
@@ -157,25 +117,4 @@ fn preopens(entry: &Entry) -> Result<Preopens, LoadError> {
         directory,
         source,
     })
-}
-
-fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
-    for (capability, import) in &surface.capabilities {
-        if capability::granted(capability, &entry.grants) == Some(false) {
-            let line = capability::GRANTED.iter().find(|(name, _)| name == capability).map_or("", |(_, line)| line);
-            return Err(LoadError::NotGranted {
-                name: entry.name.clone(),
-                import: import.clone(),
-                line: line.to_owned(),
-            });
-        }
-    }
-    if surface.subscriptions.contains_key(&crate::contract::EventKind::AuditRecord) && !entry.grants.audit {
-        return Err(LoadError::NotGranted {
-            name: entry.name.clone(),
-            import: "audit-record (by exporting it)".into(),
-            line: "audit = true".into(),
-        });
-    }
-    Ok(())
 }

@@ -10,6 +10,7 @@ mod compiling;
 mod contract_check;
 mod error;
 mod inspect;
+mod link;
 mod load;
 mod outline;
 mod preinitialise;
@@ -37,6 +38,7 @@ pub struct Plugin {
     pub(crate) shared: Arc<Loaded>,
 }
 
+/// A plugin in its last state: it is [linked](link::Linked), configured, and its tools are listed.
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) name: Arc<str>,

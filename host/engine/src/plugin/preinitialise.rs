@@ -4,8 +4,9 @@
 //! they hold after `configure` back into it. A component of a shape that it does not know has `configure` run in each
 //! instance instead: the same meaning, merely slower.
 
-use super::load::{Compiler, link};
-use super::{ContractError, LoadError, Loaded};
+use super::link::{Checked, Linked};
+use super::load::Compiler;
+use super::{ContractError, LoadError};
 use crate::config::Entry;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::{Guest, GuestSetup};
@@ -39,8 +40,8 @@ pub(super) async fn image(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) 
 ///
 /// # Errors
 /// If no instance can be made, or `configure` refuses or fails.
-pub(super) async fn try_out(loaded: &Loaded) -> Result<(), LoadError> {
-    configured(loaded).await.map(|_| ())
+pub(super) async fn try_out(linked: &Linked) -> Result<(), LoadError> {
+    configured(linked).await.map(|_| ())
 }
 
 async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
@@ -55,8 +56,9 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
         }
         prepared => prepared,
     };
-    let Ok(loaded) = prepared.and_then(|component| link(compiler.sandbox, entry, &component)) else { return Ok(None) };
-    let (mut store, instance) = configured(&loaded).await?;
+    let linked = prepared.and_then(|component| Checked::new(compiler.sandbox, entry, &component)?.link());
+    let Ok(linked) = linked else { return Ok(None) };
+    let (mut store, instance) = configured(&linked).await?;
     if store.data().holds_resources() {
         // A handle in its memory, to a stream say, would mean nothing in another instance.
         return Ok(None);
@@ -69,20 +71,20 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
 }
 
 /// An instance that has taken its configuration.
-async fn configured(loaded: &Loaded) -> Result<(Store<Guest>, Instance), LoadError> {
-    let name = || loaded.entry.name.clone();
+async fn configured(linked: &Linked) -> Result<(Store<Guest>, Instance), LoadError> {
+    let name = || linked.entry.name.clone();
     let failed = |failure| LoadError::Failed { name: name(), failure };
-    let limits = &loaded.entry.limits;
-    let sandbox = &loaded.sandbox;
-    let instance = sandbox.instantiate(&loaded.pre, GuestSetup::to_configure(loaded.name.clone()), limits).await;
+    let limits = &linked.entry.limits;
+    let sandbox = &linked.sandbox;
+    let instance = sandbox.instantiate(&linked.pre, GuestSetup::to_configure(linked.name.clone()), limits).await;
     let (mut store, instance) = instance.map_err(failed)?;
-    if let Some(configure) = &loaded.configure {
-        let config = (loaded.config.as_str(),);
+    if let Some(configure) = &linked.surface.configure {
+        let config = (linked.config.as_str(),);
         let called: Result<(Result<(), String>,), Failure> =
             sandbox.call_kept(&mut store, &instance, configure, config, limits).await;
         let (accepted,) = called.map_err(failed)?;
         accepted.map_err(|message| LoadError::Refused { name: name(), message })?;
-        if loaded.entry.grants.has_directories() && store.data().has_looked_for_directories() {
+        if linked.entry.grants.has_directories() && store.data().has_looked_for_directories() {
             // In its memory there is now that it has none, and it would not ask again.
             let detail = "looked for files before its first event, when there are none yet, and so would not find its \
                           directories in any: have it use files in events, not in `configure`";

@@ -1,7 +1,8 @@
 //! The tools that a plugin brings. They are listed once, when it is loaded, and offered under names
 //! that cannot collide.
 
-use super::{LoadError, Loaded, Plugin};
+use super::link::Linked;
+use super::{LoadError, Plugin};
 use crate::config::Mode;
 use crate::contract::Json;
 use crate::sandbox::{GuestSetup, Handle};
@@ -73,15 +74,15 @@ impl Plugin {
 ///
 /// # Errors
 /// If the plugin fails, or a tool of it cannot be offered.
-pub(super) async fn listed(loaded: &Loaded) -> Result<Arc<[PluginTool]>, LoadError> {
-    let Some(functions) = &loaded.tool_functions else { return Ok(Arc::default()) };
-    let name = || loaded.entry.name.clone();
-    let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
-    let setup = GuestSetup::to_configure(Arc::clone(&loaded.name));
-    let called = loaded.sandbox.call(&loaded.pre, configure, &functions.list, (), setup, &loaded.entry.limits).await;
+pub(super) async fn listed(linked: &Linked, configure: Option<&Handle>) -> Result<Arc<[PluginTool]>, LoadError> {
+    let Some(functions) = &linked.surface.tools else { return Ok(Arc::default()) };
+    let name = || linked.entry.name.clone();
+    let configure = configure.map(|configure| (configure, linked.config.as_str()));
+    let setup = GuestSetup::to_configure(Arc::clone(&linked.name));
+    let called = linked.sandbox.call(&linked.pre, configure, &functions.list, (), setup, &linked.entry.limits).await;
     let (declared,): (Vec<ToolDeclaration>,) =
         called.answer.map_err(|failure| LoadError::Failed { name: name(), failure })?;
-    offered(&loaded.name, declared).map(Into::into).map_err(|problem| LoadError::Tools { name: name(), problem })
+    offered(&linked.name, declared).map(Into::into).map_err(|problem| LoadError::Tools { name: name(), problem })
 }
 
 /// The tools under their full names.
