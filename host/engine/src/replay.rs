@@ -245,7 +245,7 @@ async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord,
         _ => value,
     };
     let settled = session.dispatch_again(recorded.event, payload, options, recall).await;
-    settled.map(|settled| settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
+    settled.map(|settled| *settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
 }
 
 fn differences(recorded: &EventRecord, again: &EventRecord) -> Vec<Difference> {

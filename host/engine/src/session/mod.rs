@@ -335,7 +335,7 @@ impl Session {
         options: DispatchOptions,
         recall: Recall,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        let begun = self.begin_kind(event, payload, options, Some(recall)).await?;
+        let begun = self.begin_kind(event, payload, options, Some(Box::new(recall))).await?;
         Ok(self.settled(begun).await)
     }
 
@@ -343,7 +343,7 @@ impl Session {
         &self,
         payload: Value,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        recall: Option<Box<Recall>>,
     ) -> Result<Begun<Value>, serde_json::Error> {
         let payload = payload::read::<E>(self, payload)?;
         // An outcome is made of texts, numbers and JSON, and so is JSON.
@@ -377,7 +377,7 @@ impl Session {
         &self,
         payload: E::Payload,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        recall: Option<Box<Recall>>,
     ) -> Settled<E::Outcome> {
         let begun = self.begin::<E>(payload, options, recall).await;
         self.settled(begun).await
@@ -388,7 +388,7 @@ impl Session {
         &self,
         payload: E::Payload,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        recall: Option<Box<Recall>>,
     ) -> impl Future<Output = Begun<E::Outcome>> + Send {
         self.begin_with::<E>(payload, false, options, recall)
     }
@@ -399,7 +399,7 @@ impl Session {
         payload: E::Payload,
         is_prepared: bool,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        recall: Option<Box<Recall>>,
     ) -> Begun<E::Outcome> {
         let turn = self.shared.turn().await;
         let info = self.info();

@@ -234,7 +234,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) rules: Arc<ActiveConfig>,
     pub(super) info: contract::Session,
     pub(super) facts: EventFacts,
-    pub(super) record: EventRecord,
+    pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,
     /// What a yes lets run, and what runs in its place, if anything.
     pub(super) value: E::Payload,
@@ -404,9 +404,9 @@ impl<E: GateEvent + Kind> Question<E> {
             None => (self.record.id.clone(), 1),
         };
         again.follow(AskedAgain { of, round, answered: Vec::new() }, std::mem::take(&mut self.held));
-        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let mut earlier = std::mem::take(&mut self.earlier);
-        earlier.push((std::mem::replace(&mut self.record, blank), yes));
+        earlier.push((*std::mem::replace(&mut self.record, blank), yes));
         again.come_after(earlier);
         let are_same_rules = Arc::ptr_eq(rules, &self.rules);
         let begun = again.gate_with::<E>(self.value.clone(), consent).await;
@@ -428,7 +428,7 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 
     fn finish<O>(mut self, outcome: O, answer: ApprovalRecord) -> Begun<O> {
-        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let record = std::mem::replace(&mut self.record, blank);
         Begun::Settled(Settled { outcome, record, answer: Some(answer), earlier: std::mem::take(&mut self.earlier) })
     }

@@ -146,7 +146,7 @@ impl Dispatch<'_> {
         let mut held = self.effects();
         let writes = std::mem::take(&mut held.writes);
         let with = With { writes, reminders: held.reminders(!self.record.outcome.is_no()), question: None };
-        self.session.record(self.rules, &self.info, &self.record, with, due).await?;
+        self.session.record(self.rules, &self.info, &*self.record, with, due).await?;
         self.concluded = true;
         Ok(())
     }
@@ -155,7 +155,7 @@ impl Dispatch<'_> {
     pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<Held, StoreError> {
         let held = self.effects();
         let with = With { question: Some(self.question(request)?), ..With::default() };
-        self.session.record(self.rules, &self.info, &self.record, with, Due::Now).await?;
+        self.session.record(self.rules, &self.info, &*self.record, with, Due::Now).await?;
         self.concluded = true;
         Ok(held)
     }
@@ -172,7 +172,7 @@ impl Dispatch<'_> {
     /// Has the record written after the turn.
     pub(super) fn record_late(&mut self) {
         self.record.id = self.session.late_event_id(std::mem::take(&mut self.record.id));
-        self.session.record_soon(self.rules, &self.info, &self.record);
+        self.session.record_soon(self.rules, &self.info, &*self.record);
     }
 
     /// Nobody is asked about an event whose session cannot have its turn.
