@@ -8,7 +8,6 @@ use crate::config::{AskRule, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::plugin::{Cache, Compiler, LoadError, Plugin};
 use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Why a configuration does not become active.
@@ -22,7 +21,8 @@ pub(crate) enum NotActive {
 
 pub(crate) struct ActiveConfig {
     plugins: Vec<Plugin>,
-    chains: BTreeMap<EventKind, Vec<Plugin>>,
+    /// By the number of the event.
+    chains: Vec<Vec<Plugin>>,
     asks: Vec<AskRule>,
     settings: Settings,
     sandbox: SharedSandbox,
@@ -47,10 +47,10 @@ impl ActiveConfig {
             let loaded = before.and_then(|before| before.plugin(&entry.name));
             plugins.push(Plugin::load(&compiler, entry, loaded).await?);
         }
-        let mut chains = BTreeMap::<EventKind, Vec<Plugin>>::new();
+        let mut chains = vec![Vec::new(); EventKind::ALL.len()];
         for plugin in &plugins {
             for event in plugin.events() {
-                chains.entry(event).or_default().push(plugin.clone());
+                chains[event as usize].push(plugin.clone());
             }
         }
         let (asks, settings) = (config.asks().to_vec(), config.settings().clone());
@@ -64,7 +64,7 @@ impl ActiveConfig {
 
     /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
     pub(crate) fn chain(&self, event: EventKind) -> &[Plugin] {
-        self.chains.get(&event).map_or(&[], Vec::as_slice)
+        self.chains.get(event as usize).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn has_subscriber(&self, event: EventKind) -> bool {

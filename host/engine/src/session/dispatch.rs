@@ -36,7 +36,7 @@ use std::time::Instant;
 pub(crate) struct Dispatch<'a> {
     session: &'a Arc<Shared>,
     rules: &'a Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     facts: EventFacts,
     chain: &'a [Plugin],
     ledger: Vec<Ledger>,
@@ -60,7 +60,7 @@ pub(crate) struct Dispatch<'a> {
 
 /// What an event begins with, beside its value.
 pub(super) struct Beginning {
-    pub(super) info: contract::Session,
+    pub(super) info: Arc<contract::Session>,
     pub(super) facts: EventFacts,
     pub(super) recall: Option<Box<Recall>>,
     pub(super) await_observers: bool,
@@ -122,7 +122,7 @@ impl<'a> Dispatch<'a> {
         session: &'a Arc<Shared>,
         rules: &'a Arc<ActiveConfig>,
         event: EventKind,
-        info: contract::Session,
+        info: Arc<contract::Session>,
         facts: EventFacts,
         size: usize,
     ) -> Box<Self> {

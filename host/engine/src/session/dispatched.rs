@@ -15,7 +15,8 @@ pub(crate) trait Dispatched: Kind {
     type Outcome: Serialize + Send + 'static;
 
     /// Settles the event, as far as that can be done without a person.
-    fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload) -> impl Future<Output = Begun<Self::Outcome>> + Send;
+    fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload)
+    -> impl Future<Output = Begun<Self::Outcome>> + Send;
 
     /// What comes of the event where its session could not have its turn.
     fn without_turn(dispatch: Box<Dispatch<'_>>, error: &StoreError) -> Settled<Self::Outcome>;

@@ -45,7 +45,7 @@ use life::{Change, Life};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use streak::{Caller, NextCall};
@@ -164,7 +164,8 @@ pub(crate) struct Shared {
     root: String,
     /// In which its events wait for their turn.
     line: Line,
-    turn: AtomicU32,
+    /// As plugins see it.
+    info: Mutex<Arc<contract::Session>>,
     /// What the identifiers of events begin with where there is no log.
     events_of: String,
     events: AtomicU64,
@@ -205,6 +206,15 @@ impl Session {
         let is_first = services.claim(&id, &root);
         let numbered_by = format!("{id}.{}", uuid::Uuid::now_v7().simple());
         let life = Life::new(id.clone());
+        let info = contract::Session {
+            id: id.clone(),
+            agent: spec.agent.clone(),
+            turn: 0,
+            depth: spec.depth,
+            cwd: spec.cwd.to_string_lossy().into_owned(),
+            workspace: spec.workspace.to_string_lossy().into_owned(),
+            interactive: spec.interactive,
+        };
         let shared = Shared {
             line: services.store.line(&id),
             services,
@@ -215,7 +225,7 @@ impl Session {
             numbered_by,
             id,
             root,
-            turn: AtomicU32::new(0),
+            info: Mutex::new(Arc::new(info)),
             calls: AtomicU64::new(0),
             told_records: AtomicU64::new(0),
             kept_answers: Mutex::default(),
@@ -247,7 +257,8 @@ impl Session {
 
     /// Says how many model calls have been made so far.
     pub fn set_turn(&self, turn: u32) {
-        self.shared.turn.store(turn, Ordering::Relaxed);
+        let mut info = self.shared.info.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut info).turn = turn;
     }
 
     /// Says where the conversation can be read.
@@ -266,7 +277,7 @@ impl Session {
     /// session that may go on with another store.
     #[must_use]
     pub fn kept_reminders(&self) -> Vec<(u32, Reminder)> {
-        let turn = self.shared.turn.load(Ordering::Relaxed);
+        let turn = self.shared.info().turn;
         let lives = |(born, reminder): &&(u32, Reminder)| life::lives(*born, reminder, turn);
         self.shared.life.look(|life| life.reminders.iter().filter(lives).cloned().collect())
     }
@@ -275,7 +286,7 @@ impl Session {
     /// lives at the number of model calls of [`Self::set_turn`], and is not known.
     pub fn take_up_reminders(&self, kept: Vec<(u32, Reminder)>) {
         let rules = self.shared.services.config();
-        let turn = self.shared.turn.load(Ordering::Relaxed);
+        let turn = self.shared.info().turn;
         let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
         let known = self.kept_reminders();
         for (born, reminder) in kept {
@@ -402,7 +413,7 @@ impl Session {
         recall: Option<Box<Recall>>,
     ) -> Begun<E::Outcome> {
         let turn = self.shared.turn().await;
-        let info = self.info();
+        let info = self.shared.info();
         // Whatever is taken up meanwhile, the event is settled under these.
         let rules = self.shared.services.config();
         let validator = self.shared.validator(&rules, &info);
@@ -422,24 +433,11 @@ impl Session {
             Err(error) => Begun::Settled(E::without_turn(dispatch, &error)),
         }
     }
-
-    fn info(&self) -> contract::Session {
-        self.shared.info()
-    }
 }
 
 impl Shared {
-    fn info(&self) -> contract::Session {
-        let Self { spec, id, turn, .. } = self;
-        contract::Session {
-            id: id.clone(),
-            agent: spec.agent.clone(),
-            turn: turn.load(Ordering::Relaxed),
-            depth: spec.depth,
-            cwd: spec.cwd.to_string_lossy().into_owned(),
-            workspace: spec.workspace.to_string_lossy().into_owned(),
-            interactive: spec.interactive,
-        }
+    fn info(&self) -> Arc<contract::Session> {
+        Arc::clone(&self.info.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -601,7 +599,10 @@ impl Shared {
 
     /// The reminders as changes of the session, given before so many model calls as there are now.
     fn reminding(&self, reminders: Vec<Reminder>) -> Vec<Change> {
-        let turn = self.turn.load(Ordering::Relaxed);
+        if reminders.is_empty() {
+            return Vec::new();
+        }
+        let turn = self.info().turn;
         reminders.into_iter().map(|reminder| Change::Remind(turn, reminder)).collect()
     }
 }

@@ -69,7 +69,7 @@ impl Waiting {
 pub(super) fn tell<E: Kind<Return = ()>>(
     session: &Arc<Shared>,
     rules: &Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     facts: EventFacts,
     payload: E::Payload,
     bytes: usize,
@@ -90,7 +90,12 @@ pub(super) fn tell<E: Kind<Return = ()>>(
 }
 
 /// Tells those who subscribe to the audit log of a record, later.
-pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info: &contract::Session, record: String) {
+pub(super) fn tell_record(
+    session: &Arc<Shared>,
+    rules: &Arc<ActiveConfig>,
+    info: &Arc<contract::Session>,
+    record: String,
+) {
     let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
     tell::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
@@ -167,8 +172,7 @@ fn report_dropped(session: &Arc<Shared>) {
         1 => "1 event came too fast for the plugins that observe it, and they did not hear of it".into(),
         _ => format!("{count} events came too fast for the plugins that observe them, and they did not hear of these"),
     });
-    let info = session.info();
-    session.record_dropped(&Dropped { session: info.id, time: now(), events });
+    session.record_dropped(&Dropped { session: session.id.clone(), time: now(), events });
 }
 
 impl Shared {

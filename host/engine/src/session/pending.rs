@@ -25,10 +25,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// An event, as far as it can be settled without a person.
 #[derive(Debug)]
 #[must_use]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every event is settled at once, and is not to cost an allocation"
-)]
 pub enum Begun<O> {
     /// It is settled.
     Settled(Settled<O>),
@@ -232,7 +228,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) session: Arc<Shared>,
     /// What the event was settled under.
     pub(super) rules: Arc<ActiveConfig>,
-    pub(super) info: contract::Session,
+    pub(super) info: Arc<contract::Session>,
     pub(super) facts: EventFacts,
     pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,

@@ -93,7 +93,7 @@ impl PluginTools {
 struct Call<'a> {
     session: &'a Arc<Shared>,
     rules: &'a Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     record: ToolRun,
     /// What the call did, until it is recorded.
     did: Option<Did>,

@@ -87,6 +87,10 @@ struct HeldReminder {
 impl Held {
     /// The reminders that hold, where the event's value runs and where it does not.
     pub(in crate::session) fn reminders(self, runs: bool) -> Vec<Reminder> {
+        // As nearly always.
+        if self.reminders.is_empty() {
+            return Vec::new();
+        }
         let holds = |held: &HeldReminder| held.is_last || (held.is_change && runs);
         self.reminders.into_iter().filter(holds).map(|held| held.reminder).collect()
     }
