@@ -33,6 +33,17 @@ async fn take_up(host: &Host, project: &Path, places: &UserDirectories) {
     }
 }
 
+use hookhost::{Engine, RuleSet};
+
+async fn tenant(engine: &Engine, config: Config) -> Result<Host, hookhost::Error> {
+    Host::builder(config).engine(engine).build().await
+}
+
+async fn session_under(host: &Host, rules: &RuleSet, project: &Path) -> Result<Session, Box<dyn std::error::Error>> {
+    let spec = SessionSpec { rules: Some(rules.clone()), ..SessionSpec::new("my-agent", project) };
+    Ok(host.open_session(spec)?)
+}
+
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Session, TransformOutcome};
 use serde_json::Value;
@@ -311,6 +322,20 @@ async fn what_another_process_answers_settles_the_call_of_the_guide() {
         let (outcome, ()) = tokio::join!(settled_elsewhere(&session, call), answered);
         assert_eq!(matches!(outcome, GateOutcome::Allowed { .. }), yes, "{outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn tenants_and_rule_sets_of_the_guide_share_an_engine() {
+    let engine = Engine::new();
+    let config = || Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
+    let asks = AskRule { actions: Some([ActionKind::WriteFiles].into()), ..AskRule::default() };
+    let host = tenant(&engine, config()).await.expect("a host");
+    let _another = tenant(&engine, config()).await.expect("a host");
+    let rules = host.load_rules(&config().with_asks(vec![asks]).expect("a rule")).await.expect("rules");
+    let session = session_under(&host, &rules, Path::new("/work")).await.expect("a session");
+    let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
+    let answer = call_tool(&session, "1", "write_file", &arguments).await;
+    assert!(answer.starts_with("Rejected: not approved"), "{answer}");
 }
 
 #[test]

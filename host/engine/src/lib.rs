@@ -52,6 +52,7 @@
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | `event` | the typed events: what `handle` takes, and what its verdict means |
 //! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
+//! | `engine` | what all rules of a process run on: pools of instances, compiled code ([`Engine`]) |
 //! | [`audit`] | the records of the log, how they are chained and what is kept out of them, pure |
 //! | `active_config` | the configuration that is active: plugins in chain order, ask rules, settings |
 //! | [`store`] | log and state in one database, committed together, and reading them back |
@@ -70,6 +71,7 @@ pub mod approval;
 pub mod audit;
 pub mod compose;
 pub mod config;
+mod engine;
 mod event;
 pub mod files;
 pub mod host;
@@ -94,7 +96,8 @@ pub mod capability {
 
 pub use config::Config;
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
-pub use host::{Error, Host, HostBuilder};
+pub use engine::Engine;
+pub use host::{Error, Host, HostBuilder, RuleSet};
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
 pub use session::{Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};

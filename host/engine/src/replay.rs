@@ -176,6 +176,7 @@ fn spec(opened: &SessionOpened) -> SessionSpec {
         interactive: opened.interactive,
         parent: opened.parent.clone(),
         root: opened.root.clone(),
+        rules: None,
         tools: opened.tools.clone(),
         models: opened.models.clone(),
     }

@@ -29,7 +29,7 @@ pub(crate) use observers::Telling;
 pub(crate) use recall::{Recall, RecalledConsent};
 pub(crate) use services::Services;
 
-use crate::active_config::ActiveConfig;
+use crate::active_config::{ActiveConfig, RuleSet};
 use crate::approval::AskingAgent;
 use crate::audit::raw;
 use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolSpec};
@@ -83,6 +83,8 @@ pub struct SessionSpec {
     /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. Absent: the root
     /// of the parent where that is open in this host, else the parent, else this session itself.
     pub root: Option<String>,
+    /// The rules that it runs under. Absent: the host's own.
+    pub rules: Option<RuleSet>,
     /// The tools whose arguments are known, for checking what plugins change.
     pub tools: Vec<ToolSpec>,
     /// The models that a plugin may move a request to.
@@ -102,6 +104,7 @@ impl SessionSpec {
             interactive: false,
             parent: None,
             root: None,
+            rules: None,
             tools: Vec::new(),
             models: Vec::new(),
         }
@@ -162,6 +165,7 @@ pub(crate) struct Shared {
     id: String,
     /// The session at the root of its tree; its own identifier where that is itself.
     root: String,
+    rules: RuleSet,
     /// In which its events wait for their turn.
     line: Line,
     /// As plugins see it.
@@ -216,6 +220,7 @@ impl Session {
             interactive: spec.interactive,
         };
         let shared = Shared {
+            rules: spec.rules.clone().unwrap_or_else(|| services.rules.clone()),
             line: services.store.line(&id),
             services,
             spec,
@@ -237,7 +242,7 @@ impl Session {
         };
         // Its first event reads it in its turn; what it reminds of is known before.
         if let Ok(row) = shared.services.store.session(&shared.id) {
-            let config = shared.services.config();
+            let config = shared.config();
             if row.version == 0 {
                 let notices = config.tool_patterns_that_fit_none(&shared.spec.tools);
                 notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
@@ -285,7 +290,7 @@ impl Session {
     /// Takes up what [`Self::kept_reminders`] was with an earlier store, as far as it is of plugins that are loaded, still
     /// lives at the number of model calls of [`Self::set_turn`], and is not known.
     pub fn take_up_reminders(&self, kept: Vec<(u32, Reminder)>) {
-        let rules = self.shared.services.config();
+        let rules = self.shared.config();
         let turn = self.shared.info().turn;
         let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
         let known = self.kept_reminders();
@@ -415,7 +420,7 @@ impl Session {
         let turn = self.shared.turn().await;
         let info = self.shared.info();
         // Whatever is taken up meanwhile, the event is settled under these.
-        let rules = self.shared.services.config();
+        let rules = self.shared.config();
         let validator = self.shared.validator(&rules, &info);
         let payload = if is_prepared { payload } else { E::prepared(payload, &validator) };
         let DispatchOptions { raw: own_message, await_observers } = options;
@@ -482,10 +487,15 @@ impl Shared {
         }
         if self.life.is_unsure() {
             let row = self.services.store.session(&self.id)?;
-            let config = self.services.config();
+            let config = self.config();
             self.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
         }
         Ok(turn)
+    }
+
+    /// What events that begin now are settled under.
+    fn config(&self) -> Arc<ActiveConfig> {
+        self.rules.active()
     }
 
     fn warned(&self) -> MutexGuard<'_, HashMap<String, u32>> {

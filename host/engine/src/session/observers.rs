@@ -181,7 +181,7 @@ impl Shared {
         use crate::audit::ToRecord as _;
         let store = &self.services.store;
         if store.keeps_log()
-            && let Err(error) = store.push(Late::of(dropped.body(&self.services.config().settings().audit)))
+            && let Err(error) = store.push(Late::of(dropped.body(&self.config().settings().audit)))
         {
             tracing::error!(%error, "events that observers did not hear of could not be recorded");
         }

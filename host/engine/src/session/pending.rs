@@ -300,7 +300,7 @@ impl<E: GateEvent + Kind> Question<E> {
         if !answered.is_approved() {
             return self.refuse(answered).await;
         }
-        let rules_now = session.services.config();
+        let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
         // For the rest of the session, and so not for longer than its rules.
         let keeps = answered.for_session && are_same_rules;

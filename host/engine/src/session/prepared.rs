@@ -42,7 +42,7 @@ impl Session {
     /// A tool call that comes from elsewhere: its arguments get the one spelling, and its action is worked out anew.
     #[must_use]
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
-        let (config, info) = (self.shared.services.config(), self.shared.info());
+        let (config, info) = (self.shared.config(), self.shared.info());
         let call = self.shared.validator(&config, &info).prepared(call);
         PreparedCall { call, handle: self.shared.life.handle() }
     }

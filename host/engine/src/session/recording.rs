@@ -110,12 +110,12 @@ impl Shared {
             without_schema,
             models: self.spec.models.clone(),
         };
-        self.record_soon(&self.services.config(), info, &opened);
+        self.record_soon(&self.config(), info, &opened);
     }
 
     pub(super) fn record_end(self: &Arc<Self>, info: &Arc<contract::Session>) {
         let ended = SessionEnded { session: info.id.clone(), time: super::now() };
-        self.record_soon(&self.services.config(), info, &ended);
+        self.record_soon(&self.config(), info, &ended);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::observers::Telling;
 use super::{QuestionGone, now};
-use crate::active_config::ActiveConfig;
+use crate::active_config::RuleSet;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, ToRecord as _};
 use crate::contract::OutcomeKind;
@@ -10,7 +10,6 @@ use crate::contract::action::ActionMap;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::Network;
 use crate::store::{OpenQuestion, QuestionChange, Store, StoreError, Unit};
-use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +19,8 @@ const MAX_NOTICES: usize = 256;
 
 /// What sessions share.
 pub(crate) struct Services {
-    /// What events that begin now are settled under.
-    pub(crate) config: ArcSwap<ActiveConfig>,
+    /// The rules of sessions that name no others.
+    pub(crate) rules: RuleSet,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     /// Whether answers are taken from the store, where other programs of the user may have put them.
@@ -52,11 +51,6 @@ impl Services {
 
     pub(crate) fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// What events that begin now are settled under.
-    pub(crate) fn config(&self) -> Arc<ActiveConfig> {
-        self.config.load_full()
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<String, OpenSession>> {
@@ -116,7 +110,7 @@ impl Services {
 
     /// Settles the question of a process that is gone: nobody runs the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
-        let settings = self.config();
+        let settings = self.rules.active();
         let answer = request.map(|request| ApprovalRecord {
             id: question.id.clone(),
             session: question.session.clone(),

@@ -6,6 +6,7 @@ mod asks;
 mod audit;
 mod configure_in_each_instance;
 mod crash;
+mod engines;
 mod events;
 mod failing_beside_others;
 mod failure_kinds;
