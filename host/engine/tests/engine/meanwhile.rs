@@ -1,0 +1,145 @@
+//! What must hold of shared sessions and of questions also where something else happens meanwhile.
+
+use crate::support::{Yes, bash, builder, plugin, recording, spec, written};
+use futures_util::future::BoxFuture;
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
+use hookhost::audit;
+use hookhost::capability::{Message, Model, ModelRequest, Transcript};
+use hookhost::config::{Entry, OnFailure, Settings};
+use hookhost::contract::{AnswerKind, Cause, OutcomeKind, ToolCall, ToolResult};
+use hookhost::replay::replay;
+use hookhost::store::Log;
+use hookhost::{Begun, Config, GateOutcome, Host, Pending, Session, Settled};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+type Outcome = GateOutcome<ToolCall, ToolResult>;
+
+fn config(entries: Vec<Entry>) -> Config {
+    Config::from_entries(entries, Settings::default()).unwrap()
+}
+
+/// Asks a person about each command with `ask` in it.
+fn asks() -> Entry {
+    plugin(
+        "asks",
+        json!({"before-tool-call": {"when": {"contains": "ask"}, "verdict": "escalate", "question": "sure?"}}),
+    )
+}
+
+/// Waits for a model about each command with `wait` in it, and appends a dot to what it knows of the session.
+fn waits() -> Entry {
+    let dot = json!([{"get": ["session", "n"]}, {"set": ["session", "n", "{last}."]}]);
+    let wait = json!([{"get": ["session", "n"]}, {"set": ["session", "n", "{last}."]}, {"model": ["a", "b"]}]);
+    let mut waits =
+        plugin("waits", json!({"before-tool-call": [{"when": {"contains": "wait"}, "do": wait}, {"do": dot}]}));
+    waits.limits.deadline = Duration::from_secs(60);
+    waits
+}
+
+async fn host_at(log: &Path, entries: Vec<Entry>) -> Host {
+    builder(config(entries)).store(log).build().await.unwrap()
+}
+
+fn shared(host: &Host) -> Session {
+    let mut spec = spec();
+    spec.id = Some("shared".to_owned());
+    host.open_session(spec).unwrap()
+}
+
+async fn call(session: &Session, command: &str) -> Settled<Outcome> {
+    session.before_tool_call(bash(session, command)).await
+}
+
+async fn ask(session: &Session, command: &str) -> Pending<Outcome> {
+    match session.begin_before_tool_call(bash(session, command)).await {
+        Begun::Escalated(pending) => pending,
+        Begun::Settled(settled) => panic!("nobody asks: {:?}", settled.outcome),
+    }
+}
+
+fn settled(begun: Begun<Outcome>) -> Settled<Outcome> {
+    match begun {
+        Begun::Settled(settled) => settled,
+        Begun::Escalated(pending) => panic!("it is asked again: {:?}", pending.request().questions),
+    }
+}
+
+fn cause(settled: &Settled<Outcome>) -> Option<Cause> {
+    match &settled.outcome {
+        GateOutcome::Rejected(rejection) => Some(rejection.cause),
+        _ => None,
+    }
+}
+
+/// The answers that the log has, in order.
+fn answers(log: &Path) -> Vec<(AnswerKind, OutcomeKind)> {
+    let of = |entry: &audit::Record| match entry {
+        audit::Record::Approval(answer) => Some((answer.answer.kind, answer.outcome)),
+        _ => None,
+    };
+    written(log).iter().filter_map(of).collect()
+}
+
+/// The events that the log has, in order.
+fn events(log: &Path) -> Vec<audit::EventRecord> {
+    let of = |entry| match entry {
+        audit::Record::Event(event) => Some(*event),
+        _ => None,
+    };
+    written(log).into_iter().filter_map(of).collect()
+}
+
+/// Answers when it is let.
+#[derive(Clone, Default)]
+struct Waits {
+    asked: Arc<Notify>,
+    let_go: Arc<Notify>,
+}
+
+impl Model for Waits {
+    fn complete<'a>(&'a self, _: &'a str, _: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async {
+            self.asked.notify_one();
+            self.let_go.notified().await;
+            Ok("done".to_owned())
+        })
+    }
+}
+
+/// Sends the event until its plugin waits for the model.
+async fn until_asked<T>(mut event: Pin<&mut (impl Future<Output = T> + Send)>, model: &Waits) {
+    tokio::select! {
+        _ = &mut event => panic!("it did not wait"),
+        () = model.asked.notified() => {}
+    }
+}
+
+#[tokio::test]
+async fn each_event_has_an_identifier_of_its_own_also_behind_one_that_was_given_up() {
+    for _ in 0..10 {
+        let (_folder, log, recording) = recording(vec![waits()]);
+        let model = Waits::default();
+        let one = recording.model(Arc::new(model.clone())).build().await.unwrap();
+        let other = host_at(&log, vec![waits()]).await;
+        let (a, b) = (shared(&one), shared(&other));
+        let mut first = Box::pin(call(&a, "wait"));
+        until_asked(first.as_mut(), &model).await;
+        let mut second = Box::pin(call(&b, "ls"));
+        assert!(futures_util::poll!(&mut second).is_pending());
+        drop(first);
+        let _ = second.await;
+        let _ = call(&b, "ls").await;
+        // Now the record of the first event is written.
+        one.drain(Duration::from_secs(10)).await.unwrap();
+        let _ = call(&a, "ls").await;
+        let ids: Vec<String> = events(&log).into_iter().map(|event| event.id).collect();
+        assert_eq!(ids.len(), 4, "{ids:?}");
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 4, "{ids:?}");
+    }
+}
