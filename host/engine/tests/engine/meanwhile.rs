@@ -143,3 +143,22 @@ async fn each_event_has_an_identifier_of_its_own_also_behind_one_that_was_given_
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 4, "{ids:?}");
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn two_names_of_one_database_are_one_line() {
+    let (folder, log, recording) = recording(vec![waits()]);
+    let lets = Waits::default();
+    let one = recording.model(Arc::new(lets.clone())).build().await.unwrap();
+    let link = folder.path().join("link.db");
+    std::os::unix::fs::symlink(&log, &link).unwrap();
+    let other = host_at(&link, vec![waits()]).await;
+    let (a, b) = (shared(&one), shared(&other));
+    let mut first = Box::pin(call(&a, "wait"));
+    until_asked(first.as_mut(), &lets).await;
+    // Without a turn it does not come to an end.
+    let second = tokio::time::timeout(Duration::from_secs(2), call(&b, "ls")).await;
+    assert!(second.is_err(), "it did not wait for its turn: {:?}", second.unwrap().outcome);
+    lets.let_go.notify_one();
+    let _ = first.await;
+}
