@@ -162,3 +162,40 @@ async fn two_names_of_one_database_are_one_line() {
     lets.let_go.notify_one();
     let _ = first.await;
 }
+
+#[tokio::test]
+async fn a_question_is_answered_once_also_where_the_file_of_turns_is_taken_away() {
+    let (_folder, log, recording) = recording(vec![asks()]);
+    let one = recording.build().await.unwrap();
+    let session = shared(&one);
+    let pending = ask(&session, "ask").await;
+    std::fs::remove_file(log.with_file_name("hookhost.db-turns")).unwrap();
+    // It takes the process that asked for dead.
+    let other = host_at(&log, vec![]).await;
+    let settled = settled(pending.resolve(Approval::Approved).await);
+    one.drain(Duration::from_secs(10)).await.ok();
+    drop(other);
+    let answers = answers(&log);
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(matches!(settled.outcome, GateOutcome::Rejected(_)), "its question was answered with no: {answers:?}");
+}
+
+#[tokio::test]
+async fn no_effect_is_lost_also_where_the_file_of_turns_is_taken_away() {
+    let (_folder, log, recording) = recording(vec![waits()]);
+    let lets = Waits::default();
+    let one = recording.model(Arc::new(lets.clone())).build().await.unwrap();
+    let a = shared(&one);
+    let mut first = Box::pin(call(&a, "wait"));
+    until_asked(first.as_mut(), &lets).await;
+    std::fs::remove_file(log.with_file_name("hookhost.db-turns")).unwrap();
+    let other = host_at(&log, vec![waits()]).await;
+    let b = shared(&other);
+    let second = call(&b, "ls").await;
+    lets.let_go.notify_one();
+    let first = first.await;
+    let allowed =
+        [&first, &second].iter().filter(|settled| matches!(settled.outcome, GateOutcome::Allowed { .. })).count();
+    let dots = crate::support::state_in(&log).values().map(|value| value.matches('.').count()).sum::<usize>();
+    assert_eq!(dots, allowed, "as many events are allowed as have counted");
+}
