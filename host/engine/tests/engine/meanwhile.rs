@@ -199,3 +199,19 @@ async fn no_effect_is_lost_also_where_the_file_of_turns_is_taken_away() {
     let dots = crate::support::state_in(&log).values().map(|value| value.matches('.').count()).sum::<usize>();
     assert_eq!(dots, allowed, "as many events are allowed as have counted");
 }
+
+#[tokio::test]
+async fn an_approver_that_is_asked_after_the_deadline_cannot_say_yes() {
+    let settings = Settings { approval_deadline: Duration::from_millis(50), ..Settings::default() };
+    let (_folder, log, _) = recording(vec![]);
+    let config = Config::from_entries(vec![asks()], settings).unwrap();
+    let host = builder(config).store(&log).share_questions().build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let pending = ask(&session, "ask").await;
+    let mut waited = tokio::time::interval(Duration::from_millis(20));
+    while !host.questions().await.unwrap().is_empty() {
+        waited.tick().await;
+    }
+    let settled = pending.ask(&Yes).await;
+    assert_eq!(cause(&settled), Some(Cause::NotApproved), "{:?}", answers(&log));
+}
