@@ -215,3 +215,40 @@ async fn an_approver_that_is_asked_after_the_deadline_cannot_say_yes() {
     let settled = pending.ask(&Yes).await;
     assert_eq!(cause(&settled), Some(Cause::NotApproved), "{:?}", answers(&log));
 }
+
+/// Never answers, and panics when it is called off.
+struct PanicsWhenDropped;
+
+impl Approver for PanicsWhenDropped {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("an embedder's mistake")
+            }
+        }
+        Box::pin(async {
+            let _bomb = Bomb;
+            std::future::pending().await
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_approver_that_panics_when_another_process_has_answered_is_not_the_hosts_panic() {
+    let (_folder, log, recording) = recording(vec![asks()]);
+    let host = recording.share_questions().approver(Arc::new(PanicsWhenDropped)).build().await.unwrap();
+    let other = host_at(&log, vec![]).await;
+    let session = host.open_session(spec()).unwrap();
+    let event = tokio::spawn(async move { call(&session, "ask").await });
+    let mut waited = tokio::time::interval(Duration::from_millis(5));
+    let id = loop {
+        match other.questions().await.unwrap().first() {
+            Some(request) => break request.id.clone(),
+            None => waited.tick().await,
+        };
+    };
+    other.answer(&id, Approval::Approved).await.unwrap();
+    let settled = event.await.expect("the host does not panic");
+    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
+}
