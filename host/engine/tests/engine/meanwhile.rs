@@ -252,3 +252,26 @@ async fn an_approver_that_panics_when_another_process_has_answered_is_not_the_ho
     let settled = event.await.expect("the host does not panic");
     assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
 }
+
+#[tokio::test]
+async fn a_plugin_that_was_tripped_when_it_was_asked_is_asked_after_a_yes() {
+    let mut guard = plugin(
+        "guard",
+        json!({"before-tool-call": [
+            {"when": {"contains": "boom"}, "misbehave": "trap"},
+            {"when": {"contains": "ask"}, "verdict": "reject", "reason": "closed"}
+        ]}),
+    );
+    guard.on_failure = Some(OnFailure::Skip);
+    let (_folder, _log, recording) = recording(vec![asks(), guard]);
+    let host = recording.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    for _ in 0..3 {
+        let _ = call(&session, "boom").await;
+    }
+    let pending = ask(&session, "ask").await;
+    // As after its back-off: from here on it is called.
+    assert!(session.reset_failures("guard"));
+    let settled = settled(pending.resolve(Approval::Approved).await);
+    assert_eq!(cause(&settled), Some(Cause::Verdict), "{:?}", settled.outcome);
+}
