@@ -275,3 +275,21 @@ async fn a_plugin_that_was_tripped_when_it_was_asked_is_asked_after_a_yes() {
     let settled = settled(pending.resolve(Approval::Approved).await);
     assert_eq!(cause(&settled), Some(Cause::Verdict), "{:?}", settled.outcome);
 }
+
+#[tokio::test]
+async fn what_one_handle_settles_after_another_was_closed_is_replayed() {
+    let (_folder, log, recording) = recording(vec![waits()]);
+    let one = recording.build().await.unwrap();
+    let other = host_at(&log, vec![waits()]).await;
+    let (a, b) = (shared(&one), shared(&other));
+    let _ = call(&a, "ls").await;
+    other.drain(Duration::from_secs(10)).await.unwrap();
+    drop(a);
+    one.drain(Duration::from_secs(10)).await.unwrap();
+    let _ = call(&b, "ls").await;
+    drop(b);
+    other.drain(Duration::from_secs(10)).await.unwrap();
+    let again = builder(config(vec![waits()])).build().await.unwrap();
+    let summary = replay(&again, &Log::open(&log).unwrap(), |_| {}).await.unwrap();
+    assert_eq!((summary.events, summary.same), (2, 2), "{summary:?}");
+}
