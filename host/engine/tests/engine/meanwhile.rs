@@ -293,3 +293,21 @@ async fn what_one_handle_settles_after_another_was_closed_is_replayed() {
     let summary = replay(&again, &Log::open(&log).unwrap(), |_| {}).await.unwrap();
     assert_eq!((summary.events, summary.same), (2, 2), "{summary:?}");
 }
+
+#[tokio::test]
+async fn a_session_that_is_taken_up_after_months_uses_no_identifier_twice() {
+    let (_folder, log, recording) = recording(vec![]);
+    let host = recording.build().await.unwrap();
+    let session = shared(&host);
+    let _ = call(&session, "ls").await;
+    drop((session, host));
+    // As if it were long ago.
+    let connection = rusqlite::Connection::open(&log).unwrap();
+    assert_eq!(connection.execute("UPDATE session SET touched = 0", []).unwrap(), 1);
+    drop(connection);
+    let host = host_at(&log, vec![]).await;
+    let session = shared(&host);
+    let _ = call(&session, "ls").await;
+    let ids: Vec<String> = events(&log).into_iter().map(|event| event.id).collect();
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 2, "{ids:?}");
+}
