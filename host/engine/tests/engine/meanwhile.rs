@@ -311,3 +311,37 @@ async fn a_session_that_is_taken_up_after_months_uses_no_identifier_twice() {
     let ids: Vec<String> = events(&log).into_iter().map(|event| event.id).collect();
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 2, "{ids:?}");
 }
+
+#[tokio::test]
+async fn numbers_that_another_program_has_put_into_a_sessions_row_are_no_panic() {
+    for change in ["events = -1", "version = -1", "events = 9223372036854775807", "version = 9223372036854775807"] {
+        let (_folder, log, recording) = recording(vec![waits()]);
+        let host = recording.build().await.unwrap();
+        let session = shared(&host);
+        let _ = call(&session, "ls").await;
+        drop((session, host));
+        let connection = rusqlite::Connection::open(&log).unwrap();
+        assert_eq!(connection.execute(&format!("UPDATE session SET {change}"), []).unwrap(), 1);
+        drop(connection);
+        let event = tokio::spawn(async move {
+            let host = host_at(&log, vec![waits()]).await;
+            let session = shared(&host);
+            for _ in 0..70 {
+                let _ = call(&session, "ls").await;
+            }
+        });
+        assert!(event.await.is_ok(), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_is_no_question_keeps_no_host_from_being_built() {
+    let (_folder, log, recording) = recording(vec![]);
+    drop(recording.build().await.unwrap());
+    let connection = rusqlite::Connection::open(&log).unwrap();
+    let row = "INSERT INTO question (id, session, asker, expires, answerable, request) VALUES ('x', 's', -1, 'soon', 1, x'ff')";
+    assert_eq!(connection.execute(row, []).unwrap(), 1);
+    drop(connection);
+    let host = builder(config(vec![])).store(&log).build().await;
+    assert!(host.is_ok(), "{:?}", host.err());
+}
