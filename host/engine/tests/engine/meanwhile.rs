@@ -345,3 +345,25 @@ async fn a_row_that_is_no_question_keeps_no_host_from_being_built() {
     let host = builder(config(vec![])).store(&log).build().await;
     assert!(host.is_ok(), "{:?}", host.err());
 }
+
+#[tokio::test]
+async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question_that_nobody_else_may_answer() {
+    let mut settings = Settings::default();
+    settings.audit.mask = vec!["*password*".to_owned().try_into().unwrap()];
+    let (folder, log, _) = recording(vec![]);
+    let config = Config::from_entries(vec![asks()], settings).unwrap();
+    let host = builder(config).store(&log).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let arguments = json!({"command": "ask", "password": "correct-horse"});
+    let origin = hookhost::contract::ToolOrigin::Builtin;
+    let begun = session.begin_before_tool_call(session.tool_call("1", "bash", &arguments, origin)).await;
+    let Begun::Escalated(pending) = begun else { panic!("nobody asks") };
+    let _ = settled(pending.resolve(Approval::Denied(None)).await);
+    drop((session, host));
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let file = file.unwrap().path();
+        let bytes = std::fs::read(&file).unwrap();
+        let secret = b"correct-horse";
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret), "{}", file.display());
+    }
+}
