@@ -367,3 +367,23 @@ async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question_that_nobody_el
         assert!(!bytes.windows(secret.len()).any(|window| window == secret), "{}", file.display());
     }
 }
+
+#[tokio::test]
+async fn events_are_settled_in_order_of_arrival_also_where_one_process_has_several() {
+    let (_folder, log, recording) = recording(vec![waits()]);
+    let lets = Waits::default();
+    let one = recording.model(Arc::new(lets.clone())).build().await.unwrap();
+    let other = host_at(&log, vec![waits()]).await;
+    let (a, b) = (shared(&one), shared(&other));
+    let (mut first, mut second, mut third) =
+        (Box::pin(call(&a, "wait")), Box::pin(call(&a, "second")), Box::pin(call(&b, "third")));
+    until_asked(first.as_mut(), &lets).await;
+    for event in [&mut second, &mut third] {
+        assert!(futures_util::poll!(event).is_pending());
+    }
+    lets.let_go.notify_one();
+    let _ = futures_util::join!(first, second, third);
+    let commands: Vec<String> = events(&log).iter().map(|event| event.original.get().to_owned()).collect();
+    let place = |command: &str| commands.iter().position(|original| original.contains(command)).unwrap();
+    assert!(place("wait") < place("second") && place("second") < place("third"), "{commands:?}");
+}
