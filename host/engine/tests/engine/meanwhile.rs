@@ -387,3 +387,32 @@ async fn events_are_settled_in_order_of_arrival_also_where_one_process_has_sever
     let place = |command: &str| commands.iter().position(|original| original.contains(command)).unwrap();
     assert!(place("wait") < place("second") && place("second") < place("third"), "{commands:?}");
 }
+
+/// A conversation of so many messages.
+struct Conversation(u32);
+
+impl Transcript for Conversation {
+    fn length(&self) -> u32 {
+        self.0
+    }
+
+    fn message(&self, index: u32) -> Option<Message> {
+        (index < self.0).then(|| Message { role: "user".into(), content: format!("message {index}") })
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_that_has_read_the_conversation_is_asked_again_where_that_went_on() {
+    let reads = plugin(
+        "reads",
+        json!({"before-tool-call": {"do": [{"transcript": [0, 9]}], "verdict": "escalate", "question": "{last}"}}),
+    );
+    let (_folder, _log, recording) = recording(vec![reads]);
+    let host = recording.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    session.set_transcript(Arc::new(Conversation(1)));
+    let pending = ask(&session, "ls").await;
+    session.set_transcript(Arc::new(Conversation(2)));
+    let begun = pending.resolve(Approval::Approved).await;
+    assert!(matches!(begun, Begun::Escalated(_)), "its question would be another one by now");
+}
