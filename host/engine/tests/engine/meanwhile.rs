@@ -416,3 +416,21 @@ async fn a_plugin_that_has_read_the_conversation_is_asked_again_where_that_went_
     let begun = pending.resolve(Approval::Approved).await;
     assert!(matches!(begun, Begun::Escalated(_)), "its question would be another one by now");
 }
+
+#[tokio::test]
+async fn a_row_that_is_no_sessions_keeps_no_other_session_from_being_recorded() {
+    let (_folder, log, recording) = recording(vec![waits()]);
+    let host = recording.build().await.unwrap();
+    let (session, other) = (shared(&host), host.open_session(spec()).unwrap());
+    let _ = call(&session, "ls").await;
+    host.drain(Duration::from_secs(10)).await.unwrap();
+    drop(session);
+    let connection = rusqlite::Connection::open(&log).unwrap();
+    assert_eq!(connection.execute("UPDATE session SET life = x'ff' WHERE id = 'shared'", []).unwrap(), 1);
+    drop(connection);
+    let session = shared(&host);
+    let _ = session.stream_end("a".to_owned()).await;
+    drop(session);
+    let settled = call(&other, "ls").await;
+    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
+}
