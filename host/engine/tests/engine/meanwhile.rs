@@ -434,3 +434,17 @@ async fn a_row_that_is_no_sessions_keeps_no_other_session_from_being_recorded() 
     let settled = call(&other, "ls").await;
     assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
 }
+
+#[tokio::test]
+async fn a_yes_to_one_question_is_none_to_another_of_a_session_that_was_opened_again_without_a_log() {
+    let host = builder(config(vec![asks()])).share_questions().build().await.unwrap();
+    let first = shared(&host);
+    let denied = ask(&first, "ask rm").await;
+    drop(first);
+    let second = shared(&host);
+    let approved = ask(&second, "ask ls").await;
+    assert_ne!(denied.request().id, approved.request().id);
+    host.answer(&approved.request().id, Approval::Approved).await.unwrap();
+    let settled = settled(denied.resolve(Approval::Denied(None)).await);
+    assert_eq!(cause(&settled), Some(Cause::NotApproved), "{:?}", settled.outcome);
+}
