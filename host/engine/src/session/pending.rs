@@ -141,12 +141,8 @@ impl<O: 'static> Pending<O> {
     pub(super) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
         let mut pending = self;
         loop {
-            let request = pending.open.request().clone();
-            let answered = tokio::select! {
-                biased;
-                answered = approval::resolve(approver, request) => answered,
-                answered = pending.answered_elsewhere() => answered,
-            };
+            let (request, left) = (pending.open.request().clone(), pending.time_left());
+            let answered = approval::resolve(approver, request, left, pending.answered_elsewhere()).await;
             match pending.take_up(answered).await {
                 Begun::Settled(settled) => return settled,
                 Begun::Escalated(next) => pending = next,
