@@ -73,13 +73,14 @@ pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusql
     Ok(changed)
 }
 
-/// Forgets the rows of sessions that nobody has gone on with for long.
+/// Forgets what is known of sessions that nobody has gone on with for long. The row stays: no number of an event is given out twice.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let before = now.saturating_sub(SESSION_KEPT).cast_signed();
     // To delete nothing takes the lock of the file, too.
-    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1)";
+    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND life <> '')";
     if connection.query_row(old, [before], |row| row.get::<_, bool>(0))? {
-        connection.execute("DELETE FROM session WHERE touched < ?1", [before])?;
+        let forget = "UPDATE session SET life = '', version = version + 1 WHERE touched < ?1 AND life <> ''";
+        connection.execute(forget, [before])?;
     }
     Ok(())
 }
