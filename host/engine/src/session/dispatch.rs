@@ -205,6 +205,8 @@ impl<'a> Dispatch<'a> {
                 return Begun::Settled(self.finish(GateOutcome::Rejected(rejection)));
             }
         };
+        // Without a log, a session that is opened again meanwhile would number its events from the beginning.
+        self.session.services.claim(&self.session.id, &self.session.root);
         let question = PendingQuestion::<E> {
             session: Arc::clone(self.session),
             rules: Arc::clone(self.rules),

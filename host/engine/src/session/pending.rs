@@ -245,6 +245,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
 /// Nobody waits for the event any more: the log says so. An answer that was not recorded is not a yes, since nothing runs.
 impl<E: GateEvent + Kind> Drop for Question<E> {
     fn drop(&mut self) {
+        self.session.services.release(&self.session.id);
         if self.is_recorded {
             return;
         }
