@@ -13,6 +13,7 @@ use crate::store::{Log, LogError};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -119,10 +120,17 @@ async fn replay_lines(
         match line.entry() {
             Ok(Record::Session(opened)) => {
                 let (id, lacks_schemas) = (opened.session.clone(), !opened.without_schema.is_empty());
-                sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas });
+                let handles = sessions.get(&id).map_or(0, |known| known.handles) + 1;
+                sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas, handles });
             }
             Ok(Record::SessionEnded(ended)) => {
-                sessions.remove(&ended.session);
+                if let Entry::Occupied(mut known) = sessions.entry(ended.session) {
+                    known.get_mut().handles -= 1;
+                    // Through the others its events go on.
+                    if known.get().handles == 0 {
+                        known.remove();
+                    }
+                }
             }
             Ok(Record::Event(recorded)) => {
                 let compared = compare(host, &mut sessions, line.seq(), *recorded).await;
@@ -141,6 +149,8 @@ struct Known {
     session: Replayed,
     /// Arguments that missed a schema when they were recorded fit now.
     lacks_schemas: bool,
+    /// Handles of it that are open; one of a process that was killed stays among them.
+    handles: u64,
 }
 
 /// How far it is opened again.

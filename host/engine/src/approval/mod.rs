@@ -60,6 +60,22 @@ impl ApprovalRequest {
     pub fn can_be_kept(&self) -> bool {
         self.questions.iter().all(|question| question.by == Asker::Configuration)
     }
+
+    /// What says that there is a question, and nothing of what it is about.
+    pub(crate) fn without_values(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            session: self.session.clone(),
+            agent: AskingAgent::default(),
+            event: self.event,
+            original: RawValue::NULL.to_owned(),
+            value: RawValue::NULL.to_owned(),
+            changed_by: Vec::new(),
+            response: None,
+            questions: Vec::new(),
+            deadline: self.deadline,
+        }
+    }
 }
 
 /// Which agent a request comes from: what tells two sub-agents that run beside each other apart.

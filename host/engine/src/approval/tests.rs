@@ -1,6 +1,6 @@
 //! The rules of asking a person: answered at most once, in time, by somebody who is there; everything else is a no.
 
-use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals, resolve};
+use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals};
 use crate::contract::{AnswerKind, Answered, Asker, Escalation, EventKind, Question};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -24,6 +24,12 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
         questions: vec![question(Asker::Plugin("careful".to_owned()))],
         deadline,
     }
+}
+
+/// Asks from now on, where no answer comes from elsewhere.
+async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {
+    let deadline = request.deadline;
+    super::resolve(approver, request, deadline, std::future::pending()).await
 }
 
 fn question(by: Asker) -> Question {

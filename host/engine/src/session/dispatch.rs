@@ -205,6 +205,8 @@ impl<'a> Dispatch<'a> {
                 return Begun::Settled(self.finish(GateOutcome::Rejected(rejection)));
             }
         };
+        // Without a log, a session that is opened again meanwhile would number its events from the beginning.
+        self.session.services.claim(&self.session.id, &self.session.root);
         let question = PendingQuestion::<E> {
             session: Arc::clone(self.session),
             rules: Arc::clone(self.rules),
@@ -245,12 +247,15 @@ impl<'a> Dispatch<'a> {
     /// The question's row, to be committed with the event's record.
     fn question(&self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
         let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
+        let is_shared = self.session.services.shares_questions;
+        // What nobody else is shown need not be on disk a second time.
+        let request = if is_shared { request } else { &request.without_values() };
         Ok(QuestionChange::Ask(Box::new(OpenQuestion {
             id: request.id.clone(),
             session: request.session.clone(),
             asker: self.session.services.store.asker()?,
             expires: now().saturating_add(deadline),
-            answerable: self.session.services.shares_questions,
+            answerable: is_shared,
             request: raw(request).get().to_owned(),
             answer: None,
         })))

@@ -364,7 +364,9 @@ impl KeepsSession for Written {
         };
         self.with.iter().for_each(|change| state.apply(change));
         let taken = |change: &Change| if let Change::Numbers(taken) = change { *taken } else { 0 };
-        let events = row.events + copy.unwritten.iter().map(taken).sum::<u64>();
+        let taken = copy.unwritten.iter().map(taken).sum::<u64>();
+        // At least those that this handle may use: nobody else is to take one of them.
+        let events = row.events.saturating_add(taken).max(copy.numbers.end);
         // A struct of texts and numbers has no reason not to be JSON.
         let life = serde_json::to_string(&state).unwrap_or_default();
         Changed { row: SessionRow { version: row.version, events, life }, changes: copy.unwritten.len(), time: now() }
@@ -383,6 +385,10 @@ impl KeepsSession for Written {
             copy.version = 0;
             self.life.is_stale();
         } else {
+            if row.version != copy.version + 1 {
+                // Another handle has written the row in between, and may have taken the same numbers.
+                copy.numbers = 0..0;
+            }
             copy.replace(parse(&self.life.id, &row.life), row.version, row.events, changes);
         }
         self.life.note_streaks(&copy);

@@ -6,7 +6,7 @@ use super::{Beginning, Settled, Shared, now};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, StateUse, raw};
-use crate::contract::{self, AnswerKind, Answered, Cause, GateOutcome, OutcomeKind, Rejection};
+use crate::contract::{self, AnswerKind, Answered, Cause, FailureKind, GateOutcome, OutcomeKind, Rejection};
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
@@ -141,12 +141,8 @@ impl<O: 'static> Pending<O> {
     pub(super) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
         let mut pending = self;
         loop {
-            let request = pending.open.request().clone();
-            let answered = tokio::select! {
-                biased;
-                answered = approval::resolve(approver, request) => answered,
-                answered = pending.answered_elsewhere() => answered,
-            };
+            let (request, left) = (pending.open.request().clone(), pending.time_left());
+            let answered = approval::resolve(approver, request, left, pending.answered_elsewhere()).await;
             match pending.take_up(answered).await {
                 Begun::Settled(settled) => return settled,
                 Begun::Escalated(next) => pending = next,
@@ -249,6 +245,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
 /// Nobody waits for the event any more: the log says so. An answer that was not recorded is not a yes, since nothing runs.
 impl<E: GateEvent + Kind> Drop for Question<E> {
     fn drop(&mut self) {
+        self.session.services.release(&self.session.id);
         if self.is_recorded {
             return;
         }
@@ -440,7 +437,13 @@ impl<E: GateEvent + Kind> Question<E> {
     /// Whether the plugins would answer as they did. Verdicts are functions of event, rules and what was learnt from
     /// outside, so that asking them again can be skipped where all of that is as it was.
     fn would_answer_the_same(&self) -> bool {
-        self.record.not_replayable.is_empty() && self.state_is_as_it_was()
+        // One that was not called may be called by now, and what it would have answered nobody knows.
+        let was_tripped =
+            |call: &CallRecord| call.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Tripped);
+        // The conversation goes on while a question waits.
+        let depends = |call: &CallRecord| was_tripped(call) || call.inputs.transcript.is_some();
+        let is_repeatable = self.record.not_replayable.is_empty() && !self.record.calls.iter().any(depends);
+        is_repeatable && self.state_is_as_it_was()
     }
 
     /// Whether what the plugins read of their state is as they read it.

@@ -57,7 +57,7 @@ impl Services {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a handle of a session is open, in the tree of `root`; whether it is the only one.
+    /// Notes that a handle of a session is open, or that a question of it waits, in the tree of `root`; whether it is the only one.
     pub(crate) fn claim(&self, id: &str, root: &str) -> bool {
         let mut open = self.open();
         let known = open.entry(id.to_owned()).or_insert_with(|| OpenSession { root: root.to_owned(), handles: 0 });

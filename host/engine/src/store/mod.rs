@@ -78,6 +78,8 @@ struct Inner {
     /// Which file its WAL is, once it has been written to.
     wal: Option<Identity>,
     wal_path: PathBuf,
+    /// The file of turns, and which file it was when it was opened.
+    turns: Option<(PathBuf, Option<Identity>)>,
 }
 
 /// Whose a space is.
@@ -195,7 +197,7 @@ impl Store {
             Err(error) if error.is_passing() => {}
             done => done?,
         }
-        let turns = Turns::open(&database::turns(path))?;
+        let turns = Turns::open(&database::turns(path)?)?;
         let shared = Shared::new(path, created, turns);
         let keeper = Keeper::start(&shared).map_err(|error| StoreError::io(&error, path))?;
         Ok(Self(Kept::OnDisk { shared, _keeper: keeper }))
@@ -373,7 +375,8 @@ impl Shared {
         let Created { connection, file, schema } = created;
         // Ours, and one for each scope's reading and writing.
         connection.set_prepared_statement_cache_capacity(32);
-        let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path: database::wal(path) };
+        let (wal_path, ticket_file) = (database::wal(path), turns.file());
+        let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path, turns: ticket_file };
         Arc::new(Self {
             path: path.to_owned(),
             turns,
@@ -502,7 +505,11 @@ impl Inner {
             return Err(StoreError::Gone(path.to_owned()));
         }
         self.wal = wal;
-        Ok(())
+        // Whoever opens another file of turns waits for nobody of this one, and takes its processes for dead.
+        match &self.turns {
+            Some((turns, opened)) if database::identity(turns) != *opened => Err(StoreError::Gone(turns.clone())),
+            _ => Ok(()),
+        }
     }
 }
 

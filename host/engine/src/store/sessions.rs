@@ -5,6 +5,9 @@ use super::spaces::SESSION_KEPT;
 use crate::state::Time;
 use rusqlite::{Connection, OptionalExtension as _};
 
+/// Larger numbers nobody reaches: they leave room to count on.
+const MOST: i64 = i64::MAX / 2;
+
 /// A session's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionRow {
@@ -43,15 +46,13 @@ pub(crate) struct Changed {
     pub(crate) time: Time,
 }
 
-/// The row of a session; of version 0 where there is none.
+/// The row of a session; of version 0 where there is none. What another program has put there that is no such row counts for
+/// nothing: else it would keep all sessions from being written.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
-        Ok(SessionRow {
-            version: row.get::<_, i64>(0)?.cast_unsigned(),
-            events: row.get::<_, i64>(1)?.cast_unsigned(),
-            life: row.get(2)?,
-        })
+        let number = |column| row.get::<_, i64>(column).map_or(0, |number| number.clamp(0, MOST).cast_unsigned());
+        Ok(SessionRow { version: number(0), events: number(1), life: row.get(2).unwrap_or_default() })
     };
     Ok(find.query_row([id], row).optional()?.unwrap_or_default())
 }
@@ -72,13 +73,14 @@ pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusql
     Ok(changed)
 }
 
-/// Forgets the rows of sessions that nobody has gone on with for long.
+/// Forgets what is known of sessions that nobody has gone on with for long. The row stays: no number of an event is given out twice.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let before = now.saturating_sub(SESSION_KEPT).cast_signed();
     // To delete nothing takes the lock of the file, too.
-    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1)";
+    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND life <> '')";
     if connection.query_row(old, [before], |row| row.get::<_, bool>(0))? {
-        connection.execute("DELETE FROM session WHERE touched < ?1", [before])?;
+        let forget = "UPDATE session SET life = '', version = version + 1 WHERE touched < ?1 AND life <> ''";
+        connection.execute(forget, [before])?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
 
 use super::StoreError;
+use super::database::{self, Identity};
 use crate::config::Digest;
 use crate::files;
 use nix::errno::Errno;
@@ -88,6 +89,11 @@ impl Turns {
         let file = files::open_lock(path).map_err(|error| StoreError::file(error, path))?;
         let file = TicketFile { path: path.to_owned(), file, alive: OnceLock::new() };
         Ok(Self { file: Some(Arc::new(file)), lines: Mutex::default() })
+    }
+
+    /// The file of tickets, and which file that is.
+    pub(super) fn file(&self) -> Option<(PathBuf, Option<Identity>)> {
+        self.file.as_ref().map(|tickets| (tickets.path.clone(), database::identity_of(&tickets.file)))
     }
 
     /// The line of a session.

@@ -16,6 +16,7 @@ mod files;
 mod hostile;
 mod layers;
 mod loading;
+mod meanwhile;
 mod overload;
 mod pending;
 mod reloading;
