@@ -90,7 +90,7 @@ impl Host {
     /// Opens a session.
     ///
     /// # Errors
-    /// If the schema of one of its tools is not a JSON Schema, or its identifier is none or that of an open session.
+    /// If the schema of one of its tools is not a JSON Schema, or its identifier or a directory of it is invalid.
     pub fn open_session(&self, spec: SessionSpec) -> Result<Session, SessionError> {
         Session::open(Arc::clone(&self.shared.services), spec)
     }

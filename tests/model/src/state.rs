@@ -53,7 +53,7 @@ pub(crate) struct Process {
 /// A host with its handle of the session, and one open file of turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Host {
-    /// The event whose turn it is within the host.
+    /// The event of the host that takes its ticket.
     pub(crate) order: Option<u8>,
     /// Its byte is locked: it is alive.
     pub(crate) is_shown: bool,

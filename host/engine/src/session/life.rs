@@ -33,6 +33,8 @@ pub(super) struct LifeState {
     model_calls: BTreeMap<String, u32>,
     /// How the prompt begins that the agent works on.
     pub(super) task: Option<String>,
+    /// The session at the root of its tree, as its first handle knew it; absent: itself.
+    pub(super) root: Option<String>,
 }
 
 /// A change of a session.
@@ -50,8 +52,6 @@ pub(super) enum Change {
     Reset(String),
     /// A plugin reminds the model, before so many model calls.
     Remind(u32, Reminder),
-    /// A plugin that is not loaded reminds of nothing any more.
-    Forget(String),
     /// The user is to be told.
     Notice(String),
     /// The user was told.
@@ -62,6 +62,8 @@ pub(super) enum Change {
     ModelCalls(String, u32),
     /// The agent works on another prompt.
     Task(String),
+    /// The tree that it is in.
+    Root(String),
 }
 
 impl LifeState {
@@ -83,7 +85,6 @@ impl LifeState {
                 let excess = self.reminders.len().saturating_sub(MOST_REMINDERS);
                 self.reminders.drain(..excess);
             }
-            Change::Forget(plugin) => self.reminders.retain(|(_, reminder)| reminder.plugin != *plugin),
             Change::Notice(text) => {
                 if self.notices.len() < MOST_NOTICES {
                     self.notices.push(text.clone());
@@ -102,6 +103,7 @@ impl LifeState {
                 *counted = counted.saturating_add(*calls);
             }
             Change::Task(begins) => self.task = Some(begins.clone()),
+            Change::Root(root) => self.root = Some(root.clone()),
         }
     }
 }
@@ -200,16 +202,12 @@ impl Life {
         self.is_unsure.load(Ordering::Relaxed)
     }
 
-    /// Takes over what the row is, where another handle has written it. Of `is_loaded` plugins alone reminders are kept.
-    pub(super) fn take_over(&self, row: &SessionRow, is_loaded: impl Fn(&str) -> bool) {
+    /// Takes over what the row is, where another handle has written it.
+    pub(super) fn take_over(&self, row: &SessionRow) {
         let mut copy = self.copy();
-        if row.version != copy.version {
+        // A row that nobody has written yet may begin behind numbers that are used.
+        if row.version != copy.version || copy.events < row.events {
             copy.replace(parse(&self.id, &row.life), row.version, row.events, 0);
-            let plugins = copy.state.reminders.iter().map(|(_, reminder)| reminder.plugin.clone());
-            let gone: BTreeSet<String> = plugins.filter(|plugin| !is_loaded(plugin)).collect();
-            for plugin in gone {
-                self.note(&mut copy, Change::Forget(plugin));
-            }
             // Others have used later ones meanwhile.
             copy.numbers = 0..0;
             self.note_streaks(&copy);
@@ -393,6 +391,11 @@ impl KeepsSession for Written {
         }
         self.life.note_streaks(&copy);
     }
+}
+
+/// The root of the tree of a session, as its row has it.
+pub(super) fn root_in(session: &str, row: &SessionRow) -> Option<String> {
+    parse(session, &row.life).root
 }
 
 /// What a row holds. A row that cannot be read is that of a session that has just begun: it holds nothing that a verdict

@@ -80,8 +80,8 @@ pub struct SessionSpec {
     pub interactive: bool,
     /// The session that started this one.
     pub parent: Option<String>,
-    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. Absent: the root
-    /// of the parent where that is open in this host, else the parent, else this session itself.
+    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. Absent: as
+    /// the store knows it, else the root of the parent where that is known, else the parent, else this session itself.
     pub root: Option<String>,
     /// The rules that it runs under. Absent: the host's own.
     pub rules: Option<RuleSet>,
@@ -193,7 +193,10 @@ impl Session {
         let schemas = Schemas::compile(&spec.tools)
             .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        let root = spec.root.clone().or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
+        // Its first event reads it in its turn; what it reminds of is known before.
+        let row = services.store.session(&id).unwrap_or_default();
+        let root = spec.root.clone().or_else(|| life::root_in(&id, &row));
+        let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
         let root = root.unwrap_or_else(|| id.clone());
         for id in [&id, &root] {
             if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
@@ -240,14 +243,13 @@ impl Session {
             is_closed: AtomicBool::new(false),
             observers: observers::Observers::default(),
         };
-        // Its first event reads it in its turn; what it reminds of is known before.
-        if let Ok(row) = shared.services.store.session(&shared.id) {
-            let config = shared.config();
-            if row.version == 0 {
-                let notices = config.tool_patterns_that_fit_none(&shared.spec.tools);
-                notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
+        shared.life.take_over(&row);
+        if row.version == 0 {
+            let notices = shared.config().tool_patterns_that_fit_none(&shared.spec.tools);
+            notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
+            if shared.root != shared.id {
+                shared.life.change(Change::Root(shared.root.clone()));
             }
-            shared.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
         }
         let shared = Arc::new(shared);
         shared.record_opening(&shared.info());
@@ -278,12 +280,14 @@ impl Session {
         self.kept_reminders().into_iter().map(|(_, reminder)| reminder).collect()
     }
 
-    /// The reminders that still live, each with the number of model calls before which it was given: what an agent keeps of a
-    /// session that may go on with another store.
+    /// The reminders that still live, of plugins that are loaded, each with the number of model calls before which it was given:
+    /// what an agent keeps of a session that may go on with another store.
     #[must_use]
     pub fn kept_reminders(&self) -> Vec<(u32, Reminder)> {
-        let turn = self.shared.info().turn;
-        let lives = |(born, reminder): &&(u32, Reminder)| life::lives(*born, reminder, turn);
+        let (turn, rules) = (self.shared.info().turn, self.shared.config());
+        // Under other rules, of another process perhaps, the others count.
+        let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
+        let lives = |(born, reminder): &&(u32, Reminder)| life::lives(*born, reminder, turn) && is_loaded(reminder);
         self.shared.life.look(|life| life.reminders.iter().filter(lives).cloned().collect())
     }
 
@@ -486,9 +490,7 @@ impl Shared {
             self.life.is_stale();
         }
         if self.life.is_unsure() {
-            let row = self.services.store.session(&self.id)?;
-            let config = self.config();
-            self.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
+            self.life.take_over(&self.services.store.session_now(&self.id).await?);
         }
         Ok(turn)
     }

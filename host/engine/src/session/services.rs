@@ -1,7 +1,7 @@
 //! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
 
 use super::observers::Telling;
-use super::{QuestionGone, now};
+use super::{QuestionGone, life, now};
 use crate::active_config::RuleSet;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, ToRecord as _};
@@ -65,9 +65,11 @@ impl Services {
         known.handles == 1
     }
 
-    /// The root of the tree that a session is in, as far as this host knows: where it is not open here, itself.
+    /// The root of the tree that a session is in, as far as this host and its store know; else itself.
     pub(crate) fn root_of(&self, id: &str) -> String {
-        self.open().get(id).map_or_else(|| id.to_owned(), |open| open.root.clone())
+        let open = self.open().get(id).map(|open| open.root.clone());
+        let kept = || life::root_in(id, &self.store.session(id).unwrap_or_default());
+        open.or_else(kept).unwrap_or_else(|| id.to_owned())
     }
 
     pub(crate) fn release(&self, id: &str) {
@@ -82,7 +84,7 @@ impl Services {
     /// The questions that wait for an answer. Those of processes that are gone are settled with no.
     pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
         let mut open = Vec::new();
-        for question in self.store.questions()? {
+        for question in self.store.questions().await? {
             let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
             if !self.store.is_alive(question.asker)? {
                 self.give_up(&question, request).await?;
@@ -96,7 +98,8 @@ impl Services {
     /// Answers a question.
     pub(crate) async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
         let unknown = || QuestionGone::Unknown(id.to_owned());
-        let question = self.store.questions()?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
+        let question =
+            self.store.questions().await?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
         if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= now() {
             return Err(unknown());
         }

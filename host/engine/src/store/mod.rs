@@ -290,6 +290,14 @@ impl Store {
         }
     }
 
+    /// The same, waiting for a moment in which it can be read.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) async fn session_now(&self, id: &str) -> Result<SessionRow, StoreError> {
+        patiently(|| self.session(id)).await
+    }
+
     /// Answers a question that has no answer yet. Gives the answer that counts; `None` where there is no such question.
     ///
     /// # Errors
@@ -316,10 +324,10 @@ impl Store {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub(crate) fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
+    pub(crate) async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
         match &self.0 {
             Kept::InMemory { memory, .. } => Ok(memory.list()),
-            Kept::OnDisk { shared, .. } => shared.read(questions::list),
+            Kept::OnDisk { shared, .. } => patiently(|| shared.read(questions::list)).await,
         }
     }
 

@@ -6,7 +6,10 @@ use crate::state::Time;
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// Larger numbers nobody reaches: they leave room to count on.
-const MOST: i64 = i64::MAX / 2;
+const MAX_NUMBER: i64 = i64::MAX / 2;
+
+/// The row of no session: of its numbers each was given out to a session that is forgotten.
+const FORGOTTEN: &str = "";
 
 /// A session's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,15 +49,20 @@ pub(crate) struct Changed {
     pub(crate) time: Time,
 }
 
-/// The row of a session; of version 0 where there is none. What another program has put there that is no such row counts for
+/// The row of a session; of version 0 where there is none: then its numbers begin behind those of sessions that are forgotten, of
+/// which it may be one. What another program has put there that is no such row counts for
 /// nothing: else it would keep all sessions from being written.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
-        let number = |column| row.get::<_, i64>(column).map_or(0, |number| number.clamp(0, MOST).cast_unsigned());
+        let number = |column| row.get::<_, i64>(column).map_or(0, |number| number.clamp(0, MAX_NUMBER).cast_unsigned());
         Ok(SessionRow { version: number(0), events: number(1), life: row.get(2).unwrap_or_default() })
     };
-    Ok(find.query_row([id], row).optional()?.unwrap_or_default())
+    if let Some(row) = find.query_row([id], row).optional()? {
+        return Ok(row);
+    }
+    let events = find.query_row([FORGOTTEN], row).optional()?.map_or(0, |row| row.events);
+    Ok(SessionRow { events, ..SessionRow::default() })
 }
 
 /// Writes what a handle has changed, within a transaction.
@@ -73,14 +81,22 @@ pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusql
     Ok(changed)
 }
 
-/// Forgets what is known of sessions that nobody has gone on with for long. The row stays: no number of an event is given out twice.
+/// Forgets the rows of sessions that nobody has continued for long, and keeps the highest of their numbers: no number of an
+/// event is given out twice.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let before = now.saturating_sub(SESSION_KEPT).cast_signed();
     // To delete nothing takes the lock of the file, too.
-    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND life <> '')";
-    if connection.query_row(old, [before], |row| row.get::<_, bool>(0))? {
-        let forget = "UPDATE session SET life = '', version = version + 1 WHERE touched < ?1 AND life <> ''";
-        connection.execute(forget, [before])?;
+    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id <> ?2)";
+    if connection.query_row(old, (before, FORGOTTEN), |row| row.get::<_, bool>(0))? {
+        let transaction = connection.unchecked_transaction()?;
+        transaction.execute(
+            "INSERT INTO session (id, version, events, life, touched)
+             SELECT ?2, 1, max(events), '', 0 FROM session WHERE touched < ?1 OR id = ?2
+             ON CONFLICT (id) DO UPDATE SET events = excluded.events",
+            (before, FORGOTTEN),
+        )?;
+        transaction.execute("DELETE FROM session WHERE touched < ?1 AND id <> ?2", (before, FORGOTTEN))?;
+        transaction.commit()?;
     }
     Ok(())
 }

@@ -10,13 +10,14 @@ use crate::files;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::Notify;
 
 /// Bits of a session's place in the file. Sessions of one place take turns with each other, which costs time and no more.
 const PLACE_BITS: u32 = 30;
@@ -33,16 +34,36 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// Cells at the beginning of the file, of 8 bytes: in each, the handle that had the last turn of a session of this cell.
 const CELLS: u64 = 1 << 16;
 
-/// The turns of a store's sessions. Within the process a fair lock orders them, so that each session needs one ticket at
-/// a time; without a file there is no other process.
+/// The turns of a store's sessions; without a file there is no other process.
 #[derive(Default)]
 pub(crate) struct Turns {
     file: Option<Arc<TicketFile>>,
     lines: Mutex<HashMap<u64, Weak<Order>>>,
 }
 
-/// The order within this process: fair, and knows which handle had the last turn.
-type Order = tokio::sync::Mutex<u64>;
+/// What the handles of one place in this process know together.
+#[derive(Default)]
+struct Order {
+    /// One of them arrives at a time, in order.
+    door: tokio::sync::Mutex<()>,
+    held: Mutex<Held>,
+    /// Woken when one of them leaves.
+    left: Notify,
+}
+
+#[derive(Default)]
+struct Held {
+    /// Tickets that this process holds, in ascending order: the kernel does not tell a process of its own locks.
+    tickets: VecDeque<u64>,
+    /// The handle that had the last turn in this process.
+    last: u64,
+}
+
+impl Order {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The line of a session, as this process has it.
 pub(crate) struct Line {
@@ -58,9 +79,7 @@ pub(crate) struct Line {
 pub(crate) struct Turn {
     /// Whether another handle of the session may have had a turn since this one's last.
     pub(crate) is_stale: bool,
-    _ticket: Option<Ticket>,
-    // Behind the ticket: whoever is next in this process takes a ticket when this one is free.
-    _order: OwnedMutexGuard<u64>,
+    _ticket: Ticket,
 }
 
 struct TicketFile {
@@ -70,15 +89,35 @@ struct TicketFile {
     alive: OnceLock<u32>,
 }
 
-/// A byte that is locked until this is dropped.
+/// A place in the line, until this is dropped.
 struct Ticket {
-    file: Arc<TicketFile>,
+    order: Arc<Order>,
+    file: Option<Arc<TicketFile>>,
     byte: u64,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // To unlock what one has locked does not fail; and the lock ends with the process.
+        let mut held = self.order.held();
+        if let Some(file) = &self.file {
+            // To unlock what one has locked does not fail; and the lock ends with the process.
+            let _ = file.unlock(self.byte);
+        }
+        // Behind the lock: whoever takes this number next locks it anew.
+        held.tickets.retain(|ticket| *ticket != self.byte);
+        drop(held);
+        self.order.left.notify_waiters();
+    }
+}
+
+/// The door of a place is locked until this is dropped.
+struct Door<'a> {
+    file: &'a TicketFile,
+    byte: u64,
+}
+
+impl Drop for Door<'_> {
+    fn drop(&mut self) {
         let _ = self.file.unlock(self.byte);
     }
 }
@@ -142,37 +181,72 @@ impl Line {
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
-        let mut order = Arc::clone(&self.order).lock_owned().await;
-        let is_stale = std::mem::replace(&mut *order, self.handle) != self.handle;
-        let Some(file) = &self.file else { return Ok(Turn { is_stale, _ticket: None, _order: order }) };
-        let first = self.place << TICKET_BITS;
-        let ticket = file.arrive(first).await?;
-        while file.first_locked(first + 1, ticket.byte)?.is_some() {
-            tokio::time::sleep(RETRY_INTERVAL).await;
+        let ticket = self.arrive().await?;
+        while !self.is_first(ticket.byte)? {
+            self.wait(ticket.byte).await;
         }
-        let is_stale = file.is_other(self.place, self.handle)?;
-        Ok(Turn { is_stale, _ticket: Some(ticket), _order: order })
+        let mut held = self.order.held();
+        let is_stale = std::mem::replace(&mut held.last, self.handle) != self.handle;
+        drop(held);
+        let is_stale = match &self.file {
+            Some(file) => file.is_other(self.place, self.handle)?,
+            None => is_stale,
+        };
+        Ok(Turn { is_stale, _ticket: ticket })
+    }
+
+    /// Takes the ticket behind the highest that anybody holds.
+    async fn arrive(&self) -> Result<Ticket, StoreError> {
+        let _arriving = self.order.door.lock().await;
+        let first = self.place << TICKET_BITS;
+        // One process at a time looks for the highest ticket and takes the next.
+        let _door = match &self.file {
+            Some(file) => Some(file.open_door(first).await?),
+            None => None,
+        };
+        let mut held = self.order.held();
+        let mut free = held.tickets.back().map_or(first + 1, |last| last + 1);
+        if let Some(file) = &self.file {
+            let end = first + (1 << TICKET_BITS);
+            while let Some(locked) = file.first_locked(free, end)? {
+                free = locked + 1;
+            }
+            if free >= end || !file.lock(free)? {
+                return Err(file.error(Errno::ENOLCK));
+            }
+        }
+        held.tickets.push_back(free);
+        Ok(Ticket { order: Arc::clone(&self.order), file: self.file.clone(), byte: free })
+    }
+
+    /// Whether nobody holds a ticket before this one.
+    fn is_first(&self, ticket: u64) -> Result<bool, StoreError> {
+        if self.order.held().tickets.front() != Some(&ticket) {
+            return Ok(false);
+        }
+        let Some(file) = &self.file else { return Ok(true) };
+        Ok(file.first_locked((self.place << TICKET_BITS) + 1, ticket)?.is_none())
+    }
+
+    /// Waits until it is worth looking again.
+    async fn wait(&self, ticket: u64) {
+        let mut left = pin!(self.order.left.notified());
+        left.as_mut().enable();
+        let front = self.order.held().tickets.front().copied();
+        match front == Some(ticket) {
+            // Another process is before it, and wakes nobody.
+            true => tokio::time::sleep(RETRY_INTERVAL).await,
+            false => left.await,
+        }
     }
 }
 
 impl TicketFile {
-    /// Takes the ticket behind the highest that anybody holds.
-    async fn arrive(self: &Arc<Self>, first: u64) -> Result<Ticket, StoreError> {
-        // The door: one process at a time looks for the highest ticket and takes the next.
-        while !self.lock(first)? {
+    async fn open_door(&self, byte: u64) -> Result<Door<'_>, StoreError> {
+        while !self.lock(byte)? {
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        let door = Ticket { file: Arc::clone(self), byte: first };
-        let end = first + (1 << TICKET_BITS);
-        let mut free = first + 1;
-        while let Some(locked) = self.first_locked(free, end)? {
-            free = locked + 1;
-        }
-        if free >= end || !self.lock(free)? {
-            return Err(self.error(Errno::ENOLCK));
-        }
-        drop(door);
-        Ok(Ticket { file: Arc::clone(self), byte: free })
+        Ok(Door { file: self, byte })
     }
 
     /// Notes that `handle` has a turn; whether another handle may have had one since its last.
