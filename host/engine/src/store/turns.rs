@@ -104,7 +104,11 @@ impl Drop for Ticket {
             let _ = file.unlock(self.byte);
         }
         // Behind the lock: whoever takes this number next locks it anew.
-        held.tickets.retain(|ticket| *ticket != self.byte);
+        match held.tickets.front() == Some(&self.byte) {
+            true => drop(held.tickets.pop_front()),
+            // It is given up while it waits.
+            false => held.tickets.retain(|ticket| *ticket != self.byte),
+        }
         drop(held);
         self.order.left.notify_waiters();
     }
@@ -181,49 +185,58 @@ impl Line {
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
-        let ticket = self.arrive().await?;
-        while !self.is_first(ticket.byte)? {
+        let ticket = match &self.file {
+            Some(file) => self.arrive(file).await?,
+            None => self.take(&mut self.order.held(), 0),
+        };
+        loop {
+            if let Some(is_stale) = self.begin(ticket.byte)? {
+                return Ok(Turn { is_stale, _ticket: ticket });
+            }
             self.wait(ticket.byte).await;
         }
+    }
+
+    /// Begins the turn of a ticket, if nobody is before it; whether another handle may have had a turn since this one's last.
+    fn begin(&self, ticket: u64) -> Result<Option<bool>, StoreError> {
         let mut held = self.order.held();
+        if held.tickets.front() != Some(&ticket) || !self.others_are_behind(ticket)? {
+            return Ok(None);
+        }
         let is_stale = std::mem::replace(&mut held.last, self.handle) != self.handle;
-        drop(held);
-        let is_stale = match &self.file {
-            Some(file) => file.is_other(self.place, self.handle)?,
-            None => is_stale,
-        };
-        Ok(Turn { is_stale, _ticket: ticket })
+        match &self.file {
+            Some(file) => file.is_other(self.place, self.handle).map(Some),
+            None => Ok(Some(is_stale)),
+        }
     }
 
     /// Takes the ticket behind the highest that anybody holds.
-    async fn arrive(&self) -> Result<Ticket, StoreError> {
+    async fn arrive(&self, file: &TicketFile) -> Result<Ticket, StoreError> {
         let _arriving = self.order.door.lock().await;
         let first = self.place << TICKET_BITS;
         // One process at a time looks for the highest ticket and takes the next.
-        let _door = match &self.file {
-            Some(file) => Some(file.open_door(first).await?),
-            None => None,
-        };
+        let _door = file.open_door(first).await?;
         let mut held = self.order.held();
-        let mut free = held.tickets.back().map_or(first + 1, |last| last + 1);
-        if let Some(file) = &self.file {
-            let end = first + (1 << TICKET_BITS);
-            while let Some(locked) = file.first_locked(free, end)? {
-                free = locked + 1;
-            }
-            if free >= end || !file.lock(free)? {
-                return Err(file.error(Errno::ENOLCK));
-            }
+        let mut free = held.tickets.back().map_or(first, |last| *last) + 1;
+        let end = first + (1 << TICKET_BITS);
+        while let Some(locked) = file.first_locked(free, end)? {
+            free = locked + 1;
         }
-        held.tickets.push_back(free);
-        Ok(Ticket { order: Arc::clone(&self.order), file: self.file.clone(), byte: free })
+        if free >= end || !file.lock(free)? {
+            return Err(file.error(Errno::ENOLCK));
+        }
+        Ok(self.take(&mut held, free))
     }
 
-    /// Whether nobody holds a ticket before this one.
-    fn is_first(&self, ticket: u64) -> Result<bool, StoreError> {
-        if self.order.held().tickets.front() != Some(&ticket) {
-            return Ok(false);
-        }
+    /// Notes a ticket that no other process has; where there is no other, it is at least so high.
+    fn take(&self, held: &mut Held, at_least: u64) -> Ticket {
+        let byte = held.tickets.back().map_or(at_least, |last| at_least.max(last + 1));
+        held.tickets.push_back(byte);
+        Ticket { order: Arc::clone(&self.order), file: self.file.clone(), byte }
+    }
+
+    /// Whether no other process holds a ticket before this one.
+    fn others_are_behind(&self, ticket: u64) -> Result<bool, StoreError> {
         let Some(file) = &self.file else { return Ok(true) };
         Ok(file.first_locked((self.place << TICKET_BITS) + 1, ticket)?.is_none())
     }
