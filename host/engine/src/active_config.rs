@@ -204,6 +204,7 @@ fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
 
 /// What a new configuration has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Changes {
     /// Plugins that were not loaded before, in chain order.
     pub added: Vec<String>,

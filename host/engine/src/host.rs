@@ -216,7 +216,7 @@ impl HostBuilder {
         self
     }
 
-    /// What the embedder's tools do, in place of [`ActionMap::default`].
+    /// What the embedder's own tools do: rows beside the tables of [`ActionMap`].
     #[must_use]
     pub fn actions(mut self, actions: ActionMap) -> Self {
         self.actions = actions;

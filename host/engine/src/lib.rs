@@ -47,7 +47,7 @@
 //! | [`contract`] | the words: events, what they carry and what comes of them (the crate `hookhost-contract`) |
 //! | [`config`] | from TOML to what may load |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
-//! | [`compose`] | composition, pure |
+//! | `compose` | composition, pure |
 //! | `state` | key-value state of plugins: snapshots and writes, pure |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | `event` | the typed events: what `handle` takes, and what its verdict means |
@@ -62,6 +62,12 @@
 //! | [`replay`] | recorded events, asked about again |
 //!
 //! It runs on tokio, with its timer enabled.
+//!
+//! # What can grow
+//!
+//! Specifications, records and errors are `#[non_exhaustive]`: they are made by `new` or `Default`, and their fields are
+//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`]): a program that would pass over a new one must
+//! not compile. The types of the WIT are those of one version of the contract, and stay as they are.
 
 #![deny(missing_docs)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot go on fails"))]
@@ -69,7 +75,7 @@
 mod active_config;
 pub mod approval;
 pub mod audit;
-pub mod compose;
+mod compose;
 pub mod config;
 mod engine;
 mod event;

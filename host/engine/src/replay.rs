@@ -20,6 +20,7 @@ use std::path::PathBuf;
 /// A recorded event, and what came of it again.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Compared {
     /// The number of its record.
     pub seq: u64,
@@ -68,6 +69,7 @@ pub enum Difference {
 /// What came of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Summary {
     /// Recorded events.
     pub events: u64,

@@ -145,7 +145,7 @@ impl Limits {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The root session begins another task, and rejections are counted anew.
+    /// The root session begins a task that its model did not plan, and rejections are counted anew.
     pub(super) fn begin_task(&self) {
         *self.refusals() = Refusals::default();
     }

@@ -11,6 +11,7 @@ const PLACES: &str = "thinking_behind";
 
 /// A message as it is stored.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StoredMessage {
     /// Its place in the session, from 1.
     pub number: u64,

@@ -4,6 +4,7 @@ use super::*;
 use crate::message::{Message, Thinking, ThinkingKind, Thoughts, ToolUse};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, SystemTime};
 
 fn header(id: &str) -> Header {
     let (provider, model) = ("p".into(), "m".into());
@@ -162,8 +163,10 @@ fn a_beginning_names_a_session_if_it_is_that_of_no_other() {
 fn sessions_are_listed_with_the_last_used_first() {
     let (_directory, store) = written();
     let mut writer = store.create(&header("s-2")).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(20));
     writer.append(&Message::user("ä".repeat(5000)), None).unwrap();
+    // Both were written in the same moment, as far as the clock of the files tells.
+    let before = std::fs::File::open(store.directory.join("s-1/messages")).unwrap();
+    before.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     let listed = store.list().unwrap();
     let shown: Vec<_> = listed.iter().map(|session| (session.header.id.as_str(), session.messages)).collect();
     assert_eq!(shown, [("s-2", 1), ("s-1", 4)]);

@@ -429,7 +429,7 @@ async fn host(rows: &[Row], heard: &Arc<Heard>, directory: &Path, person: Option
         plugin.grants.approve = true;
     }
     let config = Config::from_entries(plugins, Settings::default()).unwrap();
-    let rule = AskRule { actions: Some([ActionKind::Shell].into()), ..AskRule::default() };
+    let rule = AskRule::about_actions([ActionKind::Shell]);
     let asks = rows.iter().any(|row| row.answer == "approve");
     let config = if asks { config.with_asks(vec![rule]).unwrap() } else { config };
     let builder = Host::builder(config).model(Arc::clone(heard) as _).store(directory.join(LOG));
@@ -744,7 +744,7 @@ async fn a_program_is_told_what_plugins_make_of_its_own_event() {
     let directory = tempfile::tempdir().unwrap();
     let host = host(&rows, &Arc::default(), directory.path(), None).await;
     for row in rows {
-        let spec = SessionSpec { id: Some(row.session()), ..SessionSpec::new("hookhost", Path::new("/")) };
+        let spec = SessionSpec::new("hookhost", Path::new("/")).id(row.session());
         let session = host.open_session(spec).unwrap();
         let event = Custom { name: "deploy".into(), payload: "{\"a\":1}".into() };
         let outcome = session.custom_event(event.clone()).await.outcome;

@@ -251,7 +251,7 @@ async fn instructions_and_skills_reach_the_model_and_a_skill_is_read_by_a_call_t
     }
     std::fs::write(harness.path("AGENTS.md"), "Be brief.").unwrap();
     let workspace = harness.config.workspace.clone();
-    harness.config.context = Context::gather(&Sources { workspace, config: None, home: None });
+    harness.config.context = Context::gather(&Sources::of(workspace));
     let outcome = harness.run().await;
     let request = &harness.fake.requests()[0];
     let prompt = &request.system_prompt;

@@ -178,7 +178,7 @@ async fn reasoning_goes_back_in_the_field_in_which_it_came() {
 }
 
 fn thinks(kind: ThinkingKind, command: &str) -> Prepared {
-    let call = ToolUse { id: "c1".into(), name: "bash".into(), arguments: json!({ "command": command }) };
+    let call = ToolUse::new("c1", "bash", json!({ "command": command }));
     let deltas = [
         Delta::Thinking(Thinking::new(kind, "I wonder.", "c2ln")),
         Delta::ToolCall(call),

@@ -1,7 +1,7 @@
 //! What plugins make of tool calls: `before-tool-call`, `before-tools`, `after-tool-call`.
 
-use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
-use hookhost_agent::agent::{AgentEvent, Rejected, Status};
+use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, rejected_by_guard, results, says, stored};
+use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::message::Message;
 use serde_json::json;
 use std::sync::Arc;
@@ -128,12 +128,7 @@ async fn a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason() {
     assert!(!harness.path("forbidden").exists() && harness.path("fine").exists());
     let messages = stored(&outcome);
     assert_eq!(results(&messages), [("Rejected by guard: not this one", true), ("wrote 0 bytes to fine", false)]);
-    let refusal = Rejected {
-        by: vec!["guard".into()],
-        cause: "rejected",
-        reason: "not this one".into(),
-        code: Some("g.1".into()),
-    };
+    let refusal = rejected_by_guard("not this one", Some("g.1"));
     let event = AgentEvent::ToolRejected { id: "c1".into(), name: "write_file".into(), arguments: refused, refusal };
     assert!(harness.events().contains(&event));
 }

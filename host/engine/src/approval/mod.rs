@@ -29,6 +29,7 @@ pub trait Approver: Send + Sync {
 /// An immutable snapshot of what would run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ApprovalRequest {
     /// Identifier of the event that is escalated.
     pub id: String,
@@ -81,6 +82,7 @@ impl ApprovalRequest {
 /// Which agent a request comes from: what tells two sub-agents that run beside each other apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct AskingAgent {
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
     pub depth: u32,
@@ -96,6 +98,7 @@ pub struct AskingAgent {
 /// A result that stands in place of running the value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ProposedResponse {
     /// The plugin that gave it.
     pub by: String,
@@ -105,6 +108,7 @@ pub struct ProposedResponse {
 
 /// What the person says.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Approval {
     /// Yes, to all questions.
     Approved,

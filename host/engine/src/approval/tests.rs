@@ -33,7 +33,7 @@ async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> A
 }
 
 fn question(by: Asker) -> Question {
-    Question { by, escalation: Escalation { question: "Really?".to_owned(), code: None } }
+    Question::new(by, Escalation { question: "Really?".to_owned(), code: None })
 }
 
 /// Answers with what the function makes of nothing, as soon as it is polled.

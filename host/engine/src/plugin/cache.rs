@@ -312,6 +312,7 @@ fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Res
 
 /// What is in a directory of compiled code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CacheFiles {
     /// Files of compiled code: of each plugin one, of each configuration that it leaves an image of
     /// another, and the one that images are taken in; for each engine version and setting.

@@ -136,6 +136,7 @@ impl Linked {
     "the sandbox could not be set up: {problem}. Each of its {slots} instances reserves address space (see `ulimit -v`); set \
      fewer `concurrent-calls` in `[settings]`"
 )]
+#[non_exhaustive]
 pub struct SandboxError {
     problem: String,
     slots: u32,

@@ -169,7 +169,7 @@ impl<'a> Dispatch<'a> {
                 self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
                 let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
                 self.record.response = response.as_ref().map(|(_, response)| raw(response));
-                let question = |(asker, escalation)| Question { by: self.asker(asker), escalation };
+                let question = |(asker, escalation)| Question::new(self.asker(asker), escalation);
                 (value, response, questions.into_iter().map(question).collect::<Vec<_>>())
             }
         };

@@ -64,6 +64,7 @@ const MOST_REMINDERS: usize = 64;
 
 /// What a session is.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SessionSpec {
     /// Unique among all sessions, 1 to 256 bytes without control characters; absent: a fresh UUID. One that was there
     /// before is the same session, taken up again with the state that plugins have of it.
@@ -109,6 +110,27 @@ impl SessionSpec {
             models: Vec::new(),
         }
     }
+
+    /// The session of this identifier.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// A sub-agent's session, `depth` levels down, which the session `parent` starts.
+    #[must_use]
+    pub fn under(mut self, parent: impl Into<String>, depth: u32) -> Self {
+        (self.parent, self.depth) = (Some(parent.into()), depth);
+        self
+    }
+
+    /// In the tree of the session `root`.
+    #[must_use]
+    pub fn root(mut self, root: impl Into<String>) -> Self {
+        self.root = Some(root.into());
+        self
+    }
 }
 
 /// Why a session cannot be opened.
@@ -150,12 +172,21 @@ pub struct Session {
 
 /// What an event may bring along beside its payload.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DispatchOptions {
     /// The agent's own message, where the event came from outside.
     pub raw: Option<Json>,
     /// Whether observers are waited for: then their calls are in the record that comes back. For trying a plugin; it puts
     /// observers on the path of the event.
     pub await_observers: bool,
+}
+
+impl DispatchOptions {
+    /// Observers are waited for.
+    #[must_use]
+    pub fn awaiting_observers() -> Self {
+        Self { raw: None, await_observers: true }
+    }
 }
 
 pub(crate) struct Shared {
@@ -511,7 +542,7 @@ impl Shared {
     fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {
         let asks = config.asks();
         CallValidator {
-            actions: &self.services.actions,
+            actions: self.services.actions.of(&self.spec.agent),
             schemas: &self.schemas,
             models: &self.spec.models,
             cwd: &info.cwd,

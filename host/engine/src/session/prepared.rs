@@ -34,8 +34,9 @@ impl Session {
     /// A tool call whose action the host's action map works out.
     #[must_use]
     pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> PreparedCall {
-        let cwd = self.shared.spec.cwd.to_string_lossy();
-        let call = self.shared.services.actions.call(id.to_owned(), name.to_owned(), arguments, origin, &cwd);
+        let spec = &self.shared.spec;
+        let actions = self.shared.services.actions.of(&spec.agent);
+        let call = actions.call(id.to_owned(), name.to_owned(), arguments, origin, &spec.cwd.to_string_lossy());
         PreparedCall { call, handle: self.shared.life.handle() }
     }
 

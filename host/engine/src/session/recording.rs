@@ -129,7 +129,7 @@ fn within_bound(tools: &[ToolSpec]) -> (Vec<ToolSpec>, Vec<String>) {
             return tool.clone();
         }
         without_schema.push(tool.name.clone());
-        ToolSpec { name: tool.name.clone(), input_schema: json!({}) }
+        ToolSpec::new(tool.name.clone(), json!({}))
     });
     (recorded.collect(), without_schema)
 }

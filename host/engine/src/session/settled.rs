@@ -7,6 +7,7 @@ use serde::Serialize;
 /// An outcome, and the record of how it came about.
 #[derive(Clone, Debug, Serialize)]
 #[must_use]
+#[non_exhaustive]
 pub struct Settled<O> {
     /// What the agent is to do.
     pub outcome: O,

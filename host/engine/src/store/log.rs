@@ -137,7 +137,7 @@ impl Log {
     /// # Errors
     /// If the file cannot be read, or the database [holds something foreign](Self::foreign). A line that is not as it was written is the
     /// last one, and an error. [`Self::verify`] says more about what is wrong.
-    pub fn verified_lines(&self) -> Result<VerifiedLines<'_>, LogError> {
+    pub(crate) fn verified_lines(&self) -> Result<VerifiedLines<'_>, LogError> {
         if let Some(what) = self.foreign.first() {
             return Err(StoreError::Altered { path: self.path.clone(), what: what.clone() }.into());
         }
@@ -248,7 +248,7 @@ impl std::fmt::Debug for Lines<'_> {
 }
 
 /// The lines of a [`Log`], as far as they are as they were written.
-pub struct VerifiedLines<'a> {
+pub(crate) struct VerifiedLines<'a> {
     log: &'a Log,
     stored: std::iter::Peekable<StoredLines<'a>>,
     /// The line that the next one is to vouch for.

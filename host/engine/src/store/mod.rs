@@ -16,7 +16,7 @@ mod spaces;
 mod turns;
 
 pub use error::StoreError;
-pub use log::{Lines, Log, LogError, VerifiedLines};
+pub use log::{Lines, Log, LogError};
 pub(crate) use questions::{FirstAnswer, OpenQuestion, QuestionChange};
 pub(crate) use sessions::{Changed, KeepsSession, SessionRow};
 pub(crate) use turns::{Line, Turn};

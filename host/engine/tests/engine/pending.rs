@@ -228,7 +228,8 @@ async fn a_question_that_is_dropped_is_a_no_and_waits_no_more() {
 
 #[tokio::test]
 async fn no_answer_by_the_deadline_is_a_no_and_one_that_comes_later_counts_for_nothing() {
-    let settings = Settings { approval_deadline: Duration::from_millis(100), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.approval_deadline = Duration::from_millis(100);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("hookhost.db");
     let config = Config::from_entries(vec![asks()], settings).unwrap();

@@ -111,6 +111,7 @@ impl<'a> Shown<'a> {
             Severity::Error => (ERROR, "error"),
             Severity::Warning => (WARNING, "warning"),
             Severity::Info => (DIM, "info"),
+            _ => (DIM, "finding"),
         };
         let mode = if self.call.mode == Mode::Audit { ", in audit mode" } else { "" };
         let _ = writeln!(
