@@ -25,6 +25,11 @@ static HOST: SharedHost = SharedHost::new(|| {
             json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }),
         ),
         on(
+            "a_model_that_plans_tasks_has_no_more_tries_for_that",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "command" }, "verdict": "reject", "reason": "no" } }),
+        ),
+        on(
             "refused_calls_that_differ_a_little_end_the_run_too",
             "guard",
             json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }),
@@ -173,6 +178,26 @@ async fn the_same_refused_call_five_times_ends_the_run() {
         "{reason}"
     );
     stored(&outcome);
+}
+
+#[tokio::test]
+async fn a_model_that_plans_tasks_has_no_more_tries_for_that() {
+    let again = || calls([("bash", json!({ "command": "x" }))]);
+    let plan = json!({ "title": "Two", "tasks": ["a", "b"] });
+    let answers = [
+        calls([("submit_plan", plan)]),
+        says("Planned."),
+        again(),
+        again(),
+        again(),
+        says("a is done"),
+        again(),
+        again(),
+        says("never"),
+    ];
+    let outcome = Harness::on(&HOST, "a_model_that_plans_tasks_has_no_more_tries_for_that", answers).await.run().await;
+    let reason = outcome.reason.clone().unwrap_or_default();
+    assert!(reason.starts_with("the model repeated a rejected call of bash 5 times in this run"), "{outcome:?}");
 }
 
 /// Ten answers, each with a call that is refused, and no two the same.

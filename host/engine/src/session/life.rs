@@ -4,7 +4,7 @@
 //! handle has written the row meanwhile, the changes of the list are made again to what that one wrote: none is lost.
 
 use super::streak::{Caller, NextCall, Streaks, counts};
-use super::{MOST_NOTICES, MOST_REMINDERS, now};
+use super::{MAX_NOTICES, MAX_REMINDERS, now};
 use crate::contract::Failure;
 use crate::sandbox::capability::Reminder;
 use crate::state::Time;
@@ -82,11 +82,11 @@ impl LifeState {
                     !is_replaced && lives(*born, old, *turn)
                 });
                 self.reminders.push((*turn, reminder.clone()));
-                let excess = self.reminders.len().saturating_sub(MOST_REMINDERS);
+                let excess = self.reminders.len().saturating_sub(MAX_REMINDERS);
                 self.reminders.drain(..excess);
             }
             Change::Notice(text) => {
-                if self.notices.len() < MOST_NOTICES {
+                if self.notices.len() < MAX_NOTICES {
                     self.notices.push(text.clone());
                 }
             }
@@ -193,7 +193,7 @@ impl Life {
     }
 
     /// Has the row read before the next event is settled, also where that fails at first.
-    pub(super) fn is_stale(&self) {
+    pub(super) fn mark_stale(&self) {
         self.is_unsure.store(true, Ordering::Relaxed);
     }
 
@@ -370,7 +370,7 @@ impl KeepsSession for Written {
         Changed { row: SessionRow { version: row.version, events, life }, changes: copy.unwritten.len(), time: now() }
     }
 
-    fn is_written(&self, changed: Changed) {
+    fn note_written(&self, changed: Changed) {
         let Changed { row, changes, .. } = changed;
         let mut copy = self.life.copy();
         let is_only_ours = row.version == copy.version + 1 && self.with.is_empty();
@@ -378,10 +378,10 @@ impl KeepsSession for Written {
             copy.version = row.version;
             copy.unwritten.drain(..changes);
         } else if row.version <= copy.version {
-            // A later row was taken over before this was told. It holds these changes, and they were made to it once more.
+            // This handle has read a later row meanwhile. That row holds these changes, and the copy has them twice.
             copy.unwritten.drain(..changes);
             copy.version = 0;
-            self.life.is_stale();
+            self.life.mark_stale();
         } else {
             if row.version != copy.version + 1 {
                 // Another handle has written the row in between, and may have taken the same numbers.

@@ -51,16 +51,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use streak::{Caller, NextCall};
 
 /// Most bytes of a session's identifier.
-const MOST_ID: usize = 256;
+const MAX_ID_BYTES: usize = 256;
 
 /// Most notices that wait for the agent to take them.
-const MOST_NOTICES: usize = 256;
+const MAX_NOTICES: usize = 256;
 
 /// Most characters of a prompt that are told with a question.
 const MAX_TASK: usize = 80;
 
 /// Most reminders that a session keeps; the oldest go first.
-const MOST_REMINDERS: usize = 64;
+const MAX_REMINDERS: usize = 64;
 
 /// What a session is.
 #[derive(Clone, Debug)]
@@ -137,9 +137,9 @@ impl SessionSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// An identifier that is none; the beginning of it.
+    /// The session id is invalid; holds its first 40 characters, escaped.
     #[error(
-        "`{0}` is no identifier of a session: it has 1 to {MOST_ID} bytes and no control characters; give none, and it is made"
+        "`{0}` is not a valid session id: an id has 1 to {MAX_ID_BYTES} bytes and no control characters; leave it out to get a fresh one"
     )]
     Id(String),
     /// A directory of the session is not an absolute path; plugins would compare relative paths with something else.
@@ -165,7 +165,8 @@ pub enum SessionError {
 ///
 /// Events of one session are settled one at a time, in order of arrival, also where they are sent from several tasks, by
 /// several handles, or by several processes with the same store; sessions run beside each other. A question to a person holds up
-/// no other event. What a session is outlives its handles: to open one is not to start it, to drop one is not to end it.
+/// no other event. A session outlives its handles: opening a handle does not start
+/// the session, and dropping a handle does not end it.
 pub struct Session {
     shared: Arc<Shared>,
 }
@@ -230,7 +231,7 @@ impl Session {
         let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
         let root = root.unwrap_or_else(|| id.clone());
         for id in [&id, &root] {
-            if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
+            if id.is_empty() || id.len() > MAX_ID_BYTES || id.contains(char::is_control) {
                 return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
             }
         }
@@ -518,7 +519,7 @@ impl Shared {
     async fn turn(&self) -> Result<Turn, StoreError> {
         let turn = self.line.turn().await?;
         if turn.is_stale {
-            self.life.is_stale();
+            self.life.mark_stale();
         }
         if self.life.is_unsure() {
             self.life.take_over(&self.services.store.session_now(&self.id).await?);
@@ -566,8 +567,8 @@ impl Shared {
         }
     }
 
-    /// The identifier of an event whose record is written after its turn. Another handle may take its number before that, unless
-    /// the row holds the number.
+    /// The identifier of an event whose record is written after its turn. If the row does not hold the event's number yet, another
+    /// handle may take that number first: then the record gets an identifier of its own.
     fn late_event_id(&self, id: String) -> String {
         if self.life.has_unwritten_numbers() { self.next_call_id() } else { id }
     }

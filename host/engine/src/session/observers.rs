@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 pub const MAX_WAITING: usize = 1024;
 
 /// Most bytes, as JSON, of the events of one session that wait to be told.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// The events of one session that wait to be told.
 #[derive(Default)]
@@ -103,7 +103,7 @@ pub(super) fn tell_record(
 
 fn queue(session: &Arc<Shared>, job: Job) {
     let mut waiting = session.observers.waiting();
-    let full = waiting.jobs.len() >= MAX_WAITING || waiting.bytes.saturating_add(job.bytes) > MOST_BYTES;
+    let full = waiting.jobs.len() >= MAX_WAITING || waiting.bytes.saturating_add(job.bytes) > MAX_BYTES;
     // A queue that holds nothing takes what is larger than it.
     if full && !waiting.jobs.is_empty() {
         waiting.drop_event(job.event);

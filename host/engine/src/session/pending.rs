@@ -242,7 +242,8 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) is_recorded: bool,
 }
 
-/// Nobody waits for the event any more: the log says so. An answer that was not recorded is not a yes, since nothing runs.
+/// Nobody waits for the event any more, and nothing of it runs. The log gets the answer as a no, also where a person said yes and
+/// that was not recorded in time.
 impl<E: GateEvent + Kind> Drop for Question<E> {
     fn drop(&mut self) {
         self.session.services.release(&self.session.id);

@@ -43,7 +43,7 @@ pub enum LogError {
         /// What the system says.
         problem: String,
     },
-    /// A line is none of a log.
+    /// A line is not a valid log record.
     #[error("{}: line {number} is {problem}", path.display())]
     Line {
         /// The file.

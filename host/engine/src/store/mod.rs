@@ -470,7 +470,7 @@ impl Inner {
         })?;
         readers.counts().hold(counted);
         for (handle, changed) in sessions {
-            handle.is_written(changed);
+            handle.note_written(changed);
         }
         Ok(())
     }

@@ -76,7 +76,7 @@ pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Op
     find.query_row([id], |row| row.get(0)).optional()
 }
 
-/// The questions that wait, the first to expire first. A row that is none, since another program has changed it, is left out.
+/// The questions that wait, the first to expire first. A row that another program has made invalid is left out.
 pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion>> {
     let mut all = connection.prepare_cached(
         "SELECT id, session, asker, expires, answerable, request, answer FROM question ORDER BY expires, id",

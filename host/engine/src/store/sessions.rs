@@ -36,8 +36,8 @@ pub(crate) trait KeepsSession: Send + Sync {
     /// The row as it is to be, given the row of this moment: within the transaction, nobody else changes it.
     fn changed(&self, row: SessionRow) -> Changed;
 
-    /// The row holds, with so many changes of those that [`Self::changed`] was about.
-    fn is_written(&self, changed: Changed);
+    /// The transaction with this row is committed.
+    fn note_written(&self, changed: Changed);
 }
 
 /// A row that is to be written.

@@ -231,7 +231,7 @@ async fn what_is_no_identifier_of_a_session_is_refused() {
         let mut spec = spec();
         spec.id = Some(id);
         let error = host.open_session(spec).unwrap_err().to_string();
-        assert!(error.contains("is no identifier of a session"), "{error}");
+        assert!(error.contains("is not a valid session id"), "{error}");
     }
 }
 

@@ -17,7 +17,7 @@ impl Row {
             let mut changed = written.changed(self.0.clone());
             changed.row.version = self.0.version + 1;
             self.0 = changed.row.clone();
-            written.is_written(changed);
+            written.note_written(changed);
         }
     }
 
