@@ -40,8 +40,7 @@ async fn tenant(engine: &Engine, config: Config) -> Result<Host, hookhost::Error
 }
 
 async fn session_under(host: &Host, rules: &RuleSet, project: &Path) -> Result<Session, Box<dyn std::error::Error>> {
-    let spec = SessionSpec { rules: Some(rules.clone()), ..SessionSpec::new("my-agent", project) };
-    Ok(host.open_session(spec)?)
+    Ok(host.open_session(SessionSpec::new("my-agent", project).rules(rules))?)
 }
 
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
@@ -324,7 +323,7 @@ async fn what_another_process_answers_settles_the_call_of_the_guide() {
 async fn tenants_and_rule_sets_of_the_guide_share_an_engine() {
     let engine = Engine::new();
     let config = || Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
-    let asks = AskRule { actions: Some([ActionKind::WriteFiles].into()), ..AskRule::default() };
+    let asks = AskRule::about_actions([ActionKind::WriteFiles]);
     let host = tenant(&engine, config()).await.expect("a host");
     let _another = tenant(&engine, config()).await.expect("a host");
     let rules = host.load_rules(&config().with_asks(vec![asks]).expect("a rule")).await.expect("rules");

@@ -131,6 +131,13 @@ impl SessionSpec {
         self.root = Some(root.into());
         self
     }
+
+    /// Runs it under these rules, in place of the host's own.
+    #[must_use]
+    pub fn rules(mut self, rules: &RuleSet) -> Self {
+        self.rules = Some(rules.clone());
+        self
+    }
 }
 
 /// Why a session cannot be opened.

@@ -3,7 +3,7 @@
 use crate::support::{bash, plugin, spec};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::GateOutcome;
-use hookhost::{Config, Engine, Host, Session, SessionSpec};
+use hookhost::{Config, Engine, Host, Session};
 use serde_json::json;
 use std::num::NonZeroU32;
 
@@ -41,7 +41,7 @@ async fn a_session_runs_under_the_rules_that_it_names() {
     let host = Host::builder(config(vec![rejects("deploy")])).build().await.unwrap();
     let other = host.load_rules(&config(vec![rejects("push")])).await.unwrap();
     let own = host.open_session(spec()).unwrap();
-    let named = host.open_session(SessionSpec { rules: Some(other.clone()), ..spec() }).unwrap();
+    let named = host.open_session(spec().rules(&other)).unwrap();
     assert!(is_rejected(&own, "deploy").await && !is_rejected(&own, "push").await);
     assert!(!is_rejected(&named, "deploy").await && is_rejected(&named, "push").await);
     assert_eq!(other.plugins()[0].entry().config, rejects("push").config);
@@ -53,7 +53,7 @@ async fn a_rule_set_that_is_reloaded_counts_for_its_sessions_and_no_others() {
     let host = Host::builder(config(vec![rejects("deploy")])).build().await.unwrap();
     let other = host.load_rules(&config(vec![rejects("push")])).await.unwrap();
     let own = host.open_session(spec()).unwrap();
-    let named = host.open_session(SessionSpec { rules: Some(other.clone()), ..spec() }).unwrap();
+    let named = host.open_session(spec().rules(&other)).unwrap();
     let changes = host.reload_rules(&other, &config(vec![rejects("tag")])).await.unwrap();
     assert_eq!(changes.changed, ["rejects"]);
     assert!(is_rejected(&named, "tag").await && !is_rejected(&named, "push").await);
@@ -70,9 +70,9 @@ async fn rule_sets_with_larger_limits_have_a_pool_with_room_for_them_and_the_oth
     assert_eq!(format!("{engine:?}"), "Engine { pools: 2, .. }");
     let again = small.load_rules(&config(vec![rejects("c")])).await.unwrap();
     assert_eq!(format!("{engine:?}"), "Engine { pools: 2, .. }");
-    let session = small.open_session(SessionSpec { rules: Some(rules), ..spec() }).unwrap();
+    let session = small.open_session(spec().rules(&rules)).unwrap();
     assert!(is_rejected(&session, "b").await);
-    let session = small.open_session(SessionSpec { rules: Some(again), ..spec() }).unwrap();
+    let session = small.open_session(spec().rules(&again)).unwrap();
     assert!(is_rejected(&session, "c").await);
 }
 
@@ -80,7 +80,8 @@ async fn rule_sets_with_larger_limits_have_a_pool_with_room_for_them_and_the_oth
 async fn rules_that_want_fewer_calls_at_once_have_a_pool_of_their_own() {
     let engine = Engine::new();
     let host = Host::builder(config(vec![rejects("a")])).engine(&engine).build().await.unwrap();
-    let settings = Settings { concurrent_calls: NonZeroU32::MIN, ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.concurrent_calls = NonZeroU32::MIN;
     let narrow = host.load_rules(&Config::from_entries(vec![rejects("b")], settings).unwrap()).await.unwrap();
     assert_eq!(format!("{engine:?}"), "Engine { pools: 2, .. }");
     drop(narrow);

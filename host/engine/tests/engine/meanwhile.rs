@@ -202,7 +202,8 @@ async fn no_effect_is_lost_also_where_the_file_of_turns_is_taken_away() {
 
 #[tokio::test]
 async fn an_approver_that_is_asked_after_the_deadline_cannot_say_yes() {
-    let settings = Settings { approval_deadline: Duration::from_millis(50), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.approval_deadline = Duration::from_millis(50);
     let (_folder, log, _) = recording(vec![]);
     let config = Config::from_entries(vec![asks()], settings).unwrap();
     let host = builder(config).store(&log).share_questions().build().await.unwrap();
@@ -398,7 +399,7 @@ impl Transcript for Conversation {
     }
 
     fn message(&self, index: u32) -> Option<Message> {
-        (index < self.0).then(|| Message { role: "user".into(), content: format!("message {index}") })
+        (index < self.0).then(|| Message::new("user", format!("message {index}")))
     }
 }
 
