@@ -217,7 +217,7 @@ fn rows() -> Vec<Row> {
         row("turn-start", "escalate", none(), done, |ran| ran.requests() == 0 && ran.refused_on(TurnStart)),
         row("turn-start", "reject", none(), done, |ran| ran.requests() == 0 && ran.is(Status::Rejected)),
         row("before-compaction", "allow", none(), grows, |ran| {
-            ran.requests() == 4 && ran.first_said().ends_with("Summary.") && ran.outcome.text == "Done."
+            ran.requests() == 4 && ran.first_said().contains("\n\nSummary.\n\n[Here") && ran.outcome.text == "Done."
         })
         .prepared(near_its_limit),
         row("before-compaction", "reject", none(), grows, |ran| {
@@ -225,13 +225,13 @@ fn rows() -> Vec<Row> {
         })
         .prepared(near_its_limit),
         row("before-compaction", "respond", value(json!("In short.")), grows, |ran| {
-            ran.requests() == 3 && ran.first_said().ends_with("In short.")
+            ran.requests() == 3 && ran.first_said().contains("\n\nIn short.\n\n[Here")
         })
         .prepared(near_its_limit),
-        row("after-compaction", "keep", none(), grows, |ran| ran.first_said().ends_with("Summary."))
+        row("after-compaction", "keep", none(), grows, |ran| ran.first_said().contains("\n\nSummary.\n\n[Here"))
             .prepared(near_its_limit),
         row("after-compaction", "replace", value(json!("{value} Masked.")), grows, |ran| {
-            ran.first_said().ends_with("Summary. Masked.")
+            ran.first_said().contains("\n\nSummary. Masked.\n\n[Here")
         })
         .prepared(near_its_limit),
         row("after-compaction", "reject", none(), grows, |ran| {

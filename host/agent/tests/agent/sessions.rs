@@ -233,7 +233,10 @@ async fn a_session_that_was_compacted_is_compacted_again_when_it_goes_on() {
     let requests = harness.fake.requests();
     let [summary, last] = requests.as_slice() else { panic!("{} requests", requests.len()) };
     assert!(summary.messages[0].text().contains("xxx"), "the files have all of it");
-    assert!(last.messages[0].text().ends_with("The summary of all.") && last.estimated_tokens() < 1500);
+    assert!(
+        last.messages[0].text().ends_with("\n\nThe summary of all.\n\n[Here the summary ends.]")
+            && last.estimated_tokens() < 1500
+    );
     assert_eq!(last.messages.last().unwrap().text(), "and more");
     assert_eq!(stored(&outcome).len(), 8);
 }
