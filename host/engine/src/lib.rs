@@ -2,7 +2,7 @@
 //!
 //! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method per
 //! event of an agent's life; each asks the plugins that subscribe to it, in a fresh sandboxed
-//! instance under limits, and says what is to be done. The crate knows nothing of any agent: it
+//! instance under limits, and returns the outcome. The crate does not depend on any agent: it
 //! reads no terminal and calls no model.
 //!
 //! ```
@@ -42,28 +42,28 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`files`] | files that are believed: owner, mode, opening, the lock |
-//! | `unseen` | characters that are not seen |
-//! | [`contract`] | the words: events, what they carry and what comes of them (the crate `hookhost-contract`) |
-//! | [`config`] | from TOML to what may load |
+//! | [`files`] | trusted files: owner, mode, opening, locking |
+//! | `unseen` | characters that are invisible |
+//! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
+//! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
 //! | [`compose`] | composition, pure |
 //! | `state` | key-value state of plugins: snapshots and writes, pure |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | `event` | the typed events: what `handle` takes, and what its verdict means |
 //! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
-//! | [`audit`] | the records of the log, how they are chained and what is kept out of them, pure |
-//! | `active_config` | the configuration that is active: plugins in chain order, ask rules, settings |
-//! | [`store`] | log and state in one database, committed together, and reading them back |
+//! | [`audit`] | the records of the log, their hash chain and their redaction, pure |
+//! | `active_config` | the active configuration: plugins in chain order, ask rules, settings |
+//! | [`store`] | the database: log and state, committed together, and reading them back |
 //! | [`approval`] | asking a person |
-//! | [`session`] | ask the chain, settle, record, tell observers |
+//! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
 //! | [`host`] | all of it together |
-//! | [`replay`] | recorded events, asked about again |
+//! | [`replay`] | settles recorded events again |
 //!
 //! It runs on tokio, with its timer enabled.
 
 #![deny(missing_docs)]
-#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot go on fails"))]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
 mod active_config;
 pub mod approval;

@@ -1,6 +1,6 @@
 //! The examples of `docs/composition.md`, run as they are written. The page says how to read one.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 #[path = "composition/page.rs"]
 mod page;

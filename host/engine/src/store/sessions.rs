@@ -1,49 +1,49 @@
-//! The rows of sessions: what a session is beside the state that plugins have of it.
+//! The rows of sessions: what a session has beside the state of plugins.
 
 use super::database::one_row;
-use super::spaces::SESSION_KEPT;
+use super::namespaces::SESSION_RETENTION;
 use crate::state::Time;
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// A session's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionRow {
-    /// How often it has been written; 0 where there is none yet.
+    /// How many times the row was written; 0 if there is none yet.
     pub(crate) version: u64,
-    /// How many numbers of events are given out.
+    /// How many event numbers are taken.
     pub(crate) events: u64,
-    /// The rest, as JSON; empty where there is none yet.
+    /// The rest, as JSON; empty if there is none yet.
     pub(crate) life: String,
 }
 
-/// A handle of a session that has something to write.
+/// A session handle that may have unwritten changes.
 pub(crate) trait KeepsSession: Send + Sync {
-    /// The session.
+    /// The session's identifier.
     fn id(&self) -> &str;
 
-    /// Which handle of it: no two handles of a process have the same number.
+    /// The handle's number, which no other handle of the process has.
     fn handle(&self) -> u64;
 
-    /// Whether there is something to write.
+    /// Whether it has unwritten changes.
     fn is_changed(&self) -> bool;
 
-    /// The row as it is to be, given the row of this moment: within the transaction, nobody else changes it.
+    /// The new row, given the current one. Called within the transaction, so that nobody else changes the row.
     fn changed(&self, row: SessionRow) -> Changed;
 
-    /// The row holds, with so many changes of those that [`Self::changed`] was about.
+    /// Called after the commit, with what [`Self::changed`] returned.
     fn is_written(&self, changed: Changed);
 }
 
-/// A row that is to be written.
+/// A row to be written.
 pub(crate) struct Changed {
     pub(crate) row: SessionRow,
-    /// How many changes are in it.
+    /// How many of the handle's changes it contains.
     pub(crate) changes: usize,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time of the write, in milliseconds since the Unix epoch.
     pub(crate) time: Time,
 }
 
-/// The row of a session; of version 0 where there is none.
+/// A session's row; a session without a row has version 0.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
@@ -56,7 +56,7 @@ pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<Sessio
     Ok(find.query_row([id], row).optional()?.unwrap_or_default())
 }
 
-/// Writes what a handle has changed, within a transaction.
+/// Writes a handle's changes, within a transaction.
 pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusqlite::Result<Changed> {
     let before = read(connection, handle.id())?;
     let mut changed = handle.changed(before.clone());
@@ -72,10 +72,10 @@ pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusql
     Ok(changed)
 }
 
-/// Forgets the rows of sessions that nobody has gone on with for long.
+/// Deletes the rows of sessions that were last written [`SESSION_RETENTION`] ago.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
-    let before = now.saturating_sub(SESSION_KEPT).cast_signed();
-    // To delete nothing takes the lock of the file, too.
+    let before = now.saturating_sub(SESSION_RETENTION).cast_signed();
+    // Checked first, since a `DELETE` takes the file's lock even if it deletes nothing.
     let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1)";
     if connection.query_row(old, [before], |row| row.get::<_, bool>(0))? {
         connection.execute("DELETE FROM session WHERE touched < ?1", [before])?;

@@ -457,7 +457,7 @@ async fn a_pattern_that_fits_no_tool_is_reported() {
     let mut spec = spec();
     spec.tools = vec![hookhost::contract::ToolSpec { name: "bash".into(), input_schema: json!({"type": "object"}) }];
     let notices = host.open_session(spec).unwrap().take_notices();
-    assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` fits no tool"]);
+    assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` matches no tool"]);
 }
 
 #[tokio::test]

@@ -1,39 +1,39 @@
-//! The keeper: a thread that writes what was kept back, and moves what the WAL holds into the database.
+//! The flusher: a thread that writes queued records and runs checkpoints, which copy the WAL into the database.
 
-use super::{KEPT_BACK, PATIENCE, Shared, StoreError, Unit, database};
+use super::{FLUSH_DELAY, LOCK_TIMEOUT, Shared, StoreError, Unit, database};
 use rusqlite::Connection;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Bytes from which on the WAL is moved into the database.
-const LARGE_WAL: u64 = 4 << 20;
+/// Size of the WAL, in bytes, from which a checkpoint runs.
+const CHECKPOINT_ABOVE: u64 = 4 << 20;
 
-/// The same when the store is closed. Moving it flushes the disk, so a process that records one event seldom should; the
-/// next process reads what is left, so it must be little.
-const WAL_TO_LEAVE: u64 = 256 << 10;
+/// The same when the store is closed. A checkpoint flushes the disk, so a process that records a single event rarely runs
+/// one; the next process reads the rest of the WAL, so that has to be small.
+const MAX_WAL_AT_CLOSE: u64 = 256 << 10;
 
-/// How long a checkpoint keeps writers waiting for a reader.
-const FOR_A_READER: Duration = Duration::from_millis(10);
+/// How long a checkpoint waits for a reader while writers wait for the checkpoint.
+const READER_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// How long it rests when nothing can be written.
-const REST: Duration = Duration::from_millis(500);
+/// How long the thread waits after a failed write.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Writes what is left, and ends, when it is dropped.
-pub(super) struct Keeper {
+/// The thread's handle. Dropping it writes what is queued and ends the thread.
+pub(super) struct Flusher {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Keeper {
+impl Flusher {
     pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
-        let keeping = Arc::clone(shared);
-        let thread = thread::Builder::new().name("hookhost-log".into()).spawn(move || keep(&keeping))?;
+        let for_the_thread = Arc::clone(shared);
+        let thread = thread::Builder::new().name("hookhost-log".into()).spawn(move || run(&for_the_thread))?;
         Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Flusher {
     fn drop(&mut self) {
         self.shared.queue().closed = true;
         self.shared.wake.notify_one();
@@ -43,37 +43,37 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(shared: &Shared) {
+fn run(shared: &Shared) {
     let mut connection = None;
     loop {
         let (closed, checkpoint) = wait(shared);
         if closed {
             let began = Instant::now();
             while let Err(error) = shared.attempt(&Unit::default()) {
-                if !error.is_passing() || began.elapsed() > PATIENCE {
+                if !error.is_transient() || began.elapsed() > LOCK_TIMEOUT {
                     tracing::error!(%error, "the last records of the audit log could not be written");
                     break;
                 }
                 thread::sleep(Duration::from_millis(1));
             }
-            make_room(shared, &mut connection, WAL_TO_LEAVE);
+            checkpoint_if_large(shared, &mut connection, MAX_WAL_AT_CLOSE);
             return;
         }
-        // Others may come, to be written with it.
-        rest(shared, KEPT_BACK);
+        // Collects more records for the same transaction.
+        sleep_unless_closed(shared, FLUSH_DELAY);
         if let Err(error) = shared.attempt(&Unit::default())
-            && !error.is_passing()
+            && !error.is_transient()
         {
             tracing::error!(%error, "records of the audit log are kept in memory, since they cannot be written");
-            rest(shared, REST);
+            sleep_unless_closed(shared, RETRY_DELAY);
         }
         if checkpoint {
-            make_room(shared, &mut connection, LARGE_WAL);
+            checkpoint_if_large(shared, &mut connection, CHECKPOINT_ABOVE);
         }
     }
 }
 
-/// Until there is something to do; whether to end, and whether to look at the WAL.
+/// Waits for something to do. Returns whether the store is closed, and whether to check the WAL's size.
 fn wait(shared: &Shared) -> (bool, bool) {
     let mut queue = shared.queue();
     while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint {
@@ -82,21 +82,21 @@ fn wait(shared: &Shared) -> (bool, bool) {
     (queue.closed, std::mem::take(&mut queue.checkpoint))
 }
 
-/// Waits so long, or until it is to end.
-fn rest(shared: &Shared, time: Duration) {
+/// Sleeps for `time`, or until the store is closed.
+fn sleep_unless_closed(shared: &Shared, time: Duration) {
     let rested = shared.wake.wait_timeout_while(shared.queue(), time, |queue| !queue.closed);
     drop(rested);
 }
 
-/// A checkpoint, where the WAL is so large. Its connection is its own, opened when it is first needed: most processes end
-/// before.
-fn make_room(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
+/// Runs a checkpoint if the WAL has at least `large` bytes. It has a connection of its own, which is opened at first use:
+/// most processes end before.
+fn checkpoint_if_large(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
     let size = std::fs::metadata(database::wal(&shared.path)).map_or(0, |wal| wal.len());
     if size < large {
         return;
     }
     let done = checkpoint(shared, connection).and_then(|is_done| {
-        // Whatever event reads the state for so long has it in memory from here on.
+        // An event that still reads has its snapshot in memory from here on.
         if is_done || !shared.readers.end_transactions() {
             return Ok(is_done);
         }
@@ -107,9 +107,9 @@ fn make_room(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
     }
 }
 
-/// Moves what the WAL holds while others write, and then, with them waiting, the little that they have written meanwhile:
-/// only a WAL that has been moved as a whole is begun anew, and under events without a pause it would grow for ever. What
-/// a reader still needs stays until the next time; whether there was none. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
+/// Copies the WAL into the database while others write, and then, while they wait, the little that they have written
+/// meanwhile: SQLite restarts a WAL only after all of it was copied, so under constant events it would grow for ever.
+/// Returns whether all of it was copied; what a reader still needs stays until the next checkpoint. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
 fn checkpoint(shared: &Shared, connection: &mut Option<Connection>) -> Result<bool, StoreError> {
     let path = &shared.path;
     let connection = match connection {
@@ -121,9 +121,9 @@ fn checkpoint(shared: &Shared, connection: &mut Option<Connection>) -> Result<bo
         ready.and_then(|()| connection.query_row(checkpoint, [], |row| Ok(row.get::<_, i64>(0)? == 0)))
     };
     let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)").and_then(|_| {
-        // Our own writer would have the lock again whenever this looked for it.
+        // Otherwise this process's own writer would win the lock each time.
         let _paused = shared.inner();
-        run(FOR_A_READER, "PRAGMA wal_checkpoint(TRUNCATE)")
+        run(READER_TIMEOUT, "PRAGMA wal_checkpoint(TRUNCATE)")
     });
     done.map_err(|error| StoreError::of(&error, path))
 }
