@@ -27,7 +27,7 @@
 //!   that it writes (`mcp__files__write_file`).
 //! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
 //!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: within `sh -c`, `$(…)`, loops and functions,
-//!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a folder above a protected path
+//!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a directory above a protected path
 //!   counts. A path is meant from every directory that the command has been in, since a `cd` may fail.
 //!
 //! A path may be relative, absolute, under `~` or `$HOME`, with `.`, `..`, doubled or back slashes. Where its root cannot

@@ -86,7 +86,7 @@ impl Written {
             // `cd */`: each that fits may be meant.
             let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
             let mut normal = places.resolve(path, *directory);
-            // Where a folder of this machine lies in a container is not known.
+            // It is unknown where a directory of this machine is in a container.
             if let (Location::Container, Normal::Absolute(absolute)) = (command.location, &normal) {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }

@@ -137,7 +137,7 @@ impl Scanner {
         Some(mark(ASSIGNED, counts))
     }
 
-    /// For streamed text, where the frame of a private key stands in other lines than its body.
+    /// For streamed text, where the frame of a private key is on other lines than its body.
     pub(crate) fn mask_key_lines(&self, text: &str) -> Option<String> {
         if !self.rules.iter().any(|rule| rule.kind == "private-key") || !text.lines().any(is_key_line) {
             return None;
@@ -175,7 +175,7 @@ impl Scanner {
         Some(masked)
     }
 
-    /// The length of the mark that stands there: `[redacted: github-token]=` assigns nothing to a token.
+    /// The length of the mark at this place: `[redacted: github-token]=` assigns nothing to a token.
     fn mark_at(&self, text: &str, at: usize) -> Option<usize> {
         if !text.as_bytes()[at..].starts_with(OPENING.as_bytes()) {
             return None;

@@ -44,7 +44,7 @@ impl Default for ClassifierConfig {
     }
 }
 
-/// What becomes of a command that the model has not decided.
+/// The verdict on a command that the model has not decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Policy {

@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// Writes all files as one packed text. Of each there is a line with its name and, behind a tab, its JSON without the rules, a
+/// Writes all files as one packed text. Each has a line with its name and, after a tab, its JSON without the rules, a
 /// line with the JSON of each rule, and an empty line. The examples are for tests and docs, and left out of the component.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut lines = String::new();
@@ -65,7 +65,7 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// JSON without other characters than those of ASCII, which may only stand in its texts.
+/// JSON in which all characters outside of ASCII, which only occur in its texts, are escaped.
 fn ascii(json: &str) -> String {
     let mut units = [0; 2];
     json.chars()

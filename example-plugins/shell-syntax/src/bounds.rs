@@ -13,9 +13,9 @@ const DEPTH: usize = 24;
 const SUBSHELLS: usize = 8;
 /// The deepest nesting of indices, `${a[${b[1]}]}`: each may be an assignment, and is read both ways.
 const INDICES: usize = 2;
-/// The most indices that stand in others.
+/// Maximum number of indices within others.
 const INNER_INDICES: usize = 16;
-/// The most words that open a compound command, wherever they stand.
+/// Maximum number of words that open a compound command, wherever they are.
 const COMPOUNDS: usize = 64;
 /// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
 /// parsed or filled in is one unit. What the bounds above let through is far below, unless it multiplies itself.
@@ -65,7 +65,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
             return Err(format!("indices are nested more than {INDICES} levels deep"));
         }
         if scan.inner_indices > INNER_INDICES {
-            return Err(format!("more than {INNER_INDICES} indices stand in others"));
+            return Err(format!("more than {INNER_INDICES} indices are nested in others"));
         }
         if scan.words > WORDS || scan.compounds > COMPOUNDS {
             return Err("it holds too many commands".into());
@@ -98,7 +98,7 @@ struct Scan<'a> {
     at: usize,
     open: Vec<Open>,
     subshells: usize,
-    /// Those that are open, and all that stand in others.
+    /// The open ones, and the number of all nested ones.
     indices: usize,
     inner_indices: usize,
     words: usize,
@@ -110,7 +110,7 @@ struct Scan<'a> {
     /// The bytes of those that were left out.
     skipped: usize,
     arithmetic: Option<Arithmetic>,
-    /// Whether the parser may take what follows for arithmetic that is none, or the other way round.
+    /// Whether the parser may wrongly take what follows for arithmetic, or the other way round.
     is_lost: bool,
     /// Why it cannot be read as the shell would.
     refused: Option<&'static str>,
@@ -120,7 +120,7 @@ struct Scan<'a> {
 struct Arithmetic {
     /// What was open when it began.
     depth: usize,
-    /// Whether it stands behind a `$`.
+    /// Whether it follows a `$`.
     is_value: bool,
     /// Whether something else was opened in it: the parser forgets then that it is in arithmetic.
     is_nested: bool,
@@ -131,11 +131,11 @@ struct Arithmetic {
 /// Where a here-document begins on the same line as a substitution, the parser loses the words of the substitution, or takes what
 /// follows for words of it.
 const DOCUMENT: &str =
-    "a here-document begins on the line of a substitution that is opened behind it, or that it stands in";
+    "a here-document begins on the line of a substitution that is opened after it, or that contains it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
-const PATTERN: &str = "a bracket behind one of `!@?+*` may be a pattern or a list of commands";
-/// Whether `<<` is arithmetic, it tells by whether arithmetic was opened or closed last, whatever stands in what.
-const SHIFT: &str = "`<<` stands where it may be arithmetic or begin a here-document";
+const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern or a list of commands";
+/// The parser takes `<<` for arithmetic if arithmetic was opened last and not closed, whatever the nesting is.
+const SHIFT: &str = "`<<` may be arithmetic here, or begin a here-document";
 
 impl Scan<'_> {
     fn step(&mut self) {
@@ -275,7 +275,7 @@ impl Scan<'_> {
         self.arithmetic = Some(Arithmetic { depth: self.open.len(), is_value, is_nested: false, has_shift: false });
     }
 
-    /// After a closing bracket. `((a); b)` are two subshells, but the parser goes on to take it for arithmetic.
+    /// After a closing bracket. `((a); b)` are two subshells, but the parser still takes it for arithmetic.
     fn end_arithmetic(&mut self) {
         let next = self.next();
         let Some(arithmetic) = &mut self.arithmetic else { return };
@@ -305,7 +305,7 @@ impl Scan<'_> {
         self.bytes.get(self.at + 1).copied()
     }
 
-    /// Whether it stands behind `${`, or in an index there.
+    /// Whether it follows `${`, or is in an index there.
     fn in_name(&self) -> bool {
         matches!(self.open.last(), Some(Open::Name | Open::Index))
     }
@@ -368,7 +368,7 @@ impl Scan<'_> {
         let blanks = self.bytes[self.at + 1..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
         self.at += blanks;
         let delimiter = self.delimiter();
-        // Of several blanks in a substitution the parser takes one for the delimiter; behind an empty one it looks for ever.
+        // Of several blanks in a substitution the parser takes one for the delimiter; after an empty one it searches for ever.
         let is_misread = blanks > 1 && self.open.contains(&Open::Round);
         match delimiter.filter(|delimiter| !delimiter.is_empty() && !is_misread) {
             Some(delimiter) => self.documents.push(delimiter),
@@ -376,7 +376,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Goes to the end of a here-document's delimiter, which it returns without its quotes. Nothing where a substitution stands in
+    /// Goes to the end of a here-document's delimiter, which it returns without its quotes. `None` if there is a substitution in
     /// it, which the shell takes for its letters.
     fn delimiter(&mut self) -> Option<Vec<u8>> {
         let (mut delimiter, mut quote) = (Vec::new(), None);

@@ -29,7 +29,7 @@ const INPUT: usize = 4;
 /// The work of setting the parser to a text or a word, beside its bytes.
 pub(super) const PARSE: usize = 200;
 
-/// Programs that run whatever their words name, behind which a program that nobody knows may do the same.
+/// Programs that run whatever their words name. After one of them, an unknown program may do the same.
 const PASSING_ON: [&str; 19] = [
     "sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "command", "builtin", "exec",
     "stdbuf", "xargs", "busybox", "setsid", "watch", "chroot", "flock",
@@ -71,7 +71,7 @@ pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Sc
 }
 
 /// Reads `text` a second time where that finds what [`read`] left open in `script`: it takes a variable or a directory that was perhaps set
-/// for set, and what a program that nobody knows is given behind a wrapper for a command. Nothing where `script` left none of it open.
+/// for set, and what an unknown program after a wrapper is given as a command. Nothing where `script` left none of it open.
 #[must_use]
 pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Option<Script> {
     let begins = |program: &str, words: &[Word]| {
@@ -135,7 +135,7 @@ pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What names stand for, where that is known.
+/// The values of names, where known.
 type Variables = BTreeMap<String, Option<Word>>;
 
 /// What a subshell has of its own.
@@ -165,7 +165,7 @@ struct Function {
 pub(super) struct Reader<'a> {
     pub(super) places: &'a Places,
     /// Given where every assignment is made, and holds for all that follows; so does every change of the directory but those of
-    /// subshells; and behind a wrapper a command begins where this says.
+    /// subshells; and after a wrapper a command begins where this says.
     likely: Option<Likely>,
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
@@ -192,7 +192,7 @@ pub(super) struct Reader<'a> {
     pub(super) fetched: Vec<String>,
     /// The addresses that it fetches them from, in small letters.
     pub(super) addresses: String,
-    /// The folders into which it unpacks them, and whether it names them.
+    /// The directories into which it unpacks them, and whether it names them.
     pub(super) unpacked: Vec<(String, bool)>,
     /// The programs that it gives other names, by their new paths.
     pub(super) copied: Variables,
@@ -290,7 +290,7 @@ impl Reader<'_> {
     /// What `act` sets is gone afterwards.
     pub(super) fn subshell<T>(&mut self, act: &mut dyn FnMut(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
-        // Whoever notes a command next gives up where it is too much.
+        // The next command that is noted fails if this is too much.
         self.script.work += scope.work();
         let result = act(self);
         self.leave(scope);
@@ -401,7 +401,7 @@ impl Reader<'_> {
         let mut output = None;
         for stage in &pipeline.seq {
             stages.push(self.script.commands.len());
-            // What a stage prints that is not known is read all the same.
+            // What an unknown stage prints is still read.
             output =
                 self.subshell(&mut |reader| reader.command(stage, output.take()))?.or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
@@ -500,13 +500,13 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
+    /// The text between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         let is_arithmetic = arithmetic::is_expression(text);
         let outer = self.expression.replace(self.depth + 1);
         let result = self.subshell(&mut |reader| reader.nested(text));
         self.expression = outer;
-        // `1 << $(x)` is a here-document to whoever takes it for a command.
+        // `1 << $(x)` is a here-document if it is taken for a command.
         if result.is_err() || text.contains("<<") {
             self.within_word(text)?;
         }

@@ -124,7 +124,7 @@ mod tests {
         let times = [0, 100, 200, 900];
         assert!(times.iter().all(|time| calls.count(rate, *time).is_none()));
         assert_eq!(calls.count(rate, 1000), Some(64));
-        assert_eq!(calls.count(rate, 64_900), None, "one part behind the first");
+        assert_eq!(calls.count(rate, 64_900), None, "one part after the first");
     }
 
     #[test]

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plugin_impl_is_told_where_the_attribute_belongs() {
+    fn what_is_not_a_plugin_impl_is_reported_where_the_attribute_belongs() {
         for item in [quote! { struct X; }, quote! { impl X { fn f() {} } }, quote! { impl Clone for X {} }] {
             let error = error(item);
             assert!(error.contains("belongs on an `impl Plugin for YourType"), "{error}");

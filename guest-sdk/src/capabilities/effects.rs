@@ -15,7 +15,7 @@ pub fn report(finding: &Finding) {
     host::report(finding);
 }
 
-/// Tells the model something with the next request, behind the last user message.
+/// Tells the model something with the next request, after the last user message.
 pub fn remind(reminder: &Reminder) {
     host::remind(reminder);
 }

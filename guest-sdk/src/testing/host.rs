@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_counted_on_and_anything_else_is_no_number() {
+    fn a_number_is_incremented_and_anything_else_is_an_error() {
         prime(|_| {});
         assert_eq!(state::increment(Scope::Plugin, "n", 2), Ok(2));
         assert_eq!(state::increment(Scope::Plugin, "n", -5), Ok(-3));

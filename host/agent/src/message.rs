@@ -219,7 +219,7 @@ pub enum ThinkingKind {
 }
 
 impl ThinkingKind {
-    /// Whether its provider checks that all that was said before it is as it was then.
+    /// Whether its provider checks that the messages before it are unchanged.
     #[must_use]
     pub fn is_signed(self) -> bool {
         matches!(self, Self::Thinking | Self::RedactedThinking)
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_object_are_kept_as_text() {
+    fn arguments_that_are_not_an_object_are_kept_as_text() {
         let parsed = |text: &str| ToolUse::parse("1".into(), "bash".into(), text.into()).arguments;
         assert_eq!(parsed(""), json!({}));
         assert_eq!(parsed(r#"{"a":1}"#), json!({"a": 1}));

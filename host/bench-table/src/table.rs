@@ -76,6 +76,6 @@ pub struct Row<'a> {
     pub component: &'a str,
     /// `on`, `off`, or `–` where it has no part in it.
     pub log: &'a str,
-    /// What is known to stand between it and its budget; empty where nothing is.
+    /// The known reason why it misses its budget; empty if there is none.
     pub why: &'a str,
 }

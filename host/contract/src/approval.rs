@@ -1,4 +1,4 @@
-//! Questions to a person, and what came of asking.
+//! Questions to a person, and their answers.
 
 use crate::Escalation;
 use serde::ser::SerializeMap as _;
@@ -57,7 +57,7 @@ impl fmt::Display for Asker {
     }
 }
 
-/// What came of asking a person, for the record.
+/// The answer of a person, for the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Answered {

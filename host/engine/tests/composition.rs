@@ -165,7 +165,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
         match step {
             Step::Ask(open) => {
                 consent.give(value.clone(), response, open);
-                // Where rules and state are as they were, a yes applies what would have stood without the questions.
+                // Where rules and state are as they were, a yes applies what the decision would be without the questions.
                 let yes = if later.is_empty() { chain.standing(&unasked) } else { "asked again".to_owned() };
                 actual.push(format!("yes  {yes}"));
             }

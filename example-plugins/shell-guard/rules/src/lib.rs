@@ -1,4 +1,4 @@
-//! What becomes of a shell command: the reader, the catalogues and the decision, for the plugins `shell-guard` and
+//! Judges shell commands: the reader, the catalogues and the decision, for the plugins `shell-guard` and
 //! `shell-guard-classifier`. Nothing here asks a model.
 
 mod config;

@@ -100,7 +100,7 @@ pub(super) struct Completion {
 
 /// Why an answer is not whole, though tool calls of it are under way.
 pub(super) enum Cut {
-    /// The stream broke off. The model is asked anew, with the results of these calls.
+    /// The stream broke off. The model is asked again, with the results of these calls.
     Broken(ProviderError),
     /// The task ends.
     Ended(Ended),

@@ -51,7 +51,7 @@ impl Context {
         Self { instructions, skills, notices }
     }
 
-    /// The system prompt with all of it behind.
+    /// The system prompt, followed by all of it.
     #[must_use]
     pub fn extend(&self, system_prompt: &str) -> String {
         let mut prompt = system_prompt.to_owned();

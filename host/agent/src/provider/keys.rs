@@ -1,4 +1,4 @@
-//! Keys of providers that the user has put away: a file that nobody else can read.
+//! Keys of providers that the user has stored: a file that nobody else can read.
 //!
 //! A key is kept with the server that it is for, as scheme, host and port, and goes to no other,
 //! whatever a configuration makes of the provider.
@@ -52,7 +52,7 @@ pub enum KeysError {
     #[error(transparent)]
     Open(Refused),
     /// It is not what `hookhost auth` writes.
-    #[error("the file of keys {} is not what `hookhost auth` writes: remove it, and set the keys anew", path.display())]
+    #[error("the file of keys {} is not what `hookhost auth` writes: remove it, and set the keys again", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -132,7 +132,7 @@ impl Keys {
     /// Keeps a key for a provider, in place of one that was there.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not a valid name.
     pub fn set(&mut self, provider: &str, origin: &Origin, key: &str) -> Result<(), KeysError> {
         let key = key.trim();
         if key.is_empty() || !key.chars().all(|character| character.is_ascii_graphic()) {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_and_no_file_of_keys_is_refused_without_being_repeated() {
+    fn an_invalid_key_or_file_of_keys_is_refused_without_being_repeated() {
         let mut keys = Keys::default();
         for text in ["", " ", "a b", "sk-\u{7}", "schlüssel"] {
             assert!(matches!(keys.set("p", &origin("https://h"), text), Err(KeysError::NoKey)), "{text}");
@@ -252,7 +252,7 @@ mod tests {
         write(&path, &Keys::default());
         std::fs::write(&path, "secret-without-a-name").unwrap();
         let error = Keys::read(&path).unwrap_err().to_string();
-        assert!(error.contains("set the keys anew") && !error.contains("secret-without"), "{error}");
+        assert!(error.contains("set the keys again") && !error.contains("secret-without"), "{error}");
     }
 
     #[test]

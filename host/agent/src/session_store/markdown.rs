@@ -135,7 +135,7 @@ fn indented(text: &str, means: impl Fn(&str) -> bool) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The text of these lines as it was; none where there are none but the blank one behind a block.
+/// The text of these lines as it was; `None` if there are no lines but the blank one after a block.
 fn unindented(lines: &[&str], behind_block: bool, means: impl Fn(&str) -> bool) -> Option<String> {
     let lines = if behind_block { lines.strip_prefix(&[""]).unwrap_or(lines) } else { lines };
     let line = |line: &&str| match line.strip_prefix(' ') {

@@ -83,7 +83,7 @@ impl StoredMessage {
         format!("{DELIMITER}{}{DELIMITER}{body}\n", fields.text(": "))
     }
 
-    /// Reads a file's bytes; else what is wrong with them.
+    /// Reads a file's bytes, or says what is wrong with them.
     pub(super) fn read(number: u64, bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| format!("it is no UTF-8 text from byte {} on", error.valid_up_to() + 1))?;

@@ -125,7 +125,7 @@ impl SessionStore {
     /// If there is no session of this id, another process writes it, a message of it is damaged, or it cannot be read.
     pub fn resume(&self, id: &str) -> Result<Resumed, SessionStoreError> {
         let writer = SessionWriter::resume(&self.existing(id)?, id)?;
-        // Behind the lock: nobody adds to it meanwhile.
+        // Under the lock: nobody adds to it meanwhile.
         let mut session = self.read(id)?;
         if let Some(Damage { path, reason }) = session.damaged.first().cloned() {
             return Err(SessionStoreError::Damaged { path, reason });
@@ -150,7 +150,7 @@ impl SessionStore {
         StoredSession::read(&self.existing(id)?)
     }
 
-    /// All sessions, the last used first. What is no session's directory is passed over.
+    /// All sessions, the last used first. Other directories are skipped.
     ///
     /// # Errors
     /// If the directory cannot be read. One that is not there has none.

@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn user() -> Message {
-        Message::user("go on")
+        Message::user("continue")
     }
 
     #[test]

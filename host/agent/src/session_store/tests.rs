@@ -250,7 +250,7 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
         ]
     );
     assert_eq!((read.usage.input_tokens, read.messages[1].time), (12, Some(1_774_359_024_000)));
-    writer.append(&Message::user("Go on."), None).unwrap();
+    writer.append(&Message::user("Continue."), None).unwrap();
     assert!(store.directory.join("20260324-143022-12345/messages/0004-user.md").exists());
 }
 

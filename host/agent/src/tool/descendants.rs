@@ -45,7 +45,7 @@ fn has_children() -> io::Result<bool> {
     }
 }
 
-/// Takes the exit status of what was adopted and has ended; else it would be kept by the system
+/// Takes the exit status of adopted processes that have ended; otherwise it would be kept by the system
 /// until this process ends. The runtime waits for `others` itself.
 pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     if !ADOPTS.load(Ordering::Relaxed) {

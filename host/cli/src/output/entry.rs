@@ -14,7 +14,7 @@ pub(crate) fn mode(mode: Mode) -> &'static str {
     }
 }
 
-/// The word for what becomes of a failure.
+/// The word for the effect of a failure.
 pub(crate) fn on_failure(on_failure: OnFailure) -> &'static str {
     match on_failure {
         OnFailure::Reject => "reject",
@@ -146,7 +146,7 @@ mod tests {
     use hookhost::config::{ModelGrant, StateGrant};
 
     #[test]
-    fn grants_are_told_in_the_words_of_the_file() {
+    fn grants_are_shown_in_the_words_of_the_file() {
         assert_eq!(grants(&Grants::default()), "nothing");
         let model = ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS };
         let given = Grants {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told_in_the_words_of_the_file() {
+    fn limits_are_shown_in_the_words_of_the_file() {
         assert_eq!(
             limits(&Limits::default()),
             "fuel 100000000, compute 100ms, deadline 100ms, memory 16MiB, table-elements 20000, tables 10, \

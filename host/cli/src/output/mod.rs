@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
 use style::WARNING;
 
-/// Most lines of a notice behind its first one.
+/// Maximum lines of a notice after its first one.
 const NOTICE_LINES: usize = 12;
 
 /// Whether anybody still reads the results.
@@ -132,7 +132,7 @@ pub(crate) fn this_command_and(more: &str) -> String {
 /// Asks a person on the terminal; `None` where there is none.
 ///
 /// A plain yes is enough here: no agent runs in this process, so nothing that a model has chosen
-/// can hold this terminal. What was typed before is not an answer all the same: it was typed for
+/// can hold this terminal. What was typed before is still not an answer: it was typed for
 /// something else, such as a command that ended early.
 pub(crate) fn confirm(question: &str) -> Option<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {

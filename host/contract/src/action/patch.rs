@@ -11,10 +11,10 @@ pub(super) fn paths(patch: &str) -> Vec<String> {
         }
     };
     for line in patch.lines() {
-        let behind = |prefixes: &[&str]| prefixes.iter().find_map(|prefix| line.trim_start().strip_prefix(prefix));
-        if let Some(path) = behind(&BLOCKS) {
+        let after = |prefixes: &[&str]| prefixes.iter().find_map(|prefix| line.trim_start().strip_prefix(prefix));
+        if let Some(path) = after(&BLOCKS) {
             add(path.trim().to_owned());
-        } else if let Some(path) = behind(&PLAIN) {
+        } else if let Some(path) = after(&PLAIN) {
             add(unquoted(path.trim()));
         } else if let Some(path) = line.strip_prefix("--- ").or_else(|| line.strip_prefix("+++ ")) {
             add(without_side(path));

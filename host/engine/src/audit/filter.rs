@@ -6,13 +6,13 @@ use crate::contract::{EventKind, OutcomeKind};
 /// Which records somebody wants to see. All that are given must fit; none: every record fits.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// The session, or the beginning of its identifier.
+    /// The session's identifier, or a prefix of it.
     pub session: Option<String>,
     /// What the event is.
     pub event: Option<EventKind>,
     /// A plugin that was called.
     pub plugin: Option<String>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Option<OutcomeKind>,
 }
 

@@ -230,7 +230,7 @@ impl<V: PartialEq, R> Gate<V, R> {
 
     /// Whether `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
     /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
-    /// be passed over.
+    /// be skipped.
     fn is_due(&self, member: usize) -> bool {
         self.has_not_seen(member)
             && (self.round <= MAX_ROUNDS || (self.silent[member] && self.members[member].enforcing))

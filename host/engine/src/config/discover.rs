@@ -157,7 +157,7 @@ impl fmt::Display for InertFile {
             Inert::Lost { .. } => write!(
                 f,
                 "{path} does not count: it is not what you approved any more, and an earlier hookhost kept only the digest \
-                 of that; approve it anew, put the old content back, or revoke the approval"
+                 of that; approve it again, put the old content back, or revoke the approval"
             ),
             Inert::Unreadable(why) => write!(f, "{path} does not count: {why}"),
         }

@@ -37,7 +37,7 @@ pub struct Edited {
     pub after: Digest,
 }
 
-/// What became of the configuration file.
+/// What happened to the configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A new entry, at the end of the file.

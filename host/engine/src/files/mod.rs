@@ -41,7 +41,7 @@ pub enum Guard {
     OnlyMineToRead,
 }
 
-/// What becomes of a path whose last part is a symbolic link.
+/// How a path is treated whose last part is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
     /// The file is the one that the link leads to. It is checked, and so are its directory and the link's.
@@ -50,7 +50,7 @@ pub enum Links {
     Refused,
 }
 
-/// Why a file is not used: what is wrong with it, and what mends that.
+/// Why a file is not used: what is wrong with it, and how to fix that.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not used, since {fault}: {remedy}", path.display())]
 pub struct Refused {

@@ -421,7 +421,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_file_is_not_read() {
+    fn what_is_not_a_file_is_not_read() {
         assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");
         let directory = tempfile::tempdir().unwrap();
         assert!(read(directory.path()).is_err());

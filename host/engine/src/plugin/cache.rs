@@ -2,7 +2,7 @@
 //!
 //! Loading such a file is as dangerous as running it, so one counts only if it and its directory
 //! belong to the user, nobody else can write them, and it carries a code that only this user's key
-//! makes. Anything else is compiled anew: the cache can make a start slower, never wrong.
+//! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
 
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
@@ -269,7 +269,7 @@ fn counted<T>(read: io::Result<T>, entry: &Entry, path: &Path) -> Option<T> {
         Ok(read) => Some(read),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
-            tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled anew, since the cached code cannot be used");
+            tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled again, since the cached code cannot be used");
             // Logged once; the file that replaces it is our own.
             let _ = fs::remove_file(path);
             None
@@ -318,7 +318,7 @@ pub struct CacheFiles {
     pub files: u64,
     /// Bytes of these, and of the small files that say which code belongs to which configuration.
     pub bytes: u64,
-    /// Those among both that are compiled anew when they are asked for, and why: what is foreign,
+    /// Those among both that are compiled again when they are needed, and why: what is foreign,
     /// loosely protected, cut off or not by this user's key.
     pub unusable: Vec<(PathBuf, String)>,
 }
@@ -344,7 +344,7 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
 }
 
 /// Removes all compiled code from a directory, and says what that was. The plugins are compiled
-/// anew when they load next.
+/// again when they load next.
 ///
 /// # Errors
 /// If the directory cannot be read, or a file cannot be removed.
@@ -400,7 +400,7 @@ fn write_new(directory: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
 /// Opens a file that nobody else can have written or read.
 fn open(path: &Path) -> io::Result<File> {
     match files::open(path, Guard::OnlyMineToRead, Links::Refused) {
-        // It is compiled anew, so there is nothing to do about it.
+        // It is compiled again, so there is nothing to do about it.
         Err(FileError::Refused(refused)) => Err(io::Error::other(refused.fault)),
         opened => Ok(opened?),
     }

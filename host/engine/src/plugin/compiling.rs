@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn others_go_on_while_one_is_compiled() {
+    async fn others_run_while_one_is_compiled() {
         let component = large(500);
         let engine = Engine::default();
         let turns = async {

@@ -25,7 +25,7 @@ const COPY_OVERHEAD: usize = 16 * 1024;
 /// A function that a component exports, found once at load.
 pub(crate) type Handle = ComponentExportIndex;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Called<T> {
     pub(crate) answer: Result<T, Failure>,

@@ -18,7 +18,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-/// A guest's data. Made anew for each call, so it must be cheap: what few guests use is made when first used.
+/// A guest's data. Created for each call, so it must be cheap: what few guests use is made when first used.
 pub(crate) struct Guest {
     pub(super) plugin: Arc<str>,
     pub(super) event: EventFacts,

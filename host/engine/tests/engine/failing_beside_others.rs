@@ -1,7 +1,7 @@
 //! A failing plugin beside others, of every kind, in every place of the chain: it erases no
 //! refusal, its answer is never part of the value, and the final value is what the others saw.
 
-use crate::failure_kinds::{Failing, dispatch, failing, heard, kinds, with_limits};
+use crate::failure_kinds::{Failing, dispatch, failing, kinds, with_limits, with_subscribers};
 use crate::support::{host, plugin, spec};
 use hookhost::config::{Entry, Mode, OnFailure};
 use hookhost::contract::{EventKind, OutcomeKind, Shape};
@@ -28,9 +28,9 @@ fn other(name: &str, behaviour: &Value) -> Entry {
 
 /// The gates and transforms that a plugin of this host subscribes to.
 fn decided(host: &Host, name: &str) -> Vec<EventKind> {
-    let hears = |event: &EventKind| host.chain(*event).iter().any(|plugin| plugin.name() == name);
+    let subscribes = |event: &EventKind| host.chain(*event).iter().any(|plugin| plugin.name() == name);
     let decided = |event: &EventKind| matches!(event.shape(), Shape::Gate | Shape::Transform);
-    heard(host).filter(decided).filter(hears).collect()
+    with_subscribers(host).filter(decided).filter(subscribes).collect()
 }
 
 fn refused(event: EventKind) -> OutcomeKind {
@@ -83,7 +83,7 @@ fn changing() -> Value {
 }
 
 #[tokio::test]
-async fn beside_a_failing_plugin_what_stands_of_a_change_is_what_the_others_saw() {
+async fn beside_a_failing_plugin_the_final_change_is_what_the_others_saw() {
     let watching = json!({"any": {"do": [{"log": "{value}"}]}});
     let changer = host(vec![other("changer", &changing())]).await;
     for kind in kinds() {

@@ -59,7 +59,7 @@ impl Iterator for Embedded {
     }
 }
 
-/// What `build.rs` packed: a byte of ASCII stands for itself; one above says how many bytes are repeated, and the next two from
+/// What `build.rs` packed: a byte of ASCII is literal; one above says how many bytes are repeated, and the next two from
 /// how far back.
 struct Unpacked<'a> {
     packed: std::slice::Iter<'a, u8>,
@@ -105,7 +105,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn each_file_of_the_folder_is_there_and_unharmed() {
+    fn each_file_of_the_directory_is_there_and_unharmed() {
         let mut unpacked = Unpacked::of(PACKED);
         let mut embedded = BTreeMap::new();
         while let Some(line) = unpacked.line() {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_line() {
+    fn what_is_cut_off_is_not_a_line() {
         assert_eq!(Unpacked::of(b"ab").line(), None);
         assert_eq!(Unpacked::of(b"abcd\x80\x04").line(), None);
         assert_eq!(Unpacked::of(b"abcd\x80\x04\0\n").line().unwrap(), "abcdabcd");

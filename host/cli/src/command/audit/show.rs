@@ -76,7 +76,7 @@ impl Printer {
         Ok(Reader::Reads)
     }
 
-    /// The line, if it fits. One that is no record is told, and passed over.
+    /// The line, if it fits. An invalid record is reported, and skipped.
     fn fitting(&mut self, line: Result<Line, LogError>) -> Result<Option<Line>, CliError> {
         let line = match line {
             Ok(line) => line,

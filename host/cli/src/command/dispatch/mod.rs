@@ -56,7 +56,7 @@ enum Form {
     Verdict,
 }
 
-/// Settles the event in a session of its own, and prints what came of it.
+/// Settles the event in a session of its own, and prints its outcome.
 async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, CliError> {
     // What the payload says of the session.
     let session = host.open_session(spec).map_err(|error| CliError::usage(error.to_string()))?;

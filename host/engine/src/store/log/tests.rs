@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn a_record_that_stands_there_twice_is_named(records in 2_usize..20, which in 0_usize..19, at in 0_usize..19) {
+    fn a_duplicate_record_is_named(records in 2_usize..20, which in 0_usize..19, at in 0_usize..19) {
         let (which, at) = (which % records, at % (records + 1));
         let mut texts = texts(&log(records as u64));
         texts.insert(at, texts[which].clone());

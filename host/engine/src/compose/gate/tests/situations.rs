@@ -7,7 +7,7 @@ use crate::contract::Escalation;
 
 type Questions = Vec<(QuestionOrigin, Escalation)>;
 
-/// The value, the response and the questions that stand.
+/// The value, the response and the questions of the decision.
 fn stands(event: &Event) -> (u8, Option<(usize, u8)>, Questions) {
     match event.decide() {
         Decision::Stands { value, response, questions, .. } => (value, response, questions),
@@ -131,7 +131,7 @@ fn the_configuration_asks_first_and_about_the_final_value_only() {
 }
 
 #[test]
-fn the_configuration_asks_nothing_where_a_response_stands_and_again_where_it_was_dropped() {
+fn the_configuration_asks_nothing_where_a_response_counts_and_again_where_it_was_dropped() {
     let responds = says(Verdict::Respond(7), Verdict::Allow);
     let mut event = Event::before([responds.clone()]);
     event.asks = vec![vec![(Layer::User, question(1))]; event.asks.len()];
@@ -141,7 +141,7 @@ fn the_configuration_asks_nothing_where_a_response_stands_and_again_where_it_was
 }
 
 #[test]
-fn the_first_response_stands() {
+fn the_first_response_counts() {
     let event = Event::before([Plugin::always(&Verdict::Respond(1)), Plugin::always(&Verdict::Respond(2))]);
     assert_eq!(stands(&event).1, Some((0, 1)));
 }
@@ -159,7 +159,7 @@ fn plugins_that_never_agree_are_named_after_the_last_pass() {
 
 #[test]
 fn a_plugin_that_failed_before_is_asked_once_more_after_the_last_pass() {
-    // The last change comes in the last round, behind the plugin that has only failed so far.
+    // The last change comes in the last round, after the plugin that has only failed so far.
     let others = [
         Plugin::of(|value, _| Verdict::Change(1 - value.min(1))),
         Plugin::of(|value, round| if round < MAX_ROUNDS { Verdict::Change(1 - value.min(1)) } else { Verdict::Allow }),
