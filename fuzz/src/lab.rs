@@ -39,7 +39,7 @@ pub(crate) fn with<T>(work: impl FnOnce(&mut Lab) -> T) -> T {
     })
 }
 
-/// Says again what it is told.
+/// Logs the messages it gets.
 struct Echo;
 
 impl Model for Echo {

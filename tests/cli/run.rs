@@ -1,4 +1,4 @@
-//! `hookhost run`: the agent on a real directory, and how its end is told.
+//! `hookhost run`: the agent on a real directory, and how its end is reported.
 
 use hookhost_tests::{Entry, User};
 use serde_json::{Value, json};

@@ -50,7 +50,7 @@ impl Pattern {
         &self.name
     }
 
-    /// The text with all matches masked, or of each its group `secret` where it has one; nothing where there are none.
+    /// The text with all matches masked, or of each its group `secret` where it has one; `None` if there are none.
     pub(crate) fn mask(&self, text: &str, is_kept: impl Fn(&str) -> bool, counts: &mut Counts) -> Option<String> {
         let mut masked = String::new();
         let (mut copied, mut at) = (0, 0);

@@ -1,6 +1,6 @@
 //! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
 
-use super::read::{PARSE, Reader, Unreadable};
+use super::read::{Reader, Unreadable, WORK_OF_PARSE};
 use super::word::{HOME, UNKNOWN, Word};
 use brush_parser::word::{
     BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, SpecialParameter, TildeExpr, WordPiece,
@@ -8,15 +8,15 @@ use brush_parser::word::{
 };
 use std::ops::Range;
 
-/// The most words that braces make of one.
-const BRACES: usize = 32;
-/// The most expansions that a here-document may leave open.
-const UNCLOSED: usize = 3;
-/// The most work that is spent on the braces of a word.
-const BRACE_WORK: usize = 8 * 1024;
-/// The longest word that is taken apart, in bytes.
+/// Maximum number of words that braces make of one.
+const MAX_BRACES: usize = 32;
+/// Maximum number of expansions that a here-document may leave open.
+const MAX_UNCLOSED: usize = 3;
+/// Maximum work that is spent on the braces of a word.
+const MAX_BRACE_WORK: usize = 8 * 1024;
+/// Maximum length of a word that is split, in bytes.
 const MAX_WORD_BYTES: usize = 8 * 1024;
-/// The longest value that is filled in, in bytes; beyond, it is unknown.
+/// Maximum length of a value that is filled in, in bytes; a longer one is unknown.
 pub(super) const MAX_VALUE: usize = 4096;
 
 /// [`HOME`], which is one byte long.
@@ -106,7 +106,7 @@ impl Reader<'_> {
         }
         let begin = words.len();
         if raw.contains('{') {
-            self.spend(PARSE + brace_work(raw).unwrap_or_default())?;
+            self.spend(WORK_OF_PARSE + brace_work(raw).unwrap_or_default())?;
         }
         for raw in braces(raw) {
             let mut making = Making::default();
@@ -153,7 +153,7 @@ impl Reader<'_> {
         if !text.contains(['$', '`']) {
             return Ok(Word::marked(text));
         }
-        if unclosed(text) > UNCLOSED {
+        if unclosed(text) > MAX_UNCLOSED {
             return Err(Unreadable("a here-document opens more expansions than it closes".into()));
         }
         let pieces =
@@ -171,7 +171,7 @@ impl Reader<'_> {
         if raw.len() > MAX_WORD_BYTES {
             return Err(Unreadable(format!("a word of it is longer than {MAX_WORD_BYTES} bytes")));
         }
-        self.spend(PARSE)?;
+        self.spend(WORK_OF_PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 
@@ -406,7 +406,7 @@ fn brace_work(raw: &str) -> Option<usize> {
         }
         deepest = deepest.max(depth);
     }
-    raw.len().checked_mul(4_usize.checked_pow(deepest)?).filter(|work| *work <= BRACE_WORK)
+    raw.len().checked_mul(4_usize.checked_pow(deepest)?).filter(|work| *work <= MAX_BRACE_WORK)
 }
 
 /// Index of the first brace that may make many words: not quoted, not part of an expansion, and followed by a choice.
@@ -458,17 +458,17 @@ fn product(pieces: &[BraceExpressionOrText]) -> (Vec<String>, bool) {
                             is_whole &= whole;
                         }
                     }
-                    if choices.len() > BRACES {
+                    if choices.len() > MAX_BRACES {
                         break;
                     }
                 }
             }
         }
-        is_whole &= words.len() * choices.len() <= BRACES;
+        is_whole &= words.len() * choices.len() <= MAX_BRACES;
         words = words
             .iter()
             .flat_map(|word| choices.iter().map(move |choice| format!("{word}{choice}")))
-            .take(BRACES)
+            .take(MAX_BRACES)
             .collect();
     }
     (words, is_whole)

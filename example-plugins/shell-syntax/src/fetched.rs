@@ -5,8 +5,8 @@ use super::read::{Reader, Unreadable};
 use super::word::Word;
 use super::{Command, RedirectKind};
 
-/// The bytes of addresses that are one unit: they are searched, and no more.
-const ADDRESS: usize = 16;
+/// Bytes of addresses per unit of work: they are only searched.
+const ADDRESS_BYTES_PER_UNIT: usize = 16;
 
 impl Reader<'_> {
     /// Notes which file a command fetches or moves, and whether it runs one that was fetched before.
@@ -14,7 +14,7 @@ impl Reader<'_> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
         if !self.fetched.is_empty() || !self.unpacked.is_empty() {
-            let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS);
+            let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS_BYTES_PER_UNIT);
             self.spend(known * (1 + command.args.len() + command.redirects.len()))?;
             let is_fetched = |word: &Word, is_script: bool| {
                 let path = self.path_of(word, command);

@@ -23,7 +23,7 @@ mod wrappers;
 mod writes;
 mod xargs;
 
-pub use bounds::{LENGTH, WORK};
+pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use places::{Class, Places};
 pub use read::{Script, read, read_likely};
 pub use word::{UNKNOWN, Word};

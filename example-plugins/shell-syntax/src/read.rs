@@ -14,20 +14,20 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// How deep commands may lie in each other: `sh -c`, `$(…)`, calls of functions.
-const DEEPEST: usize = 8;
-/// The most commands, those of loops and functions counted each time.
-const COMMANDS: usize = 2000;
-/// The most values of a loop that are gone through.
-const ROUNDS: usize = 16;
+/// Maximum nesting of commands: `sh -c`, `$(…)`, calls of functions.
+const MAX_NESTING: usize = 8;
+/// Maximum number of commands; those of loops and functions count each time.
+const MAX_COMMANDS: usize = 2000;
+/// Maximum number of a loop's values that are tried.
+const MAX_ROUNDS: usize = 16;
 /// The work of a command, of a word of it beside its bytes, and of a variable that a subshell has a copy of.
-const COMMAND: usize = 32;
-const WORD: usize = 8;
-const VARIABLE: usize = 40;
-/// The bytes of a command's input that are one unit: they are copied, and no more.
-const INPUT: usize = 4;
+const WORK_OF_COMMAND: usize = 32;
+const WORK_OF_WORD: usize = 8;
+const WORK_OF_VARIABLE: usize = 40;
+/// Bytes of a command's input per unit of work: they are only copied.
+const INPUT_BYTES_PER_UNIT: usize = 4;
 /// The work of setting the parser to a text or a word, beside its bytes.
-pub(super) const PARSE: usize = 200;
+pub(super) const WORK_OF_PARSE: usize = 200;
 
 /// Programs that run whatever their words name. After one of them, an unknown program may do the same.
 const PASSING_ON: [&str; 19] = [
@@ -57,7 +57,7 @@ pub struct Script {
     pub functions: Vec<String>,
     /// Whether [`read_likely`] may find more.
     pub leaves_open: bool,
-    /// Units of work that reading it took: see `bounds::WORK`.
+    /// Units of work that reading it took: see `bounds::MAX_WORK`.
     pub work: usize,
 }
 
@@ -153,7 +153,7 @@ pub(super) struct Scope {
 impl Scope {
     /// Units of work to copy it.
     fn work(&self) -> usize {
-        self.variables.len() * VARIABLE
+        self.variables.len() * WORK_OF_VARIABLE
     }
 }
 
@@ -226,7 +226,7 @@ impl Reader<'_> {
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
         bounds::check(text).map_err(Unreadable)?;
-        self.spend(PARSE + text.len())?;
+        self.spend(WORK_OF_PARSE + text.len())?;
         if let Some(program) = plain::program(text) {
             return Ok(program);
         }
@@ -241,7 +241,7 @@ impl Reader<'_> {
         let work = self.script.work.saturating_add(units);
         let result = bounds::check_work(work).map_err(Unreadable);
         // What is too much is not done.
-        self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::WORK + 1) };
+        self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::MAX_WORK + 1) };
         result
     }
 
@@ -280,8 +280,8 @@ impl Reader<'_> {
     }
 
     fn enter(&mut self) -> Result<(), Unreadable> {
-        if self.depth >= DEEPEST {
-            return Err(Unreadable(format!("commands lie in each other more than {DEEPEST} levels deep")));
+        if self.depth >= MAX_NESTING {
+            return Err(Unreadable(format!("commands are nested more than {MAX_NESTING} levels deep")));
         }
         self.depth += 1;
         Ok(())
@@ -311,7 +311,7 @@ impl Reader<'_> {
     /// What `act` sets may hold afterwards or not. Whether it sets what was known before.
     fn perhaps(&mut self, act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>) -> Result<bool, Unreadable> {
         let before = self.scope.clone();
-        self.spend(COMMAND + before.work())?;
+        self.spend(WORK_OF_COMMAND + before.work())?;
         act(self)?;
         Ok(self.unsettle(&before, false))
     }
@@ -405,7 +405,7 @@ impl Reader<'_> {
             output =
                 self.subshell(&mut |reader| reader.command(stage, output.take()))?.or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
-            self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORD)?;
+            self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORK_OF_WORD)?;
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
@@ -414,7 +414,7 @@ impl Reader<'_> {
         stages.push(self.script.commands.len());
         for at in 0..stages.len() - 1 {
             let downstream = self.names(stages[at + 1]..stages[stages.len() - 1]);
-            self.spend(downstream.len() * (stages[at + 1] - stages[at]) * WORD)?;
+            self.spend(downstream.len() * (stages[at + 1] - stages[at]) * WORK_OF_WORD)?;
             for command in &mut self.script.commands[stages[at]..stages[at + 1]] {
                 command.downstream.extend(downstream.iter().cloned());
             }
@@ -428,7 +428,7 @@ impl Reader<'_> {
 
     /// Reads a command that is given `input`, and returns what it prints where that is known.
     fn command(&mut self, command: &ast::Command, input: Option<Word>) -> Result<Option<Word>, Unreadable> {
-        self.spend(COMMAND)?;
+        self.spend(WORK_OF_COMMAND)?;
         match command {
             ast::Command::Simple(simple) => return self.simple(simple, input),
             ast::Command::Compound(compound, redirects) => {
@@ -518,7 +518,7 @@ impl Reader<'_> {
         for value in clause.values.iter().flatten() {
             self.words(&value.value, None, &mut values)?;
         }
-        if clause.values.is_none() || values.len() > ROUNDS {
+        if clause.values.is_none() || values.len() > MAX_ROUNDS {
             values = vec![Word::unknown()];
         }
         for value in values {
@@ -593,11 +593,13 @@ impl Reader<'_> {
 
     /// Notes a command, and what it does to the commands that follow.
     pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
-        if self.script.commands.len() >= COMMANDS {
-            return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
+        if self.script.commands.len() >= MAX_COMMANDS {
+            return Err(Unreadable(format!("it runs more than {MAX_COMMANDS} commands")));
         }
-        let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT);
-        self.spend(COMMAND + input + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
+        let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT_BYTES_PER_UNIT);
+        self.spend(
+            WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
+        )?;
         // A variable is a number there, and no program.
         if command.program.is_empty() && self.expression == Some(self.depth) {
             return Ok(());

@@ -5,8 +5,8 @@ use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
 use super::{Command, lower, program_name, windows};
 
-/// The most programs that run each other: `sudo nice env …`. The message below says it, too.
-const WRAPPERS: usize = 8;
+/// Maximum number of programs that run each other: `sudo nice env …`. The message below says it, too.
+const MAX_WRAPPERS: usize = 8;
 
 /// A program that runs others in a way of its own; what the tables say of the rest is enough.
 enum Special {
@@ -317,7 +317,7 @@ impl Reader<'_> {
             return Ok(());
         }
         self.within(wrapper, |reader| {
-            if reader.wrappers.len() > WRAPPERS {
+            if reader.wrappers.len() > MAX_WRAPPERS {
                 return Err(Unreadable("it is wrapped more than 8 times".into()));
             }
             reader.run(words.to_vec(), inner)

@@ -3,24 +3,25 @@
 use super::read::{Reader, Unreadable};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word, joined};
-use super::{Command, LENGTH, Redirect, RedirectKind, program_name};
+use super::{Command, MAX_LENGTH, Redirect, RedirectKind, program_name};
 use base64::Engine;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The most commands of one text.
-const COMMANDS: usize = 2000;
+/// Maximum number of commands of one text.
+const MAX_COMMANDS: usize = 2000;
 
 /// Reads every command of `text`.
 pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable> {
-    if text.len() > LENGTH {
-        return Err(Unreadable(format!("it is {} bytes long, and no more than {LENGTH} are read", text.len())));
+    if text.len() > MAX_LENGTH {
+        return Err(Unreadable(format!("it is {} bytes long, and no more than {MAX_LENGTH} are read", text.len())));
     }
     reader.spend(text.len())?;
     let (pipelines, nested) = split(text);
-    if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|stage| !stage.words.is_empty()).count() > COMMANDS
+    if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|stage| !stage.words.is_empty()).count()
+        > MAX_COMMANDS
     {
-        return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
+        return Err(Unreadable(format!("it runs more than {MAX_COMMANDS} commands")));
     }
     for (number, pipeline) in pipelines.iter().enumerate() {
         let stages = &pipeline.stages;

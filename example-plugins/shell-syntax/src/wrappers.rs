@@ -31,7 +31,7 @@ pub(super) struct Wrapper {
     pub(super) runs: Runs,
     /// Whether `NAME=value` may precede the command.
     pub(super) assigns: bool,
-    /// Whether its input is the text of a command where its words are none.
+    /// Whether its input is the text of a command if its words are not one.
     pub(super) reads: bool,
     pub(super) location: Location,
 }
@@ -194,7 +194,7 @@ impl Wrapper {
     /// takes the next word is not known either; and an operand may be the value of an option, so that the program comes
     /// sooner.
     pub(super) fn readings<'a>(&self, args: &'a [Word]) -> Vec<&'a [Word]> {
-        /// Most words that are looked at as values.
+        /// Maximum number of words that are taken for values.
         const MAX_VALUES: usize = 8;
         let usual = self.words(args);
         let mut found: Vec<&[Word]> = Vec::new();

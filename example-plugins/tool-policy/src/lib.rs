@@ -32,7 +32,7 @@
 //!
 //! Rules are asked in order. The first that denies decides, then the first that asks; a rule without `deny`, `ask`, `rate` or
 //! `max-output` is an error, and so is an invalid pattern. A condition names an argument by its path (`a.b.0`) and says one of
-//! `equals`, `not`, `matches` (a regular expression over a text, or over the JSON of what is none), or `present`. An argument that
+//! `equals`, `not`, `matches` (a regular expression over a text, or over the JSON of another value), or `present`. An argument that
 //! is not there fits only `present = false` and `not`.
 //!
 //! # What is cut

@@ -29,10 +29,10 @@ pub enum Asker {
 impl<'de> Deserialize<'de> for Asker {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Written {
+        struct RawAsker {
             plugin: Option<String>,
         }
-        Ok(Written::deserialize(deserializer)?.plugin.map_or(Self::Configuration, Self::Plugin))
+        Ok(RawAsker::deserialize(deserializer)?.plugin.map_or(Self::Configuration, Self::Plugin))
     }
 }
 

@@ -1,4 +1,4 @@
-//! One kind of event, as often as it is told: for tools that count what a process does, such as instructions (`valgrind
+//! One kind of event, as often as its argument says: for tools that count what a process does, such as instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
 //! `steady hookhost|shell|recorded|without-subscribers|bare EVENTS`, after `cargo xtask plugins`.

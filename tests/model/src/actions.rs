@@ -165,7 +165,7 @@ impl Sessions {
                 actions.push(Action::List);
             }
         }
-        // Where the question is gone it is told so.
+        // If the question is gone, it learns that.
         if let Answerer::Listed(seen) = state.answerer
             && round == Some(seen)
         {

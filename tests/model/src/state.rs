@@ -256,7 +256,7 @@ pub enum Action {
     Come(u8),
     /// An event does what is next, of which there is one outcome.
     Step(u8),
-    /// An event looks for a locked byte, and is told this one.
+    /// An event looks for a locked byte, and gets this one.
     Told(u8, u8),
     /// The plugins answer an event.
     Answered(u8, Verdict),

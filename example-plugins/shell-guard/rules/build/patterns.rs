@@ -62,7 +62,7 @@ pub(crate) fn known(source: &str) -> Value {
 struct Known {
     /// Each match contains one of these texts; if there are none, nothing is known.
     needed: Vec<String>,
-    /// It fits these and nothing else, nothing at all where there are none, as far as the next members go.
+    /// It matches these and nothing else, up to the next members; if there are none, it matches nothing.
     all: Option<Vec<String>>,
     /// Only at the text's begin, and its end.
     begins: bool,

@@ -157,7 +157,7 @@ pub struct Judged {
 /// The most work that [`Judged`] may speak of.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
-pub const MAX_WORK: usize = shell_syntax::WORK;
+pub const MAX_WORK: usize = shell_syntax::MAX_WORK;
 
 /// Judges `command` as the fuzzer hands it over.
 #[cfg(not(target_arch = "wasm32"))]

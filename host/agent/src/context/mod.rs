@@ -4,7 +4,7 @@
 //! All of it is text for the model, also from a repository that somebody else wrote: nothing of it
 //! is run, and no rule is read from it. What a project brings is read within the project: a
 //! symbolic link that leads out of it is not followed. Every bound that cuts something, and every
-//! file that cannot be used, is told once.
+//! file that cannot be used, is reported once.
 
 mod files;
 mod instructions;

@@ -17,13 +17,13 @@ const MAX_FILE: u64 = 1 << 20;
 /// The keys of a file, by provider.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Keys {
-    kept: BTreeMap<String, Kept>,
+    kept: BTreeMap<String, StoredKey>,
 }
 
 /// A key, and the server that it is for.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredKey {
     /// Such as `https://api.example.com`, or `http://127.0.0.1:8080`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
@@ -33,7 +33,7 @@ struct Kept {
     key: String,
 }
 
-impl Kept {
+impl StoredKey {
     /// The origin that it is for.
     fn origin(&self) -> String {
         match (&self.origin, &self.host) {
@@ -95,7 +95,7 @@ impl Keys {
         };
         let unreadable = || KeysError::Unreadable { path: path.to_owned() };
         let text = String::from_utf8(bytes).map_err(|_| unreadable())?;
-        let kept: BTreeMap<String, Kept> = toml::from_str(&text).map_err(|_| unreadable())?;
+        let kept: BTreeMap<String, StoredKey> = toml::from_str(&text).map_err(|_| unreadable())?;
         if kept.values().any(|kept| kept.origin.is_some() == kept.host.is_some()) {
             return Err(unreadable());
         }
@@ -138,7 +138,7 @@ impl Keys {
         if key.is_empty() || !key.chars().all(|character| character.is_ascii_graphic()) {
             return Err(KeysError::NoKey);
         }
-        let kept = Kept { origin: Some(origin.to_string()), host: None, key: key.to_owned() };
+        let kept = StoredKey { origin: Some(origin.to_string()), host: None, key: key.to_owned() };
         self.kept.insert(provider.to_owned(), kept);
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Keys {
 
     /// The server that the key of a provider is for.
     pub(crate) fn kept_for(&self, provider: &str) -> Option<String> {
-        self.kept.get(provider).map(Kept::origin)
+        self.kept.get(provider).map(StoredKey::origin)
     }
 }
 

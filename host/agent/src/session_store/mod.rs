@@ -164,7 +164,7 @@ impl SessionStore {
     /// The id that this is, or the one that begins so.
     ///
     /// # Errors
-    /// If there is none, or more than one begins so.
+    /// If there is no such session, or several have that prefix.
     pub fn find(&self, prefix: &str) -> Result<String, SessionStoreError> {
         let mut ids = self.ids()?;
         ids.retain(|id| id.starts_with(prefix));
@@ -231,7 +231,7 @@ impl SessionStore {
         files::check_kept_directory(&self.directory).map_err(SessionStoreError::directory(&self.directory))?;
         let id =
             |entry: std::io::Result<std::fs::DirEntry>| Some(metadata::id_of(&entry.ok()?.file_name())?.to_owned());
-        // One that is refused is told when it is named.
+        // A refused one is reported when it is named.
         let is_there = |id: &String| !matches!(self.existing(id), Err(SessionStoreError::NotFound { .. }));
         Ok(entries.filter_map(id).filter(is_there).collect())
     }

@@ -68,7 +68,7 @@ pub(super) fn kill_adopted() -> Result<(), StillRunning> {
         // is killed leaves its own children to this process.
         let left = children();
         for pid in left.iter().copied().filter_map(Pid::from_raw) {
-            // One of another user cannot be killed, and is told in the end.
+            // A process of another user cannot be killed, and is reported in the end.
             let _ = kill_process(pid, Signal::KILL);
         }
         if Instant::now() >= until {

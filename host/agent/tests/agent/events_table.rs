@@ -147,7 +147,7 @@ impl Row {
         let mut behaviour = self.behaviour.clone();
         match self.answer {
             "tasks" => {}
-            // What it is told, it tells.
+            // It repeats what it gets.
             "told" => behaviour["do"] = json!([{ "model": [self.session(), "{value}"] }]),
             answer => behaviour["verdict"] = json!(answer),
         }

@@ -1,4 +1,4 @@
-//! Providers that fail: what is tried again, what is told, and that the transcript is whole.
+//! Providers that fail: what is tried again, what is reported, and that the transcript is whole.
 
 use crate::support::{Harness, Prepared, calls, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};

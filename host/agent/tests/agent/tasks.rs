@@ -159,9 +159,9 @@ async fn the_first_end_that_is_not_a_success_is_the_runs() {
 
 /// A model of the capability `model` that keeps what plugins tell it.
 #[derive(Default)]
-struct Ear(Mutex<Vec<String>>);
+struct RecordingModel(Mutex<Vec<String>>);
 
-impl Model for Ear {
+impl Model for RecordingModel {
     fn complete<'a>(
         &'a self,
         _: &'a str,
@@ -176,14 +176,14 @@ impl Model for Ear {
 async fn every_run_ends_with_session_end_and_its_totals() {
     let listener = || plugin("listener", json!({ "session-end": { "do": [{ "model": ["end", "{value}"] }] } }));
     for (answer, input) in [(says("Done."), 100), (Err(broken()), 0)] {
-        let ear = Arc::new(Ear::default());
+        let model = Arc::new(RecordingModel::default());
         let config = Config::from_entries(vec![listener()], Settings::default()).unwrap();
-        let host = Host::builder(config).model(ear.clone()).build().await.unwrap();
+        let host = Host::builder(config).model(model.clone()).build().await.unwrap();
         Harness::with_host(host.clone(), [answer]).run().await;
         assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
-        let heard = ear.0.lock().unwrap().clone();
-        assert_eq!(heard.len(), 1);
-        assert!(heard[0].contains(&format!("\"session-input-tokens\":{input}")), "{heard:?}");
+        let requests = model.0.lock().unwrap().clone();
+        assert_eq!(requests.len(), 1);
+        assert!(requests[0].contains(&format!("\"session-input-tokens\":{input}")), "{requests:?}");
     }
 }
 

@@ -267,7 +267,7 @@ async fn a_final_text_that_may_be_tried_again_is_rewritten_and_never_shown() {
     assert!(text.starts_with("[From a policy, not from the user.]"), "{text}");
     assert!(text.contains("Rejected by guard: no passwords"), "{text}");
     let requests = harness.fake.requests();
-    // Plugins are asked about the prompt of the task as before: the policy's words are none.
+    // Plugins are asked about the prompt of the task as before: the policy's words are not a prompt.
     assert_eq!(requests[1].messages, [&[Message::user("please")], &messages[1..3]].concat());
     for kept in [serde_json::to_string(&harness.events()).unwrap(), serde_json::to_string(&messages).unwrap()] {
         assert!(!kept.contains("hunter2"), "{kept}");

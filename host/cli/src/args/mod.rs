@@ -418,7 +418,7 @@ pub(crate) struct DispatchArgs {
     pub(crate) approve: ApproveArgs,
 }
 
-/// An event by its name; of an unknown one, the nearest is told.
+/// An event by its name; the error for an unknown one names the nearest.
 fn event() -> impl TypedValueParser<Value = EventKind> {
     let names = PossibleValuesParser::new(EventKind::ALL.iter().map(|event| event.name()));
     names.try_map(|name| EventKind::from_name(&name).ok_or("no event is called so"))

@@ -99,9 +99,9 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     if let Some(state) = state {
         granted.insert("state".into(), json!({ "quota": state.quota }));
     }
-    for (key, dirs) in [("read-dirs", read_dirs), ("write-dirs", write_dirs)] {
-        if !dirs.is_empty() {
-            granted.insert(key.into(), json!(dirs));
+    for (key, directories) in [("read-dirs", read_dirs), ("write-dirs", write_dirs)] {
+        if !directories.is_empty() {
+            granted.insert(key.into(), json!(directories));
         }
     }
     for (key, names) in [("env", env), ("http", http)] {

@@ -349,14 +349,16 @@ fn why(error: &Error) -> String {
 fn directories_stay_in_the_project(entry: &Entry) -> Result<(), Error> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };
-    let dirs = entry.grants.read_dirs.values().map(|dir| ("read-dirs", dir));
-    for (key, dir) in dirs.chain(entry.grants.write_dirs.values().map(|dir| ("write-dirs", dir))) {
-        if super::paths::lexical(dir).starts_with(project) && !canonical(dir).starts_with(project) {
+    let directories = entry.grants.read_dirs.values().map(|directory| ("read-dirs", directory));
+    for (key, directory) in
+        directories.chain(entry.grants.write_dirs.values().map(|directory| ("write-dirs", directory)))
+    {
+        if super::paths::lexical(directory).starts_with(project) && !canonical(directory).starts_with(project) {
             let why = format!(
                 "the directory {} of its `{key}` is a symbolic link that leads out of the project to {}: take the link away, \
                  or grant the directory itself",
-                dir.display(),
-                canonical(dir).display()
+                directory.display(),
+                canonical(directory).display()
             );
             return Err(Error::Entry { name: entry.name.clone(), why });
         }

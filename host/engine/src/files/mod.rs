@@ -75,7 +75,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Whether there is no such file; also where what should be its directory is none.
+    /// Whether there is no such file; also if its parent is not a directory.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         let missing = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);

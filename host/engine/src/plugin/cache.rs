@@ -59,9 +59,9 @@ pub(super) struct Outcome {
     pub(super) is_image: bool,
 }
 
-/// What a file holds.
+/// The kind of a cache file.
 #[derive(Clone, Copy, Debug)]
-enum Kept<'a> {
+enum CacheFile<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
     /// The digest under which the code of an entry is kept. It depends on the configuration; on
@@ -97,9 +97,9 @@ impl Cache {
     }
 
     /// The code of the component with this digest, compiled by this engine with these settings;
-    /// `None` where there is none that counts.
+    /// `None` if there is no valid one.
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
-        let path = self.path(engine, Kept::Code(component));
+        let path = self.path(engine, CacheFile::Code(component));
         let found = counted(self.read(engine, &path), entry, &path)?;
         touch(&path);
         Some(found)
@@ -108,7 +108,7 @@ impl Cache {
     /// Keeps compiled code, and removes the least recently used if there is too much. A failure is logged, and changes
     /// nothing else.
     pub(super) fn put_code(&self, engine: &Engine, entry: &Entry, component: &Digest, compiled: &Component) {
-        let path = self.path(engine, Kept::Code(component));
+        let path = self.path(engine, CacheFile::Code(component));
         let code = compiled.serialize().map_err(io::Error::other);
         self.put(entry, &path, code.as_deref().map_err(|error| io::Error::other(error.to_string())));
         if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
@@ -118,7 +118,7 @@ impl Cache {
 
     /// The outcome of an entry, if it is known.
     pub(super) fn outcome(&self, engine: &Engine, entry: &Entry) -> Option<Outcome> {
-        let path = self.path(engine, Kept::Outcome(entry));
+        let path = self.path(engine, CacheFile::Outcome(entry));
         let read = || {
             let (mut content, tag) = (Vec::new(), self.vouched_for(&path)?);
             File::open(&path)?.take(OUTCOME as u64).read_to_end(&mut content)?;
@@ -141,7 +141,7 @@ impl Cache {
 
     /// Keeps the outcome of an entry. A failure is logged, and changes nothing else.
     pub(super) fn put_outcome(&self, engine: &Engine, entry: &Entry, outcome: &Outcome) {
-        let path = self.path(engine, Kept::Outcome(entry));
+        let path = self.path(engine, CacheFile::Outcome(entry));
         let content = [&[u8::from(outcome.is_image)], outcome.code.as_bytes().as_slice()].concat();
         self.put(entry, &path, Ok(&content));
     }
@@ -158,7 +158,7 @@ impl Cache {
     }
 
     /// The path of a file: one for each engine version and setting, and content.
-    fn path(&self, engine: &Engine, kept: Kept<'_>) -> PathBuf {
+    fn path(&self, engine: &Engine, kept: CacheFile<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
             fn write(&mut self, bytes: &[u8]) {
@@ -174,11 +174,11 @@ impl Cache {
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         let extension = match kept {
-            Kept::Code(component) => {
+            CacheFile::Code(component) => {
                 component.as_bytes().hash(&mut hasher);
                 CODE
             }
-            Kept::Outcome(entry) => {
+            CacheFile::Outcome(entry) => {
                 entry.digest.as_bytes().hash(&mut hasher);
                 serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
                 entry.grants.has_directories().hash(&mut hasher);
@@ -416,7 +416,7 @@ fn can_tell_owners() -> io::Result<()> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Cache, CacheFiles, Kept, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
+    use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
     use crate::config::{Digest, Entry};
     use std::fs;
     use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -458,7 +458,7 @@ mod tests {
         }
 
         fn path(&self) -> PathBuf {
-            self.cache().path(&self.engine, Kept::Code(&self.entry.digest))
+            self.cache().path(&self.engine, CacheFile::Code(&self.entry.digest))
         }
 
         fn is_hit(&self) -> bool {
@@ -474,7 +474,7 @@ mod tests {
             let outcome = Outcome { code: Digest::of_bytes(b"an image"), is_image: true };
             self.cache().put_outcome(&self.engine, &self.entry, &outcome);
             assert_eq!(self.outcome(), Some(outcome));
-            self.cache().path(&self.engine, Kept::Outcome(&self.entry))
+            self.cache().path(&self.engine, CacheFile::Outcome(&self.entry))
         }
     }
 
@@ -550,7 +550,7 @@ mod tests {
         let path = |change: Change| {
             let mut entry = place.entry.clone();
             change(&mut entry);
-            cache.path(&place.engine, Kept::Outcome(&entry))
+            cache.path(&place.engine, CacheFile::Outcome(&entry))
         };
         let as_it_is = path(|_| ());
         let mut paths = vec![as_it_is.clone()];

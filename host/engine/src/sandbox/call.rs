@@ -207,7 +207,7 @@ fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Lim
     }
 }
 
-/// A place in the pool, which has a slot for each permit; nothing where there is none in time.
+/// A place in the pool, which has a slot for each permit; `None` if there is none in time.
 async fn place(permits: &Semaphore, patience: Duration) -> Option<SemaphorePermit<'_>> {
     if let Ok(permit) = permits.try_acquire() {
         return Some(permit);

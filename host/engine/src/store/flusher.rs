@@ -1,6 +1,6 @@
 //! The flusher: a thread that writes queued records and runs checkpoints, which copy the WAL into the database.
 
-use super::{FLUSH_DELAY, LOCK_TIMEOUT, Shared, StoreError, Unit, database};
+use super::{DiskStore, FLUSH_DELAY, LOCK_TIMEOUT, StoreError, Unit, database};
 use rusqlite::Connection;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -21,12 +21,12 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// The thread's handle. Dropping it writes what is queued and ends the thread.
 pub(super) struct Flusher {
-    shared: Arc<Shared>,
+    shared: Arc<DiskStore>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Flusher {
-    pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
+    pub(super) fn start(shared: &Arc<DiskStore>) -> std::io::Result<Self> {
         let for_the_thread = Arc::clone(shared);
         let thread = thread::Builder::new().name("hookhost-log".into()).spawn(move || run(&for_the_thread))?;
         Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
@@ -43,7 +43,7 @@ impl Drop for Flusher {
     }
 }
 
-fn run(shared: &Shared) {
+fn run(shared: &DiskStore) {
     let mut connection = None;
     loop {
         let (closed, checkpoint) = wait(shared);
@@ -74,7 +74,7 @@ fn run(shared: &Shared) {
 }
 
 /// Waits for something to do. Returns whether the store is closed, and whether to check the WAL's size.
-fn wait(shared: &Shared) -> (bool, bool) {
+fn wait(shared: &DiskStore) -> (bool, bool) {
     let mut queue = shared.queue();
     while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint {
         queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -83,14 +83,14 @@ fn wait(shared: &Shared) -> (bool, bool) {
 }
 
 /// Sleeps for `time`, or until the store is closed.
-fn sleep_unless_closed(shared: &Shared, time: Duration) {
+fn sleep_unless_closed(shared: &DiskStore, time: Duration) {
     let rested = shared.wake.wait_timeout_while(shared.queue(), time, |queue| !queue.closed);
     drop(rested);
 }
 
 /// Runs a checkpoint if the WAL has at least `large` bytes. It has a connection of its own, which is opened at first use:
 /// most processes end before.
-fn checkpoint_if_large(shared: &Shared, connection: &mut Option<Connection>, large: u64) {
+fn checkpoint_if_large(shared: &DiskStore, connection: &mut Option<Connection>, large: u64) {
     let size = std::fs::metadata(database::wal(&shared.path)).map_or(0, |wal| wal.len());
     if size < large {
         return;
@@ -110,7 +110,7 @@ fn checkpoint_if_large(shared: &Shared, connection: &mut Option<Connection>, lar
 /// Copies the WAL into the database while others write, and then, while they wait, the little that they have written
 /// meanwhile: SQLite restarts a WAL only after all of it was copied, so under constant events it would grow for ever.
 /// Returns whether all of it was copied; what a reader still needs stays until the next checkpoint. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
-fn checkpoint(shared: &Shared, connection: &mut Option<Connection>) -> Result<bool, StoreError> {
+fn checkpoint(shared: &DiskStore, connection: &mut Option<Connection>) -> Result<bool, StoreError> {
     let path = &shared.path;
     let connection = match connection {
         Some(connection) => connection,

@@ -54,12 +54,12 @@ enum Backend {
         turns: Turns,
     },
     OnDisk {
-        shared: Arc<Shared>,
+        shared: Arc<DiskStore>,
         _flusher: Flusher,
     },
 }
 
-struct Shared {
+struct DiskStore {
     path: PathBuf,
     turns: Turns,
     inner: Mutex<Inner>,
@@ -196,12 +196,12 @@ impl Store {
             done => done?,
         }
         let turns = Turns::open(&database::turns(path))?;
-        let shared = Shared::new(path, created, turns);
+        let shared = DiskStore::new(path, created, turns);
         let flusher = Flusher::start(&shared).map_err(|error| StoreError::io(&error, path))?;
         Ok(Self(Backend::OnDisk { shared, _flusher: flusher }))
     }
 
-    fn on_disk(&self) -> Option<&Arc<Shared>> {
+    fn on_disk(&self) -> Option<&Arc<DiskStore>> {
         match &self.0 {
             Backend::InMemory { .. } => None,
             Backend::OnDisk { shared, .. } => Some(shared),
@@ -368,7 +368,7 @@ async fn retry_while_locked<T>(attempt: impl Fn() -> Result<T, StoreError>) -> R
     }
 }
 
-impl Shared {
+impl DiskStore {
     fn new(path: &Path, created: Created, turns: Turns) -> Arc<Self> {
         let Created { connection, file, schema } = created;
         // Room for the store's own statements and for those of each scope.

@@ -68,9 +68,9 @@ struct Unpacked<'a> {
 }
 
 impl<'a> Unpacked<'a> {
-    /// The fewest bytes that are repeated, and how far back they begin at most, as in `build.rs`.
-    const FEWEST: usize = 4;
-    const FARTHEST: usize = 16 * 1024;
+    /// Minimum length of a repeated part, and the maximum distance to its start, in bytes, as in `build.rs`.
+    const MIN_REPEATED: usize = 4;
+    const MAX_DISTANCE: usize = 16 * 1024;
 
     fn of(packed: &'a [u8]) -> Self {
         Self { packed: packed.iter(), text: Vec::new() }
@@ -78,7 +78,7 @@ impl<'a> Unpacked<'a> {
 
     /// The next line.
     fn line(&mut self) -> Option<String> {
-        let far = self.text.len().saturating_sub(Self::FARTHEST);
+        let far = self.text.len().saturating_sub(Self::MAX_DISTANCE);
         self.text.drain(..far);
         let begin = self.text.len();
         while self.text.last() != Some(&b'\n') || self.text.len() == begin {
@@ -89,7 +89,7 @@ impl<'a> Unpacked<'a> {
             }
             let (low, high) = (self.packed.next()?, self.packed.next()?);
             let from = self.text.len().saturating_sub(usize::from(u16::from_le_bytes([*low, *high])));
-            for at in from..from + usize::from(byte & 0x7F) + Self::FEWEST {
+            for at in from..from + usize::from(byte & 0x7F) + Self::MIN_REPEATED {
                 self.text.extend(self.text.get(at).copied());
             }
         }

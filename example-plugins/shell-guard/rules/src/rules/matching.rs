@@ -4,7 +4,7 @@ use super::pattern::{Compile, Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use super::words::{Pairs, Part, Words};
-use shell_syntax::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
+use shell_syntax::{Class, Command, MAX_LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
 /// A [`Match`], compiled.
@@ -140,7 +140,7 @@ impl Matcher {
     /// Asks about the whole text.
     pub(crate) fn fits_text(&self, subject: &Subject<'_>) -> bool {
         // What is too long to be read is not searched either: it is unreadable, and asked about.
-        if subject.text.len() > LENGTH {
+        if subject.text.len() > MAX_LENGTH {
             return self.construct == Some(Construct::Unreadable);
         }
         let construct = match self.construct {

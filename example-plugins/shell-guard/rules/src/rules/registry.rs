@@ -7,7 +7,7 @@ use super::words::{Index, Name};
 use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Deserialize;
-use shell_syntax::{Command, LENGTH, Places, is_lower, lower, read};
+use shell_syntax::{Command, MAX_LENGTH, Places, is_lower, lower, read};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -221,7 +221,7 @@ impl Registry {
     /// Every rule that matches, in order.
     pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
         let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for at in self.patterns.iter().filter(|_| subject.text.len() <= LENGTH) {
+        for at in self.patterns.iter().filter(|_| subject.text.len() <= MAX_LENGTH) {
             if self.rules[*at].pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text)) {
                 found.entry(*at).or_default();
             }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
     pub id: String,
-    /// The rules hold only where this stack is used; everywhere where there is none.
+    /// The rules apply only if this stack is used; without a stack they always apply.
     pub stack: Option<String>,
     /// Of the rules, such as `0.1.0`.
     #[serde(default)]
@@ -39,7 +39,7 @@ pub(crate) struct Rule {
     /// Higher is looked at first.
     #[serde(default)]
     pub priority: i64,
-    /// The stacks that it is about; all where there is none.
+    /// The stacks that it is about; all if there is none.
     #[serde(default, alias = "stacks")]
     pub applies_to: Vec<String>,
     /// One sentence that the model reads.
@@ -166,7 +166,7 @@ pub(crate) struct Rewrite {
     /// Words at the end, but before a `--`.
     #[serde(default)]
     pub append: Vec<String>,
-    /// Words after a `--`, which is added where there is none.
+    /// Words after a `--`, which is added if it is missing.
     #[serde(default)]
     pub after_dashes: Vec<String>,
     /// In place of the whole command, which must then be alone, and one of `of`.

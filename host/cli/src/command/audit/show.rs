@@ -81,7 +81,7 @@ impl Printer {
         let line = match line {
             Ok(line) => line,
             Err(error @ LogError::Line { number, .. }) => {
-                // It counts as the record that should be there, so that it is told once.
+                // It counts as the record that should be there, so that it is reported once.
                 self.last = self.last.max(number);
                 let text = one_line(&error.to_string());
                 output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));

@@ -1,4 +1,4 @@
-//! The line that is typed: edited, completed, remembered. What is told meanwhile comes above it.
+//! The line that is typed: edited, completed, remembered. Messages come above it meanwhile.
 
 use super::completer::{Choices, LineHelper};
 use crate::exit::CliError;

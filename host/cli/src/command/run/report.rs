@@ -274,7 +274,7 @@ impl Shown {
     }
 
     fn fold_difference(&mut self, before: &Value, after: &Value) -> String {
-        // What it was may be hidden, and is then no part of what is told.
+        // What it was may be hidden, and is then not part of the message.
         match before.as_str() {
             Some("") => self.fold_value(after),
             _ if difference(before, after).contains('…') => self.fold(|| lines(before, after, usize::MAX)),

@@ -61,7 +61,7 @@ enum End {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct Course {
     askings: Vec<Asking>,
     shown: Vec<Shown>,
     end: End,
@@ -107,7 +107,7 @@ impl Story {
     }
 
     /// As the session does it.
-    fn told(&self) -> Told {
+    fn course(&self) -> Course {
         let mut consent = Consent::default();
         let (mut askings, mut shown, mut value) = (Vec::new(), Vec::new(), self.value);
         let end = loop {
@@ -128,26 +128,26 @@ impl Story {
                 }
             }
         };
-        Told { askings, shown, end }
+        Course { askings, shown, end }
     }
 
     /// The rule once more, slow and obvious: nothing is remembered but what was shown, and each
     /// question is looked up in all of it.
-    fn model(&self) -> Told {
-        let mut told = Told { askings: Vec::new(), shown: Vec::new(), end: End::Denied };
+    fn model(&self) -> Course {
+        let mut course = Course { askings: Vec::new(), shown: Vec::new(), end: End::Denied };
         // One asking more than rounds of questions: after the last yes the chain is still asked.
         for round in 0..=MAX_QUESTION_ROUNDS {
-            let value = told.shown.last().map_or(self.value, |shown| shown.value);
+            let value = course.shown.last().map_or(self.value, |shown| shown.value);
             let (asking, stands) = self.asking(round, value);
-            told.askings.push(asking);
+            course.askings.push(asking);
             let Some(Stands { value, changed, response, questions }) = stands else {
-                told.end = End::Rejected;
-                return told;
+                course.end = End::Rejected;
+                return course;
             };
             let mut open = Vec::new();
             for question in questions {
                 let mut answered = false;
-                for shown in &told.shown {
+                for shown in &course.shown {
                     let is_this = shown.value == value && shown.response == response;
                     answered |= is_this && !changed && shown.questions.contains(&question);
                 }
@@ -156,19 +156,19 @@ impl Story {
                 }
             }
             if open.is_empty() {
-                told.end = End::Runs(value, response);
-                return told;
+                course.end = End::Runs(value, response);
+                return course;
             }
             if round == MAX_QUESTION_ROUNDS {
                 break;
             }
-            told.shown.push(Shown { value, response, questions: open });
+            course.shown.push(Shown { value, response, questions: open });
             if !self.says[round] {
-                return told;
+                return course;
             }
         }
-        told.end = End::TooManyRounds;
-        told
+        course.end = End::TooManyRounds;
+        course
     }
 }
 
@@ -200,15 +200,15 @@ proptest! {
 
     #[test]
     fn a_yes_counts_as_the_model_says(story in story()) {
-        prop_assert_eq!(story.told(), story.model());
+        prop_assert_eq!(story.course(), story.model());
     }
 
     #[test]
     fn what_runs_is_what_the_chain_of_the_last_rules_agreed_to(story in story()) {
-        let told = story.told();
-        if let End::Runs(value, response) = told.end {
-            let last = told.askings.len() - 1;
-            let (asking, stands) = story.asking(last, told.askings[last].value);
+        let course = story.course();
+        if let End::Runs(value, response) = course.end {
+            let last = course.askings.len() - 1;
+            let (asking, stands) = story.asking(last, course.askings[last].value);
             let stands = stands.expect("what runs stands");
             prop_assert_eq!((stands.value, stands.response), (value, response));
             let (_, event) = story.event(last, asking.value);
@@ -225,14 +225,14 @@ proptest! {
 
     #[test]
     fn nothing_runs_under_a_yes_to_another_value_response_or_question(story in story()) {
-        let told = story.told();
-        if let End::Runs(value, response) = told.end {
-            let last = told.askings.len() - 1;
-            let (_, stands) = story.asking(last, told.askings[last].value);
+        let course = story.course();
+        if let End::Runs(value, response) = course.end {
+            let last = course.askings.len() - 1;
+            let (_, stands) = story.asking(last, course.askings[last].value);
             let stands = stands.expect("what runs stands");
             for question in stands.questions {
                 let about_this = |shown: &&Shown| shown.value == value && shown.response == response;
-                let answered = told.shown.iter().filter(about_this).any(|shown| shown.questions.contains(&question));
+                let answered = course.shown.iter().filter(about_this).any(|shown| shown.questions.contains(&question));
                 prop_assert!(answered && !stands.changed, "{question:?}");
             }
         }
@@ -240,32 +240,32 @@ proptest! {
 
     #[test]
     fn a_reject_in_any_asking_rejects(story in story()) {
-        let told = story.told();
-        let rejects = told.askings.iter().any(|asking| matches!(asking.run.decision, Decision::Rejected(_)));
-        prop_assert!(!rejects || told.end == End::Rejected);
+        let course = story.course();
+        let rejects = course.askings.iter().any(|asking| matches!(asking.run.decision, Decision::Rejected(_)));
+        prop_assert!(!rejects || course.end == End::Rejected);
     }
 
     #[test]
     fn a_person_is_asked_at_most_twice_and_a_no_ends_it(story in story()) {
-        let told = story.told();
-        prop_assert!(told.shown.len() <= MAX_QUESTION_ROUNDS);
-        let no = story.says.iter().take(told.shown.len()).position(|yes| !yes);
-        prop_assert_eq!(no.is_some(), told.end == End::Denied);
-        prop_assert!(no.is_none_or(|round| round + 1 == told.shown.len()));
+        let course = story.course();
+        prop_assert!(course.shown.len() <= MAX_QUESTION_ROUNDS);
+        let no = story.says.iter().take(course.shown.len()).position(|yes| !yes);
+        prop_assert_eq!(no.is_some(), course.end == End::Denied);
+        prop_assert!(no.is_none_or(|round| round + 1 == course.shown.len()));
     }
 
     /// So asking again may be skipped where no rule and no state has changed.
     #[test]
     fn under_the_same_rules_a_yes_settles_what_the_chain_agrees_to_again(story in story()) {
         let story = Story { rules: story.rules[..1].to_vec(), says: vec![true; MAX_QUESTION_ROUNDS], ..story };
-        let told = story.told();
-        if let Some(first) = told.shown.first() {
+        let course = story.course();
+        if let Some(first) = course.shown.first() {
             let (_, again) = story.asking(1, first.value);
             let agrees = again.is_some_and(|again| {
                 let known = |question: &Question| first.questions.contains(question);
                 !again.changed && again.response == first.response && again.questions.iter().all(known)
             });
-            prop_assert!(!agrees || told.end == End::Runs(first.value, first.response));
+            prop_assert!(!agrees || course.end == End::Runs(first.value, first.response));
         }
     }
 }
@@ -277,17 +277,20 @@ fn the_random_stories_come_to_every_end() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::<&str, u32>::new();
     for _ in 0..20_000 {
-        let told = story().new_tree(&mut runner).expect("nothing is filtered").current().told();
-        let rounds = told.shown.len();
+        let course = story().new_tree(&mut runner).expect("nothing is filtered").current().course();
+        let rounds = course.shown.len();
         let mut see = |what, is: bool| *seen.entry(what).or_default() += u32::from(is);
-        see("runs unasked", rounds == 0 && matches!(told.end, End::Runs(..)));
-        see("runs after one yes", rounds == 1 && matches!(told.end, End::Runs(..)));
-        see("runs after two", rounds == 2 && matches!(told.end, End::Runs(..)));
-        see("rejected after a yes", rounds > 0 && told.end == End::Rejected);
-        see("denied in the second round", rounds == 2 && told.end == End::Denied);
-        see("too many rounds", told.end == End::TooManyRounds);
-        see("another value in the second round", rounds == 2 && told.shown[0].value != told.shown[1].value);
-        see("another response in the second round", rounds == 2 && told.shown[0].response != told.shown[1].response);
+        see("runs unasked", rounds == 0 && matches!(course.end, End::Runs(..)));
+        see("runs after one yes", rounds == 1 && matches!(course.end, End::Runs(..)));
+        see("runs after two", rounds == 2 && matches!(course.end, End::Runs(..)));
+        see("rejected after a yes", rounds > 0 && course.end == End::Rejected);
+        see("denied in the second round", rounds == 2 && course.end == End::Denied);
+        see("too many rounds", course.end == End::TooManyRounds);
+        see("another value in the second round", rounds == 2 && course.shown[0].value != course.shown[1].value);
+        see(
+            "another response in the second round",
+            rounds == 2 && course.shown[0].response != course.shown[1].response,
+        );
     }
     assert!(seen.values().all(|&times| times >= 20), "{seen:#?}");
     assert_eq!(seen.len(), 8, "{seen:#?}");
