@@ -31,12 +31,12 @@ fn edit(directory: &Path, text: &str) {
     let wasm = directory.join("new.wasm");
     std::fs::write(&wasm, "").expect("a file");
     let entry = Entry::new("a-new-one", wasm, Digest::of_bytes(b"new"));
-    let places = UserDirectories { config: directory.to_owned(), state: directory.to_owned(), home: None };
+    let places = UserDirectories::new(directory, directory);
     let written = allow(&file, &entry, &places, &["agent"]);
     let after = std::fs::read_to_string(&file).expect("a file");
     match written {
         Ok(_) => {
-            let source = Source { file, layer: Layer::Chosen, home: places.home };
+            let source = Source::new(file, Layer::Chosen).with_home(places.home);
             let config = Config::parse(&after, &source, &["agent"]).expect("what was written can be read");
             assert_eq!(config.entry("a-new-one").expect("the new entry").digest, entry.digest);
             assert!(after.starts_with(text) || text.contains("a-new-one"), "the file was changed elsewhere");

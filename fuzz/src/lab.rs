@@ -72,7 +72,7 @@ impl Lab {
         let mut entry = Entry::new(name, path, Digest::of_bytes(component));
         let grants = &mut entry.grants;
         grants.state = Some(StateGrant::default());
-        grants.model = Some(ModelGrant { name: "echo".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+        grants.model = Some(ModelGrant::new("echo"));
         (grants.transcript, grants.approve, grants.audit, grants.clock, grants.random) = (true, true, true, true, true);
         entry.limits.fuel = NonZeroU64::MIN.saturating_add(1_000_000);
         entry.limits.compute = Duration::from_millis(100);
@@ -97,13 +97,13 @@ impl Lab {
     pub(crate) fn session(&self) -> Session {
         let mut spec = SessionSpec::new("fuzz", Path::new("/work"));
         let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
-        spec.tools = vec![ToolSpec { name: "write_file".into(), input_schema: schema }];
+        spec.tools = vec![ToolSpec::new("write_file", schema)];
         self.host.open_session(spec).expect("a session")
     }
 
     /// Settles one event; what the payload says may be anything.
     pub(crate) fn dispatch(&self, session: &Session, event: EventKind, payload: Value) {
-        let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
+        let options = DispatchOptions::awaiting_observers();
         if let Ok(settled) = self.runtime.block_on(session.dispatch_event(event, payload, options)) {
             let record = serde_json::to_string(&settled.record).expect("a record is JSON");
             assert!(record.len() > 2);
@@ -120,6 +120,7 @@ impl Lab {
 }
 
 fn config(entries: &[Entry]) -> Config {
-    let settings = Settings { concurrent_calls: NonZeroU32::MIN.saturating_add(1), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.concurrent_calls = NonZeroU32::MIN.saturating_add(1);
     Config::from_entries(entries.to_vec(), settings).expect("entries that may be")
 }

@@ -27,15 +27,7 @@ pub fn provider(bytes: &[u8]) {
 }
 
 async fn answer(provider: &dyn Provider) {
-    let request = Request {
-        model: "m".into(),
-        system_prompt: String::new(),
-        messages: vec![Message::user("Hello")],
-        reminders: Vec::new(),
-        tools: Vec::new(),
-        max_output_tokens: 100,
-        temperature: None,
-    };
+    let request = Request::new("m", vec![Message::user("Hello")], 100);
     let mut deltas = match provider.send(request).await {
         Ok(deltas) => deltas,
         Err(error) => return assert!(!error.to_string().is_empty()),
@@ -64,7 +56,8 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
             let _ = serve(connection);
         }
     });
-    let timeouts = Timeouts { connect: Duration::from_secs(5), idle: Duration::from_secs(5) };
+    let mut timeouts = Timeouts::default();
+    (timeouts.connect, timeouts.idle) = (Duration::from_secs(5), Duration::from_secs(5));
     let endpoint = Endpoint::new("local", &url, None, timeouts).expect("an endpoint");
     Server { answer: Mutex::default(), anthropic: Anthropic::new(endpoint.clone()), openai: OpenAi::new(endpoint) }
 });

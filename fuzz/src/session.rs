@@ -15,7 +15,7 @@ pub fn session(bytes: &[u8]) {
     };
     write("work/AGENTS.md", bytes);
     write("work/.agents/skills/a/SKILL.md", bytes);
-    let context = Context::gather(&Sources { workspace: directory.path().join("work"), ..Sources::default() });
+    let context = Context::gather(&Sources::of(directory.path().join("work")));
     assert!(context.skills.len() + context.notices.len() > 0, "a file that is no skill is told");
 
     write("sessions/s/session.conf", bytes);

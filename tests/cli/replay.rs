@@ -68,7 +68,7 @@ fn with_the_same_plugins_nothing_differs() {
 }
 
 #[test]
-fn a_changed_rule_shows_each_event_that_would_come_out_otherwise() {
+fn a_changed_rule_shows_each_event_with_another_outcome() {
     let user = user_with_a_log();
     let reject = json!({ "before-tool-call": { "when": { "contains": "two" }, "verdict": "reject", "reason": "no \u{1b}[2Jtwo" } });
     user.configure(&guard(reject).to_toml());

@@ -338,8 +338,8 @@ fn a_full_disk_under_the_log_lets_no_further_call_run() {
 #[test]
 fn continue_takes_the_last_session_of_the_directory_and_no_others() {
     let user = user(&says("One."));
-    let go_on = ["run", "more", "--continue", "--script", "script.toml"];
-    user.run(go_on).expect(2, &["there is no session of ", " to continue"]);
+    let resume = ["run", "more", "--continue", "--script", "script.toml"];
+    user.run(resume).expect(2, &["there is no session of ", " to continue"]);
     user.run(RUN).expect(0, &[]);
     let here = last(&user);
     // A session of another directory is used later.
@@ -347,8 +347,8 @@ fn continue_takes_the_last_session_of_the_directory_and_no_others() {
     std::fs::create_dir(&other).unwrap();
     user.run([&RUN[..], &["--workspace", other.to_str().unwrap()]].concat()).expect(0, &[]);
     assert_ne!(last(&user), here);
-    user.run(go_on).expect(0, &[]);
+    user.run(resume).expect(0, &[]);
     assert_eq!(last(&user), here);
     assert_eq!(user.sessions()[0]["messages"].as_array().unwrap().len(), 4);
-    user.run([&go_on[..], &["--session", &here]].concat()).expect(2, &["cannot be used with"]);
+    user.run([&resume[..], &["--session", &here]].concat()).expect(2, &["cannot be used with"]);
 }

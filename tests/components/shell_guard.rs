@@ -213,7 +213,7 @@ impl Model for Scripted {
 
 fn classifier(config: &Value) -> Entry {
     let mut entry = entry("shell-guard-classifier", json!({ "stacks": [], "classifier": config }));
-    entry.grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    entry.grants.model = Some(ModelGrant::new("small"));
     entry.grants.state = Some(StateGrant::default());
     entry
 }

@@ -96,7 +96,7 @@ fn hourly(scope: Option<&str>) -> Vec<Entry> {
 /// A sub-agent of the session.
 fn below(host: &Host, parent: &Session) -> Session {
     let spec = SessionSpec::new("test", Path::new("/work/project"));
-    let spec = SessionSpec { depth: 1, parent: Some(parent.id().to_owned()), ..spec };
+    let spec = spec.under(parent.id(), 1);
     host.open_session(spec).expect("a session")
 }
 

@@ -1,7 +1,7 @@
 //! `docs/embedding.md`: its code is the code below, and runs.
 
 use crate::guide::{assert_compiled, page};
-use hookhost::config::{ActionKind, AskRule, Digest, Entry, Grants, Limits, ModelGrant, Settings, StateGrant};
+use hookhost::config::{ActionKind, AskRule, Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
@@ -31,6 +31,16 @@ async fn take_up(host: &Host, project: &Path, places: &UserDirectories) {
         Ok(changes) => eprintln!("note: {changes}"),
         Err(problem) => eprintln!("note: the rules stay as they were: {problem}"),
     }
+}
+
+use hookhost::{Engine, RuleSet};
+
+async fn tenant(engine: &Engine, config: Config) -> Result<Host, hookhost::Error> {
+    Host::builder(config).engine(engine).build().await
+}
+
+async fn session_under(host: &Host, rules: &RuleSet, project: &Path) -> Result<Session, Box<dyn std::error::Error>> {
+    Ok(host.open_session(SessionSpec::new("my-agent", project).rules(rules))?)
 }
 
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
@@ -189,7 +199,7 @@ fn entry(plugin: &str) -> Entry {
     let wasm = hookhost_tests::plugin(plugin);
     let mut entry = Entry::new(plugin, &wasm, Digest::of_file(&wasm).expect("the plugin"));
     let far_off = Duration::from_secs(60);
-    entry.limits = Limits { compute: far_off, deadline: far_off, ..Limits::default() };
+    (entry.limits.compute, entry.limits.deadline) = (far_off, far_off);
     entry
 }
 
@@ -207,7 +217,7 @@ async fn a_host_is_made_of_the_files_that_count() {
     let user = User::new();
     user.configure(&hookhost_tests::Entry::new("no-force-push", &hookhost_tests::plugin("no-force-push")).to_toml());
     user.write("hookhost.toml", "not approved, and not even TOML");
-    let places = UserDirectories { config: user.path("config"), state: user.path("state"), home: None };
+    let places = UserDirectories::new(user.path("config"), user.path("state"));
     let host = host(&user.project(), &places).await.expect("a host");
     let plugins = host.plugins();
     assert_eq!(plugins.iter().map(hookhost::Plugin::name).collect::<Vec<_>>(), ["no-force-push"]);
@@ -255,13 +265,9 @@ async fn a_tool_of_ones_own_is_a_shell_command_to_plugins() {
 #[tokio::test]
 async fn what_is_answered_on_the_guides_web_page_counts_once() {
     let mut asks = entry("all-events");
-    asks.grants = Grants {
-        state: Some(StateGrant::default()),
-        transcript: true,
-        audit: true,
-        model: Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS }),
-        ..Grants::default()
-    };
+    asks.grants.state = Some(StateGrant::default());
+    asks.grants.model = Some(ModelGrant::new("small"));
+    (asks.grants.transcript, asks.grants.audit) = (true, true);
     asks.events = Some([hookhost::contract::EventKind::BeforeToolCall].into());
     let escalate = serde_json::json!({ "verdict": "escalate", "question": "Write it?" });
     asks.config.insert("before-tool-call".into(), escalate);
@@ -291,7 +297,7 @@ async fn what_is_answered_on_the_guides_web_page_counts_once() {
 async fn what_another_process_answers_settles_the_call_of_the_guide() {
     let user = User::new();
     let store = user.path("hookhost.db");
-    let asks = AskRule { actions: Some([ActionKind::WriteFiles].into()), ..AskRule::default() };
+    let asks = AskRule::about_actions([ActionKind::WriteFiles]);
     let host = || async {
         let config = Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
         let config = config.with_asks(vec![asks.clone()]).expect("a rule");
@@ -311,6 +317,20 @@ async fn what_another_process_answers_settles_the_call_of_the_guide() {
         let (outcome, ()) = tokio::join!(settled_elsewhere(&session, call), answered);
         assert_eq!(matches!(outcome, GateOutcome::Allowed { .. }), yes, "{outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn tenants_and_rule_sets_of_the_guide_share_an_engine() {
+    let engine = Engine::new();
+    let config = || Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
+    let asks = AskRule::about_actions([ActionKind::WriteFiles]);
+    let host = tenant(&engine, config()).await.expect("a host");
+    let _another = tenant(&engine, config()).await.expect("a host");
+    let rules = host.load_rules(&config().with_asks(vec![asks]).expect("a rule")).await.expect("rules");
+    let session = session_under(&host, &rules, Path::new("/work")).await.expect("a session");
+    let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
+    let answer = call_tool(&session, "1", "write_file", &arguments).await;
+    assert!(answer.starts_with("Rejected: not approved"), "{answer}");
 }
 
 #[test]

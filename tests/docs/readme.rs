@@ -57,7 +57,7 @@ fn the_transcript_is_what_the_demo_prints() {
 }
 
 #[test]
-fn the_demo_replayed_comes_out_the_same_event_by_event() {
+fn the_replayed_demo_has_the_same_outcomes_event_by_event() {
     let (directory, _) = demo();
     let demo = directory.path().canonicalize().expect("the temporary directory").join("demo");
     let hookhost = |arguments: &[&str]| {

@@ -8,11 +8,10 @@ use hookhost_agent::config::{AgentSection, ModelLimits, ProviderSection};
 use hookhost_agent::mcp::McpSection;
 use hookhost_tests::User;
 use regex_lite::Regex;
-use std::num::NonZeroU32;
 
 fn configs() -> Vec<Config> {
     let source = Source::new("/home/me/.config/hookhost/hookhost.toml", Layer::User);
-    let source = Source { home: Some("/home/me".into()), ..source };
+    let source = source.with_home(Some("/home/me".into()));
     let parse = |text: &String| {
         Config::parse(text, &source, &["agent", "mcp"]).unwrap_or_else(|error| panic!("{error}\n{text}"))
     };
@@ -79,7 +78,7 @@ fn written_limits(page: &str) -> Vec<(String, String)> {
 fn every_key_of_the_file_is_in_a_table_and_no_other() {
     let mut entry = Entry::new("x", "x", Digest::of_bytes(b""));
     entry.grants.state = Some(StateGrant::default());
-    entry.grants.model = Some(ModelGrant { name: String::new(), max_calls: NonZeroU32::MIN });
+    entry.grants.model = Some(ModelGrant::new(""));
     let [ask, settings, agent] = [
         format!("{:?}", AskRule::default()),
         format!("{:?}", Settings::default()),

@@ -207,7 +207,7 @@ impl Scanner {
             // Ends at the first byte that differs, unlike `eq_ignore_ascii_case`.
             let same = |one: &u8, other: &u8| one == other || (rule.fold && one.to_ascii_lowercase() == *other);
             let begins = there.iter().zip(start.as_bytes()).all(|(one, other)| same(one, other));
-            let may_begin = begins && may_stand_before(rule.before, before);
+            let may_begin = begins && may_precede(rule.before, before);
             let place = if may_begin { rule.shape.find(text, at, end, rule.check) } else { None }?;
             let is_secret = !self.is_kept(&text[place.clone()]);
             is_secret.then_some(Found { kind: rule.kind, place, prefix: rule.prefix })
@@ -224,7 +224,7 @@ pub(crate) fn mark(kind: &str, counts: &mut Counts) -> String {
     format!("{OPENING}{kind}]")
 }
 
-fn may_stand_before(rule: Before, byte: Option<u8>) -> bool {
+fn may_precede(rule: Before, byte: Option<u8>) -> bool {
     let Some(byte) = byte else { return true };
     match rule {
         Before::Anything => true,

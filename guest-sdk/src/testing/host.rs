@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn priming_begins_anew() {
+    fn priming_starts_again() {
         prime(|host| host.round = 7);
         prime(|_| {});
         assert_eq!(inspect(|host| host.clone()), Host::default());

@@ -15,7 +15,7 @@ fn plugin(file: &Path) -> Result<Entry, Box<dyn std::error::Error>> {
     entry.grants.audit = true;
     entry.grants.transcript = true;
     entry.grants.state = Some(StateGrant::default());
-    entry.grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    entry.grants.model = Some(ModelGrant::new("small"));
     let friday = json!({ "when": { "contains": "friday" }, "verdict": "reject", "reason": "nobody is there to help" });
     entry.config.insert("custom-event".into(), friday);
     Ok(entry)

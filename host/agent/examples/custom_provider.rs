@@ -21,7 +21,7 @@ impl Provider for Reader {
     }
 
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
-        let usage = TokenUsage { input_tokens: request.estimated_tokens(), ..TokenUsage::default() };
+        let usage = TokenUsage::new(request.estimated_tokens(), 0);
         let (said, stop) = match request.messages.last() {
             Some(Message::Tool { text, .. }) => {
                 (Delta::Text(format!("It has {} entries.\n", text.lines().count())), StopReason::EndTurn)

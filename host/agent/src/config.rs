@@ -37,6 +37,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct AgentSection {
     /// A name of `providers`, of the built-in table, or `scripted`. Default: the first that is ready.
     pub provider: Option<String>,
@@ -94,6 +95,7 @@ pub struct AgentSection {
 /// One of `[agent.providers]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ProviderSection {
     /// Which protocol it speaks. Default: that of the built-in provider of this name.
     pub kind: Option<Kind>,
@@ -119,6 +121,7 @@ pub struct ProviderSection {
 /// One of `[agent.plugin-models]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PluginModelSection {
     /// As [`AgentSection::provider`]; none is looked for.
     pub provider: String,
@@ -129,6 +132,7 @@ pub struct PluginModelSection {
 /// What is known of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ModelLimits {
     /// How much it can read and write in one request, in tokens.
     pub context_window: Option<NonZeroU64>,
@@ -139,6 +143,7 @@ pub struct ModelLimits {
 /// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Kind {
     /// Anthropic Messages.
     Anthropic,
@@ -151,6 +156,7 @@ pub enum Kind {
 
 /// What counts more than the section: a program's own flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Overrides {
     /// Another provider.
     pub provider: Option<String>,
@@ -160,8 +166,17 @@ pub struct Overrides {
     pub script: Option<PathBuf>,
 }
 
+impl Overrides {
+    /// What is given counts more; what is not, the section says.
+    #[must_use]
+    pub fn new(provider: Option<String>, model: Option<String>, script: Option<PathBuf>) -> Self {
+        Self { provider, model, script }
+    }
+}
+
 /// The providers and models of a section, ready to be asked.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Chosen {
     /// The agent's own provider.
     pub provider: Arc<dyn Provider>,

@@ -132,6 +132,7 @@ impl Message {
 /// A tool call as the model asked for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ToolUse {
     /// Unique in its conversation; the provider's own identifier.
     pub id: String,
@@ -142,6 +143,12 @@ pub struct ToolUse {
 }
 
 impl ToolUse {
+    /// A call with arguments that are read already.
+    #[must_use]
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
+        Self { id: id.into(), name: name.into(), arguments }
+    }
+
     /// A call from the text of its arguments: no text at all is the empty object, text that is no JSON object is kept
     /// as it is, so that the model can be told.
     #[must_use]
@@ -158,6 +165,7 @@ impl ToolUse {
 /// What a model thought before an answer, and which model it was: only that one can make anything of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Thoughts {
     /// The provider's name as configured.
     pub provider: String,
@@ -178,6 +186,7 @@ impl Thoughts {
 /// A piece of thinking as the provider gave it. It goes back to the same model unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Thinking {
     /// Under which name it came, and goes back.
     pub kind: ThinkingKind,
@@ -205,6 +214,7 @@ impl Thinking {
 /// What the protocols call thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ThinkingKind {
     /// A block `thinking` of Anthropic's protocol.
     Thinking,
@@ -221,7 +231,7 @@ pub enum ThinkingKind {
 impl ThinkingKind {
     /// Whether its provider checks that the messages before it are unchanged.
     #[must_use]
-    pub fn is_signed(self) -> bool {
+    pub(crate) fn is_signed(self) -> bool {
         matches!(self, Self::Thinking | Self::RedactedThinking)
     }
 
@@ -250,6 +260,7 @@ impl ThinkingKind {
 /// What a model call used, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct TokenUsage {
     /// All tokens of the request, those read from and written to the provider's cache included.
     pub input_tokens: u64,
@@ -260,17 +271,40 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
+    /// What a call used, with nothing read from a cache.
+    #[must_use]
+    pub const fn new(input_tokens: u64, output_tokens: u64) -> Self {
+        Self { input_tokens, cached_input_tokens: 0, output_tokens }
+    }
+
+    /// The same, where the provider read `cached` of the input from its cache.
+    #[must_use]
+    pub const fn cached(self, cached: u64) -> Self {
+        Self { cached_input_tokens: cached, ..self }
+    }
+
     /// Adds what another model call used; stops at [`u64::MAX`].
     pub fn add(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_input_tokens = self.cached_input_tokens.saturating_add(other.cached_input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
     }
+
+    /// What was used since it was `before`.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            cached_input_tokens: self.cached_input_tokens.saturating_sub(before.cached_input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+        }
+    }
 }
 
 /// Why an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum StopReason {
     /// The model had said what it wanted to say.
     EndTurn,

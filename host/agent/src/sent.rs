@@ -6,6 +6,7 @@ use crate::provider::{Origin, builtin};
 
 /// A variable whose value goes to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SentVariable {
     /// The variable.
     pub name: String,

@@ -49,10 +49,7 @@ pub(crate) fn read(chosen: Option<&Path>, directory: &Path) -> Result<Config, Cl
 pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered, CliError> {
     let places = places()?;
     let found = match chosen {
-        Some(file) => {
-            let config = Config::open(file, &places, SECTIONS);
-            config.map(|config| Discovered { config, inert: Vec::new(), changes: Vec::new() })
-        }
+        Some(file) => Config::open(file, &places, SECTIONS).map(Discovered::from),
         None => Config::discover(directory, &places, SECTIONS),
     };
     let found = found.map_err(not_loaded)?;

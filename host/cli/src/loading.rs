@@ -101,7 +101,8 @@ pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
 
 /// Loads one plugin as its entry says, whether or not it is enabled.
 pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, CliError> {
-    let entry = Entry { enabled: true, ..entry.clone() };
+    let mut entry = entry.clone();
+    entry.enabled = true;
     let config = Config::from_entries(vec![entry.clone()], Settings::default()).map_err(configuration::not_loaded)?;
     match builder(config.clone()).build().await {
         Ok(host) => host.plugins().pop().ok_or_else(|| CliError::not_loaded(anyhow!("{} was not loaded", entry.name))),
@@ -134,7 +135,7 @@ fn not_loaded(error: &LoadError, config: &Config) -> CliError {
     let command = match error.advice() {
         Advice::Allow(path) => Some(allow_command(path, entry, None)),
         Advice::Inspect(path) => Some(format!("hookhost inspect {}", quoted(&path.to_string_lossy()))),
-        Advice::None => None,
+        _ => None,
     };
     let message = match (error, &written) {
         (LoadError::Unreadable { .. }, Some(origin)) => {

@@ -312,12 +312,7 @@ fn indented(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Code, Typed, describe};
-    use hookhost::approval::{ApprovalRequest, AskingAgent};
-    use hookhost::contract::Escalation;
-    use hookhost::contract::EventKind;
-    use hookhost::contract::{Asker, Question};
-    use serde_json::value::RawValue;
-    use std::time::Duration;
+    use hookhost::approval::ApprovalRequest;
 
     #[test]
     fn a_yes_has_the_number_of_its_question() {
@@ -354,28 +349,22 @@ mod tests {
 
     #[test]
     fn a_question_shows_the_final_value_what_was_changed_by_whom_and_who_asks() {
-        let raw = |json: &str| RawValue::from_string(json.to_owned()).unwrap();
-        let request = ApprovalRequest {
-            id: "1".into(),
-            session: "s\u{1b}7".into(),
-            agent: AskingAgent { depth: 2, parent: Some("p".into()), task: Some("Build\nit".into()) },
-            event: EventKind::BeforeToolCall,
-            original: raw(r#"{"name":"bash","arguments":{"command":"make"}}"#),
-            value: raw(r#"{"name":"bash","arguments":{"command":"timeout 60 make\u001b[2J"}}"#),
-            changed_by: vec!["bounded-shell".into()],
-            response: None,
-            questions: vec![
-                Question {
-                    by: Asker::Plugin("careful".into()),
-                    escalation: Escalation { question: "Really make?\u{1b}[1A".into(), code: None },
-                },
-                Question {
-                    by: Asker::Configuration,
-                    escalation: Escalation { question: "May the tool bash\nrun?".into(), code: None },
-                },
+        let request = serde_json::from_value(serde_json::json!({
+            "id": "1",
+            "session": "s\u{1b}7",
+            "agent": { "depth": 2, "parent": "p", "task": "Build\nit" },
+            "event": "before-tool-call",
+            "original": { "name": "bash", "arguments": { "command": "make" } },
+            "value": { "name": "bash", "arguments": { "command": "timeout 60 make\u{1b}[2J" } },
+            "changed-by": ["bounded-shell"],
+            "response": null,
+            "questions": [
+                { "plugin": "careful", "question": "Really make?\u{1b}[1A" },
+                { "configuration": true, "question": "May the tool bash\nrun?" },
             ],
-            deadline: Duration::from_secs(300),
-        };
+            "deadline-ms": 300_000,
+        }));
+        let request: ApprovalRequest = request.unwrap();
         let text = anstream::adapter::strip_str(&describe(&request, &Code("4821".into()))).to_string();
         assert_eq!(
             text,

@@ -8,6 +8,7 @@ use std::fmt;
 /// A question for a person. Serialises with who asks beside what: `{"plugin": "careful", "question": …}`, or
 /// `{"configuration": true, "question": …}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Question {
     /// Who asks.
     #[serde(flatten)]
@@ -17,8 +18,17 @@ pub struct Question {
     pub escalation: Escalation,
 }
 
+impl Question {
+    /// What `by` asks.
+    #[must_use]
+    pub fn new(by: Asker, escalation: Escalation) -> Self {
+        Self { by, escalation }
+    }
+}
+
 /// Who asks a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Asker {
     /// The plugin of this name.
     Plugin(String),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A plugin gave no valid answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Failure {
     /// What went wrong.
     pub kind: FailureKind,

@@ -58,8 +58,9 @@ pub enum Stop {
 }
 
 /// A rejection: who said no, and why. Its text is one sentence for the model and the user that names the plugin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Rejection {
     /// The plugins that rejected, that did not answer or that asked; `the configuration` where an `[[ask]]` rule asked.
     /// Empty where it could not be recorded.

@@ -6,9 +6,10 @@
 use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
-use crate::plugin::{Cache, Compiler, LoadError, Plugin};
-use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
-use std::collections::BTreeMap;
+use crate::engine::Engine;
+use crate::plugin::{Cache, Compiler, LoadError, Plugin, PluginTool};
+use crate::sandbox::{PoolSize, SandboxError};
+use arc_swap::ArcSwap;
 use std::sync::Arc;
 
 /// Why a configuration cannot become active.
@@ -22,39 +23,51 @@ pub(crate) enum NotActive {
 
 pub(crate) struct ActiveConfig {
     plugins: Vec<Plugin>,
-    chains: BTreeMap<EventKind, Vec<Plugin>>,
+    /// By the number of the event.
+    chains: Vec<Vec<Plugin>>,
     asks: Vec<AskRule>,
     settings: Settings,
-    sandbox: SharedSandbox,
 }
 
 impl ActiveConfig {
-    /// Loads every enabled entry, or none. A plugin that has not changed since `before` is not compiled again.
+    /// Loads every enabled entry, or none. What the engine runs already is not compiled again.
     ///
     /// # Errors
     /// If a plugin cannot be loaded, or there is no address space for the sandbox.
-    pub(crate) async fn load(config: &Config, cache: Option<&Cache>, before: Option<&Self>) -> Result<Self, NotActive> {
+    pub(crate) async fn load(engine: &Engine, cache: Option<&Cache>, config: &Config) -> Result<Self, NotActive> {
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let pool_size = PoolSize::of(&entries, config.settings().concurrent_calls);
-        let sandbox = match before.filter(|before| before.sandbox.pool_size() == pool_size) {
-            Some(before) => Arc::clone(&before.sandbox),
-            None => Arc::new(Sandbox::new(pool_size)?),
-        };
-        let compiler = Compiler { sandbox: &sandbox, cache, within: config.settings().compile_time };
-        let mut plugins = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let loaded = before.and_then(|before| before.plugin(&entry.name));
-            plugins.push(Plugin::load(&compiler, entry, loaded).await?);
-        }
-        let mut chains = BTreeMap::<EventKind, Vec<Plugin>>::new();
+        let plugins = Self::plugins_of(engine, cache, &entries, config.settings()).await?;
+        let mut chains = vec![Vec::new(); EventKind::ALL.len()];
         for plugin in &plugins {
             for event in plugin.events() {
-                chains.entry(event).or_default().push(plugin.clone());
+                chains[event as usize].push(plugin.clone());
             }
         }
         let (asks, settings) = (config.asks().to_vec(), config.settings().clone());
-        Ok(Self { plugins, chains, asks, settings, sandbox })
+        Ok(Self { plugins, chains, asks, settings })
+    }
+
+    /// The plugins of these entries.
+    async fn plugins_of(
+        engine: &Engine,
+        cache: Option<&Cache>,
+        entries: &[&Entry],
+        settings: &Settings,
+    ) -> Result<Vec<Plugin>, NotActive> {
+        // Nothing runs, and so nothing is reserved.
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sandbox = engine.sandbox(PoolSize::of(entries, settings.concurrent_calls))?;
+        let compiler = Compiler { sandbox: &sandbox, cache, within: settings.compile_time };
+        let mut plugins = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry)).await?;
+            engine.remember(&plugin);
+            plugins.push(plugin);
+        }
+        Ok(plugins)
     }
 
     /// The plugins, in chain order.
@@ -64,7 +77,7 @@ impl ActiveConfig {
 
     /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
     pub(crate) fn chain(&self, event: EventKind) -> &[Plugin] {
-        self.chains.get(&event).map_or(&[], Vec::as_slice)
+        self.chains.get(event as usize).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn has_subscriber(&self, event: EventKind) -> bool {
@@ -111,7 +124,7 @@ impl ActiveConfig {
     }
 
     /// A sentence for each pattern of an entry's `tools` that matches none of a session's tools.
-    pub(crate) fn tool_patterns_that_fit_none(&self, known: &[ToolSpec]) -> Vec<String> {
+    pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<String> {
         if known.is_empty() {
             return Vec::new();
         }
@@ -128,6 +141,61 @@ impl ActiveConfig {
     }
 }
 
+/// The rules that a session runs under: loaded plugins, ask rules and settings. Cheap to clone; all clones are the same rule
+/// set, and [`Host::reload_rules`](crate::Host::reload_rules) replaces its rules for all sessions that run under it.
+///
+/// A plugin's state belongs to its name and the store, whichever rule set calls it: tenants that must not see each other's
+/// state have a [`Host`](crate::Host) each, on one [`Engine`].
+#[derive(Clone)]
+pub struct RuleSet {
+    active: Arc<ArcSwap<ActiveConfig>>,
+}
+
+impl RuleSet {
+    pub(crate) fn new(config: ActiveConfig) -> Self {
+        Self { active: Arc::new(ArcSwap::from_pointee(config)) }
+    }
+
+    /// What events that begin now are settled under.
+    pub(crate) fn active(&self) -> Arc<ActiveConfig> {
+        self.active.load_full()
+    }
+
+    pub(crate) fn replace(&self, config: ActiveConfig) {
+        self.active.store(Arc::new(config));
+    }
+
+    /// The loaded plugins, in chain order.
+    #[must_use]
+    pub fn plugins(&self) -> Vec<Plugin> {
+        self.active().plugins().to_vec()
+    }
+
+    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
+    #[must_use]
+    pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
+        self.active().chain(event).to_vec()
+    }
+
+    /// The tools that plugins bring, in chain order. A plugin in audit mode brings none.
+    #[must_use]
+    pub fn tools(&self) -> Vec<PluginTool> {
+        self.active().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
+    }
+
+    /// Whether any plugin subscribes to an event.
+    #[must_use]
+    pub fn has_subscriber(&self, event: EventKind) -> bool {
+        self.active().has_subscriber(event)
+    }
+}
+
+impl std::fmt::Debug for RuleSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RuleSet").field("plugins", &self.plugins()).finish_non_exhaustive()
+    }
+}
+
 /// Whether two lists of ask rules are the same apart from their positions in the files of one layer.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
     let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
@@ -136,6 +204,7 @@ fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
 
 /// The changes by a new configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Changes {
     /// Plugins that were not loaded before, in chain order.
     pub added: Vec<String>,

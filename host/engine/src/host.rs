@@ -1,6 +1,6 @@
 //! The host: the rules that count, and what an embedder brings.
 
-pub use crate::active_config::Changes;
+pub use crate::active_config::{Changes, RuleSet};
 
 use crate::active_config::{ActiveConfig, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
@@ -8,13 +8,13 @@ use crate::audit::{RulesChanged, ToRecord as _};
 use crate::config::Config;
 use crate::contract::EventKind;
 use crate::contract::action::ActionMap;
+use crate::engine::Engine;
 use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::{Network, Resolver};
 use crate::session::{QuestionGone, Services, Session, SessionError, SessionSpec, Telling};
 use crate::store::{Late, Store, StoreError};
-use arc_swap::ArcSwap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,12 +29,14 @@ struct Shared {
     services: Arc<Services>,
     /// Held while a new configuration is loaded: they take turns.
     reloading: tokio::sync::Mutex<()>,
+    engine: Engine,
     cache: Option<Cache>,
 }
 
 /// What a host is built from.
 pub struct HostBuilder {
     config: Config,
+    engine: Engine,
     cache: Option<PathBuf>,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
@@ -74,6 +76,7 @@ impl Host {
     pub fn builder(config: Config) -> HostBuilder {
         HostBuilder {
             config,
+            engine: Engine::new(),
             cache: None,
             actions: ActionMap::default(),
             approver: None,
@@ -87,7 +90,7 @@ impl Host {
     /// Opens a session.
     ///
     /// # Errors
-    /// If the schema of one of its tools is not a JSON Schema, or its identifier is none or that of an open session.
+    /// If the schema of one of its tools is not a JSON Schema, or its identifier or a directory of it is invalid.
     pub fn open_session(&self, spec: SessionSpec) -> Result<Session, SessionError> {
         Session::open(Arc::clone(&self.shared.services), spec)
     }
@@ -95,25 +98,25 @@ impl Host {
     /// The loaded plugins, in chain order.
     #[must_use]
     pub fn plugins(&self) -> Vec<Plugin> {
-        self.shared.services.config().plugins().to_vec()
+        self.shared.services.rules.plugins()
     }
 
     /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
     #[must_use]
     pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
-        self.shared.services.config().chain(event).to_vec()
+        self.shared.services.rules.chain(event)
     }
 
     /// The tools that plugins bring, in chain order. A plugin in audit mode brings none.
     #[must_use]
     pub fn tools(&self) -> Vec<PluginTool> {
-        self.shared.services.config().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
+        self.shared.services.rules.tools()
     }
 
     /// Whether any plugin subscribes to an event.
     #[must_use]
     pub fn has_subscriber(&self, event: EventKind) -> bool {
-        self.shared.services.config().has_subscriber(event)
+        self.shared.services.rules.has_subscriber(event)
     }
 
     /// Takes up another configuration, while sessions run: its plugins are loaded and checked aside, then take the place of
@@ -127,10 +130,18 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`]; then all stays as it was.
     pub async fn reload(&self, config: &Config) -> Result<Changes, Error> {
-        let Shared { services, reloading, cache } = &*self.shared;
+        self.reload_rules(&self.shared.services.rules, config).await
+    }
+
+    /// The same for the rules of a rule set, and the sessions that run under it.
+    ///
+    /// # Errors
+    /// As [`HostBuilder::build`]; then all stays as it was.
+    pub async fn reload_rules(&self, rules: &RuleSet, config: &Config) -> Result<Changes, Error> {
+        let Shared { services, reloading, engine, cache } = &*self.shared;
         let _turn = reloading.lock().await;
-        let before = services.config();
-        let config = ActiveConfig::load(config, cache.as_ref(), Some(&before)).await?;
+        let before = rules.active();
+        let config = ActiveConfig::load(engine, cache.as_ref(), config).await?;
         let changes = config.changes_since(&before);
         if changes.is_empty() {
             return Ok(changes);
@@ -139,8 +150,23 @@ impl Host {
         if services.store.keeps_log() {
             services.store.push(Late::of(record.body(&config.settings().audit)))?;
         }
-        services.config.store(Arc::new(config));
+        rules.replace(config);
         Ok(changes)
+    }
+
+    /// The rules of sessions that name no others.
+    #[must_use]
+    pub fn rules(&self) -> RuleSet {
+        self.shared.services.rules.clone()
+    }
+
+    /// Loads another configuration beside the host's own, for the sessions that name it ([`SessionSpec::rules`]).
+    ///
+    /// # Errors
+    /// As [`HostBuilder::build`].
+    pub async fn load_rules(&self, config: &Config) -> Result<RuleSet, Error> {
+        let Shared { engine, cache, .. } = &*self.shared;
+        Ok(RuleSet::new(ActiveConfig::load(engine, cache.as_ref(), config).await?))
     }
 
     /// Waits until observers have heard of everything and all of it is recorded, for `deadline` at most. Whatever ends a
@@ -183,7 +209,14 @@ impl Host {
 }
 
 impl HostBuilder {
-    /// What the embedder's tools do, in place of [`ActionMap::default`].
+    /// Runs the plugins on this engine, which other hosts share; without it, the host has one of its own.
+    #[must_use]
+    pub fn engine(mut self, engine: &Engine) -> Self {
+        self.engine = engine.clone();
+        self
+    }
+
+    /// What the embedder's own tools do: rows beside the tables of [`ActionMap`].
     #[must_use]
     pub fn actions(mut self, actions: ActionMap) -> Self {
         self.actions = actions;
@@ -244,14 +277,14 @@ impl HostBuilder {
             let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
             Cache::open(folder).map_err(failed).ok()
         });
-        let config = ActiveConfig::load(&self.config, cache.as_ref(), None).await?;
+        let config = ActiveConfig::load(&self.engine, cache.as_ref(), &self.config).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),
         };
-        let Self { actions, approver, shares_questions, model, network, .. } = self;
+        let Self { engine, actions, approver, shares_questions, model, network, .. } = self;
         let services = Services {
-            config: ArcSwap::from_pointee(config),
+            rules: RuleSet::new(config),
             actions,
             approver,
             shares_questions,
@@ -264,7 +297,8 @@ impl HostBuilder {
         };
         // What a process left behind that is gone.
         services.open_questions().await?;
-        let shared = Shared { services: Arc::new(services), reloading: tokio::sync::Mutex::default(), cache };
+        let reloading = tokio::sync::Mutex::default();
+        let shared = Shared { services: Arc::new(services), reloading, engine, cache };
         Ok(Host { shared: Arc::new(shared) })
     }
 }

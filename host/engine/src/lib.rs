@@ -47,11 +47,12 @@
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
-//! | [`compose`] | composition, pure |
+//! | `compose` | composition, pure |
 //! | `state` | key-value state of plugins: snapshots and writes, pure |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | `event` | the typed events: what `handle` takes, and what its verdict means |
 //! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
+//! | `engine` | what all rules of a process run on: pools of instances, compiled code ([`Engine`]) |
 //! | [`audit`] | the records of the log, their hash chain and their redaction, pure |
 //! | `active_config` | the active configuration: plugins in chain order, ask rules, settings |
 //! | [`store`] | the database: log and state, committed together, and reading them back |
@@ -61,6 +62,12 @@
 //! | [`replay`] | settles recorded events again |
 //!
 //! It runs on tokio, with its timer enabled.
+//!
+//! # What can grow
+//!
+//! Specifications, records and errors are `#[non_exhaustive]`: they are made by `new` or `Default`, and their fields are
+//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`]): a program that would ignore a new one must
+//! not compile. The types of the WIT are those of one version of the contract, and stay as they are.
 
 #![deny(missing_docs)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
@@ -68,8 +75,9 @@
 mod active_config;
 pub mod approval;
 pub mod audit;
-pub mod compose;
+mod compose;
 pub mod config;
+mod engine;
 mod event;
 pub mod files;
 pub mod host;
@@ -94,7 +102,8 @@ pub mod capability {
 
 pub use config::Config;
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
-pub use host::{Error, Host, HostBuilder};
+pub use engine::Engine;
+pub use host::{Error, Host, HostBuilder, RuleSet};
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
 pub use session::{Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};

@@ -12,12 +12,14 @@ use crate::store::{Log, LogError};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 /// A recorded event and its replay.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Compared {
     /// The number of its record.
     pub seq: u64,
@@ -66,6 +68,7 @@ pub enum Difference {
 /// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Summary {
     /// Number of recorded events.
     pub events: u64,
@@ -117,10 +120,17 @@ async fn replay_lines(
         match line.entry() {
             Ok(Record::Session(opened)) => {
                 let (id, lacks_schemas) = (opened.session.clone(), !opened.without_schema.is_empty());
-                sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas });
+                let handles = sessions.get(&id).map_or(0, |known| known.handles) + 1;
+                sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas, handles });
             }
             Ok(Record::SessionEnded(ended)) => {
-                sessions.remove(&ended.session);
+                if let Entry::Occupied(mut known) = sessions.entry(ended.session) {
+                    known.get_mut().handles -= 1;
+                    // Its events continue over the others.
+                    if known.get().handles == 0 {
+                        known.remove();
+                    }
+                }
             }
             Ok(Record::Event(recorded)) => {
                 let compared = compare(host, &mut sessions, line.seq(), *recorded).await;
@@ -139,6 +149,8 @@ struct Known {
     session: Replayed,
     /// Whether the log lacks schemas of its tools, so that arguments that were invalid when recorded are valid now.
     lacks_schemas: bool,
+    /// Handles of it that are open; one of a process that was killed stays among them.
+    handles: u64,
 }
 
 /// Whether a session has been opened for the replay.
@@ -174,6 +186,7 @@ fn spec(opened: &SessionOpened) -> SessionSpec {
         interactive: opened.interactive,
         parent: opened.parent.clone(),
         root: opened.root.clone(),
+        rules: None,
         tools: opened.tools.clone(),
         models: opened.models.clone(),
     }
@@ -245,7 +258,7 @@ async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord,
         _ => value,
     };
     let settled = session.dispatch_again(recorded.event, payload, options, recall).await;
-    settled.map(|settled| settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
+    settled.map(|settled| *settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
 }
 
 fn differences(recorded: &EventRecord, again: &EventRecord) -> Vec<Difference> {

@@ -111,8 +111,12 @@ fn questions_of_agents_that_run_beside_each_other_are_asked_one_after_the_other(
     session.says("go");
     session.sees("Continue? Type ");
     let first = session.yes();
-    // So that the other one asks as well.
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    // The other one asks as well.
+    let asked = || user.records().iter().filter(|record| record["outcome"] == "escalated").count();
+    let began = std::time::Instant::now();
+    while asked() < 2 {
+        assert!(began.elapsed().as_secs() < 60, "the other one does not ask");
+    }
     session.agrees();
     session.sees_again("Continue? Type ");
     assert_ne!(session.yes(), first, "each question has its own number (one in ten thousand is the same)");

@@ -95,12 +95,12 @@ impl Provider for CallingProvider {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let (said, stop) = if turn < self.turns {
             let arguments = json!({ "command": "cargo test --workspace --all-targets && git status" });
-            let call = ToolUse { id: format!("call-{turn}"), name: "bash".into(), arguments };
+            let call = ToolUse::new(format!("call-{turn}"), "bash", arguments);
             (Delta::ToolCall(call), StopReason::ToolCalls)
         } else {
             (Delta::Text("Done.".into()), StopReason::EndTurn)
         };
-        let used = TokenUsage { input_tokens: 100, cached_input_tokens: 0, output_tokens: 10 };
+        let used = TokenUsage::new(100, 10);
         Ok(stream::iter([said, Delta::Usage(used), Delta::Stop(stop)].map(Ok)).boxed())
     }
 }

@@ -73,15 +73,7 @@ async fn by_hand(turns: usize) -> Duration {
     let mut messages = vec![Message::user("Go.")];
     let began = Instant::now();
     loop {
-        let request = Request {
-            model: "model".into(),
-            system_prompt: String::new(),
-            messages: messages.clone(),
-            reminders: Vec::new(),
-            tools: Vec::new(),
-            max_output_tokens: 8192,
-            temperature: None,
-        };
+        let request = Request::new("model", messages.clone(), 8192);
         let mut deltas = provider.send(request).await.unwrap();
         let (mut said, mut calls) = (String::new(), Vec::new());
         while let Some(delta) = deltas.next().await {

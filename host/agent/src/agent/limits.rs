@@ -145,7 +145,7 @@ impl Limits {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The root session begins another task, and the count of rejections is reset.
+    /// The root session begins a task that its model did not plan, and the count of rejections is reset.
     pub(super) fn begin_task(&self) {
         *self.refusals() = Refusals::default();
     }

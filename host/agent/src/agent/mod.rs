@@ -60,7 +60,7 @@ answer with a short summary of what you did.";
 pub const MAX_TASKS: usize = 64;
 
 /// How often the model may repeat a refused call, all arguments the same, before the run ends.
-pub const MAX_REPEATED_REJECTIONS: u32 = 5;
+pub(crate) const MAX_REPEATED_REJECTIONS: u32 = 5;
 
 /// How many answers in a row may have nothing but refused calls before the run ends: a model that
 /// varies its call a little each time repeats itself, too.
@@ -171,6 +171,7 @@ impl AgentConfig {
 
 /// A tool that a model is offered.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct OfferedTool {
     /// Its definition, as the model gets it.
     pub definition: ToolDefinition,
@@ -355,6 +356,7 @@ impl Status {
 /// The outcome of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct RunOutcome {
     /// The session's id.
     pub session: String,

@@ -28,7 +28,7 @@ impl Models {
 
     pub(super) fn own(&self) -> ModelRef {
         let (provider, models) = &self.providers[0];
-        ModelRef { provider: provider.name().to_owned(), model: models[0].clone() }
+        ModelRef::new(provider.name(), &models[0])
     }
 
     pub(super) fn provider(&self, name: &str) -> Option<&Arc<dyn Provider>> {
@@ -37,9 +37,10 @@ impl Models {
 
     /// All of them, for the engine to check a plugin's choice against.
     pub(super) fn refs(&self) -> Vec<ModelRef> {
-        let refs = self.providers.iter().flat_map(|(provider, models)| {
-            models.iter().map(|model| ModelRef { provider: provider.name().to_owned(), model: model.clone() })
-        });
+        let refs = self
+            .providers
+            .iter()
+            .flat_map(|(provider, models)| models.iter().map(|model| ModelRef::new(provider.name(), model)));
         refs.collect()
     }
 

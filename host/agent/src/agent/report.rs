@@ -280,6 +280,7 @@ pub enum AgentEvent {
 
 /// A rejection, for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Rejected {
     /// The plugins.
     pub by: Vec<String>,

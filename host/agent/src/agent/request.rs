@@ -23,7 +23,7 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     pub(super) fn model(&self) -> ModelRef {
-        ModelRef { provider: self.provider.name().to_owned(), model: self.request.model.clone() }
+        ModelRef::new(self.provider.name(), &self.request.model)
     }
 
     /// The thinking of its model.
@@ -31,7 +31,7 @@ impl Outgoing {
         if thinking.is_empty() {
             return Thoughts::default();
         }
-        let ModelRef { provider, model } = self.model();
+        let ModelRef { provider, model, .. } = self.model();
         Thoughts { provider, model, thinking }
     }
 
@@ -63,7 +63,7 @@ impl Outgoing {
 impl Completion {
     /// The model call that it came from, for the session's files. `None` if a plugin gave it.
     pub(super) fn generation(&self) -> Option<Generation> {
-        let (ModelRef { provider, model }, usage) = self.used.clone()?;
+        let (ModelRef { provider, model, .. }, usage) = self.used.clone()?;
         let stop = match self.stop_reason.as_str() {
             "end-turn" => "end",
             "tool-calls" => "tool_calls",
@@ -216,7 +216,7 @@ impl Run<'_> {
             self.turns += 1;
             self.task.turns += 1;
             self.session.set_turn(self.turns);
-            let ModelRef { provider, model } = outgoing.model();
+            let ModelRef { provider, model, .. } = outgoing.model();
             self.report(&AgentEvent::TurnStarted { turn: self.turns, provider, model });
         }
         if let Err(ended) = self.limits.count_request() {
@@ -310,7 +310,7 @@ impl Run<'_> {
 
     /// Asks plugins about the tokens of a model call. Returns how the task ends, if a plugin rejects them.
     pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<Ended> {
-        let ModelRef { provider, model: name } = model.clone();
+        let ModelRef { provider, model: name, .. } = model.clone();
         self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.usage });
         let usage = self.contract_usage(&model, used);
         let Some(settled) = self.unless_cancelled(self.session.token_usage(usage)).await else {

@@ -189,8 +189,7 @@ impl Opened {
         spec.depth = config.depth;
         spec.interactive = config.interactive;
         spec.parent.clone_from(&config.parent);
-        spec.tools =
-            tools.definitions().map(|tool| ToolSpec { name: tool.name, input_schema: tool.input_schema }).collect();
+        spec.tools = tools.definitions().map(|tool| ToolSpec::new(tool.name, tool.input_schema)).collect();
         spec.models = models.refs();
         let session = Arc::new(host.open_session(spec)?);
         let (mut conversation, resumed_state) = resumed_state::open(agent, session.id(), resumed)?;

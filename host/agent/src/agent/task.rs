@@ -52,7 +52,7 @@ impl Run<'_> {
 
     /// Chooses the session's model.
     async fn resolve(&mut self) -> Result<(), Ended> {
-        let choice = |ModelRef { provider, model }: ModelRef| ModelChoice { provider, model };
+        let choice = |ModelRef { provider, model, .. }: ModelRef| ModelChoice { provider, model };
         let chosen = choice(self.own.clone());
         let candidates = self.agent.models.refs().into_iter().map(choice).collect();
         let asked = Resolution { chosen: chosen.clone(), candidates };
@@ -67,7 +67,7 @@ impl Run<'_> {
                     self.report(&AgentEvent::Changed { event: EventKind::ProviderResolve, by, before, after });
                 }
                 let ModelChoice { provider, model } = value.chosen;
-                self.own = ModelRef { provider, model };
+                self.own = ModelRef::new(provider, model);
                 Ok(())
             }
             GateOutcome::Rejected(rejection) => {
@@ -124,7 +124,8 @@ impl Run<'_> {
     /// Begins a task and submits its prompt. What plugins withhold never reaches the model, nor the transcript.
     pub(super) async fn submit(&mut self, Queued { task, plan, author }: Queued) -> Step {
         self.task = TaskSoFar { plan, ..TaskSoFar::default() };
-        if self.agent.config.depth == 0 {
+        // A model that plans tasks has no more tries for that.
+        if self.agent.config.depth == 0 && author != Author::Model {
             self.limits.begin_task();
         }
         self.report_queue();

@@ -33,7 +33,7 @@ impl Run<'_> {
         if !self.agent.host.has_subscriber(EventKind::RequestSend) {
             return Ok(());
         }
-        let ModelRef { provider, model } = outgoing.model();
+        let ModelRef { provider, model, .. } = outgoing.model();
         let body = outgoing.provider.body(&outgoing.request);
         let asked = RawRequest { provider, model, body: body.to_string() };
         let Some(settled) = self.unless_cancelled(self.session.request_send(asked)).await else {
@@ -69,7 +69,7 @@ impl Run<'_> {
         if !self.agent.host.has_subscriber(EventKind::ResponseReceive) {
             return Ok(whole);
         }
-        let ModelRef { provider, model } = outgoing.model();
+        let ModelRef { provider, model, .. } = outgoing.model();
         let body = serde_json::to_string(&whole).unwrap_or_default();
         let response = RawResponse { provider, model, body };
         let Some(settled) = self.unless_cancelled(self.session.response_receive(response)).await else {

@@ -21,6 +21,7 @@ const FRAGMENTS: usize = 100;
 
 /// The text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Instructions {
     /// The file.
     pub path: PathBuf,

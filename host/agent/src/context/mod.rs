@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Where the files are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sources {
     /// The project that the agent works on.
     pub workspace: PathBuf,
@@ -29,8 +30,17 @@ pub struct Sources {
     pub home: Option<PathBuf>,
 }
 
+impl Sources {
+    /// A project, and nothing of the user's.
+    #[must_use]
+    pub fn of(workspace: impl Into<PathBuf>) -> Self {
+        Self { workspace: workspace.into(), config: None, home: None }
+    }
+}
+
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Context {
     /// Instructions, outermost first: the user's, then the project's from the repository's root down to the workspace.
     pub instructions: Vec<Instructions>,

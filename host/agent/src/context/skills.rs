@@ -23,6 +23,7 @@ const FILES: usize = 50;
 
 /// One skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Skill {
     /// What the model calls it.
     pub name: String,

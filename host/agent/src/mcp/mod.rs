@@ -33,6 +33,7 @@ pub const MAX_TOOLS: usize = 128;
 
 /// What the servers of a section bring.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Started {
     /// The tools of all servers, by the servers' names; a server runs for as long as one of its tools is there.
     pub tools: Vec<McpTool>,

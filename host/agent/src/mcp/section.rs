@@ -24,6 +24,7 @@ use std::path::PathBuf;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
+#[non_exhaustive]
 pub struct McpSection {
     /// The servers by name.
     pub servers: BTreeMap<String, ServerSection>,
@@ -32,6 +33,7 @@ pub struct McpSection {
 /// One server: a program (`command`), or a service (`url`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ServerSection {
     /// The program, which speaks the protocol on its standard input and output.
     pub command: Option<String>,

@@ -22,6 +22,7 @@ const REASON_LIMIT: usize = 300;
 
 /// How long a silent server is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timeouts {
     /// Until the connection is made.
     pub connect: Duration,

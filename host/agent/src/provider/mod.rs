@@ -89,6 +89,7 @@ pub enum Delta {
 /// One request to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Request {
     /// The model's name, passed on as it is.
     pub model: String,
@@ -109,6 +110,20 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request with nothing but the conversation, for an answer of `max_output_tokens` at most.
+    #[must_use]
+    pub fn new(model: impl Into<String>, messages: Vec<Message>, max_output_tokens: u32) -> Self {
+        Self {
+            model: model.into(),
+            system_prompt: String::new(),
+            messages,
+            reminders: Vec::new(),
+            tools: Vec::new(),
+            max_output_tokens,
+            temperature: None,
+        }
+    }
+
     /// Leaves out what other models than this one of `provider` have thought.
     pub(crate) fn forget_thoughts_of_others(&mut self, provider: &str) {
         for message in &mut self.messages {
@@ -134,6 +149,7 @@ impl Request {
 /// A tool's definition, as the model gets it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ToolDefinition {
     /// What the model calls it.
     pub name: String,
@@ -141,4 +157,12 @@ pub struct ToolDefinition {
     pub description: String,
     /// A JSON Schema of the arguments object.
     pub input_schema: Value,
+}
+
+impl ToolDefinition {
+    /// The tool of this name and description, with the JSON Schema of its arguments object.
+    #[must_use]
+    pub fn new(name: impl Into<String>, description: impl Into<String>, input_schema: Value) -> Self {
+        Self { name: name.into(), description: description.into(), input_schema }
+    }
 }

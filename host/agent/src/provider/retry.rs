@@ -6,6 +6,7 @@ use std::time::Duration;
 /// When to try again. Only failures that may pass ([`ProviderError::is_transient`]) are tried again, and only while
 /// nothing of the answer has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RetryPolicy {
     /// Tries after the first one. 0: none.
     pub retries: u32,

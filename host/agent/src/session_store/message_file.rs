@@ -11,6 +11,7 @@ const PLACES: &str = "thinking_behind";
 
 /// A message as it is stored.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StoredMessage {
     /// Its place in the session, from 1.
     pub number: u64,
@@ -199,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_stands_in_a_file_is_read_or_refused(bytes: Vec<u8>, text in text()) {
+        fn any_content_of_a_file_is_read_or_refused(bytes: Vec<u8>, text in text()) {
             let _ = StoredMessage::read(1, &bytes);
             let _ = StoredMessage::read(1, format!("---\nrole: user\n{text}").as_bytes());
         }
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said_in_one_sentence() {
+    fn what_is_wrong_with_a_file_is_one_sentence() {
         let error = |text: &str| StoredMessage::read(1, text.as_bytes()).unwrap_err();
         assert_eq!(error("Hello\n"), "it has no front matter: its first line must be `---`");
         assert_eq!(error("---\nrole: user\n"), "its front matter is not closed by a line `---`");

@@ -1,5 +1,5 @@
-//! Sessions on disk, a directory each, as they happen: one Markdown file a message, each whole and synced before the run goes
-//! on. People read them, and so does the program whose layout it is (docs/decisions/0015-sessions.md).
+//! Sessions on disk, a directory each, as they happen: one Markdown file a message, each whole and synced before the run
+//! continues. People read them, and so does the program whose layout it is (docs/decisions/0015-sessions.md).
 //!
 //! ```text
 //! <id>/session.conf                   what the session is, and how it ended
@@ -43,6 +43,7 @@ const AMBIGUOUS: usize = 5;
 
 /// The facts of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Header {
     /// The session's id, also the directory's name.
     pub id: String,
@@ -58,6 +59,7 @@ pub struct Header {
 
 /// Where an answer came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Generation {
     /// The provider's name as configured.
     pub provider: String,
@@ -71,6 +73,7 @@ pub struct Generation {
 
 /// How a session ended. One that was killed has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ending {
     /// `success`, `rejected`, `max-turns`, `error` or `cancelled`.
     pub status: String,
@@ -86,6 +89,7 @@ pub struct Ending {
 
 /// A resumed session, locked against other processes.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Resumed {
     /// Writes what follows.
     pub writer: SessionWriter,

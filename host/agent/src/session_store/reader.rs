@@ -19,6 +19,7 @@ const MAX_METADATA: u64 = 1 << 20;
 
 /// A session as its files describe it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StoredSession {
     /// What the session is.
     pub header: Header,
@@ -44,6 +45,7 @@ pub struct StoredSession {
 
 /// A message's file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
@@ -53,6 +55,7 @@ pub struct Damage {
 
 /// The summary of a session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Summary {
     /// What the session is.
     pub header: Header,

@@ -4,6 +4,7 @@ use super::*;
 use crate::message::{Message, Thinking, ThinkingKind, Thoughts, ToolUse};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, SystemTime};
 
 fn header(id: &str) -> Header {
     let (provider, model) = ("p".into(), "m".into());
@@ -48,7 +49,7 @@ fn file(store: &SessionStore, name: &str) -> PathBuf {
 }
 
 #[test]
-fn what_was_written_is_read_and_gone_on_with() {
+fn what_was_written_is_read_and_continued() {
     let (_directory, store) = written();
     let read = store.read("s-1").unwrap();
     assert_eq!((&read.conversation, &read.header, &read.ending), (&messages(), &header("s-1"), &Some(ending())));
@@ -109,7 +110,7 @@ fn a_message_that_a_program_without_a_lock_has_written_is_not_written_over() {
 }
 
 #[test]
-fn a_damaged_message_is_told_by_its_file_and_the_others_are_read() {
+fn a_damaged_message_is_reported_by_its_file_and_the_others_are_read() {
     let (_directory, store) = written();
     let path = file(&store, "messages/0002-assistant.md");
     std::fs::write(&path, "nothing that was here before").unwrap();
@@ -121,7 +122,7 @@ fn a_damaged_message_is_told_by_its_file_and_the_others_are_read() {
 }
 
 #[test]
-fn a_missing_message_is_told_and_the_rest_is_a_valid_conversation() {
+fn a_missing_message_is_reported_and_the_rest_is_a_valid_conversation() {
     let (_directory, store) = written();
     std::fs::remove_file(file(&store, "messages/0002-assistant.md")).unwrap();
     let Resumed { session, notices, .. } = store.resume("s-1").unwrap();
@@ -135,7 +136,7 @@ fn a_missing_message_is_told_and_the_rest_is_a_valid_conversation() {
 }
 
 #[test]
-fn a_message_edited_by_hand_counts_as_it_stands() {
+fn a_message_edited_by_hand_counts_as_it_is() {
     let (_directory, store) = written();
     std::fs::write(file(&store, "messages/0001-user.md"), "---\nrole: user\n---\nsomething else").unwrap();
     assert_eq!(store.resume("s-1").unwrap().session.conversation[0].text(), "something else");
@@ -162,8 +163,10 @@ fn a_beginning_names_a_session_if_it_is_that_of_no_other() {
 fn sessions_are_listed_with_the_last_used_first() {
     let (_directory, store) = written();
     let mut writer = store.create(&header("s-2")).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(20));
     writer.append(&Message::user("ä".repeat(5000)), None).unwrap();
+    // Both were written in the same moment, as far as the clock of the files tells.
+    let before = std::fs::File::open(store.directory.join("s-1/messages")).unwrap();
+    before.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     let listed = store.list().unwrap();
     let shown: Vec<_> = listed.iter().map(|session| (session.header.id.as_str(), session.messages)).collect();
     assert_eq!(shown, [("s-2", 1), ("s-1", 4)]);
@@ -195,7 +198,7 @@ fn only_the_user_can_read_it() {
 }
 
 #[test]
-fn an_existing_session_is_not_written_over_and_an_id_is_no_path() {
+fn an_existing_session_is_not_written_over_and_an_id_is_not_a_path() {
     let (_directory, store) = written();
     assert!(matches!(store.create(&header("s-1")), Err(SessionStoreError::Io { doing: "created", .. })));
     for id in ["../x", "", ".x", "a/b", "a\nb"] {
@@ -204,7 +207,7 @@ fn an_existing_session_is_not_written_over_and_an_id_is_no_path() {
 }
 
 #[test]
-fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
+fn a_session_of_the_fourth_seeds_program_is_continued() {
     let directory = tempfile::tempdir().unwrap();
     let session = directory.path().join("20260324-143022-12345");
     std::fs::create_dir_all(session.join("messages")).unwrap();
@@ -277,7 +280,7 @@ fn a_pipe_in_place_of_a_file_is_not_waited_for() {
 }
 
 #[test]
-fn a_session_to_which_others_can_add_is_not_gone_on_with() {
+fn a_session_to_which_others_can_add_is_not_continued() {
     for name in ["..", ".", "messages", "messages/0001-user.md", "session.conf"] {
         let (_directory, store) = written();
         let path = file(&store, name);

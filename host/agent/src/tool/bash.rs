@@ -26,6 +26,7 @@ const GRACE: Duration = Duration::from_millis(250);
 
 /// Runs command lines.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Bash {
     /// Time limit where a call does not ask for another one.
     pub timeout: Duration,

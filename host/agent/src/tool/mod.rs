@@ -66,6 +66,7 @@ pub trait Tool: Send + Sync + Debug {
 
 /// Where and under which conditions a tool runs.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ToolContext {
     /// The project that the agent works on.
     pub workspace: Arc<Workspace>,
@@ -95,6 +96,7 @@ impl ToolContext {
 
 /// What a tool answers.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ToolOutput {
     /// What the model reads.
     pub text: String,
@@ -109,6 +111,12 @@ impl ToolOutput {
     #[must_use]
     pub fn success(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: false, raw: None }
+    }
+
+    /// What the model is to take as a failure.
+    #[must_use]
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true, raw: None }
     }
 }
 

@@ -38,6 +38,7 @@ pub fn kill_started() -> Result<(), StillRunning> {
 /// What tools or MCP servers have started cannot be killed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
+#[non_exhaustive]
 pub struct StillRunning {
     /// The process ids; empty where the system does not tell them.
     pub processes: Vec<i32>,

@@ -19,6 +19,7 @@ pub struct Workspace {
 /// Why a directory cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
 #[error("the workspace {} cannot be opened: {source}", .path.display())]
+#[non_exhaustive]
 pub struct WorkspaceError {
     /// The directory.
     pub path: PathBuf,

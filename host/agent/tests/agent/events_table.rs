@@ -217,7 +217,7 @@ fn rows() -> Vec<Row> {
         row("turn-start", "escalate", none(), done, |ran| ran.requests() == 0 && ran.refused_on(TurnStart)),
         row("turn-start", "reject", none(), done, |ran| ran.requests() == 0 && ran.is(Status::Rejected)),
         row("before-compaction", "allow", none(), grows, |ran| {
-            ran.requests() == 4 && ran.first_said().ends_with("Summary.") && ran.outcome.text == "Done."
+            ran.requests() == 4 && ran.first_said().contains("\n\nSummary.\n\n[Here") && ran.outcome.text == "Done."
         })
         .prepared(near_its_limit),
         row("before-compaction", "reject", none(), grows, |ran| {
@@ -225,13 +225,13 @@ fn rows() -> Vec<Row> {
         })
         .prepared(near_its_limit),
         row("before-compaction", "respond", value(json!("In short.")), grows, |ran| {
-            ran.requests() == 3 && ran.first_said().ends_with("In short.")
+            ran.requests() == 3 && ran.first_said().contains("\n\nIn short.\n\n[Here")
         })
         .prepared(near_its_limit),
-        row("after-compaction", "keep", none(), grows, |ran| ran.first_said().ends_with("Summary."))
+        row("after-compaction", "keep", none(), grows, |ran| ran.first_said().contains("\n\nSummary.\n\n[Here"))
             .prepared(near_its_limit),
         row("after-compaction", "replace", value(json!("{value} Masked.")), grows, |ran| {
-            ran.first_said().ends_with("Summary. Masked.")
+            ran.first_said().contains("\n\nSummary. Masked.\n\n[Here")
         })
         .prepared(near_its_limit),
         row("after-compaction", "reject", none(), grows, |ran| {
@@ -429,7 +429,7 @@ async fn host(rows: &[Row], received: &Arc<Received>, directory: &Path, person: 
         plugin.grants.approve = true;
     }
     let config = Config::from_entries(plugins, Settings::default()).unwrap();
-    let rule = AskRule { actions: Some([ActionKind::Shell].into()), ..AskRule::default() };
+    let rule = AskRule::about_actions([ActionKind::Shell]);
     let asks = rows.iter().any(|row| row.answer == "approve");
     let config = if asks { config.with_asks(vec![rule]).unwrap() } else { config };
     let builder = Host::builder(config).model(Arc::clone(received) as _).store(directory.join(LOG));
@@ -744,7 +744,7 @@ async fn a_program_is_told_what_plugins_make_of_its_own_event() {
     let directory = tempfile::tempdir().unwrap();
     let host = host(&rows, &Arc::default(), directory.path(), None).await;
     for row in rows {
-        let spec = SessionSpec { id: Some(row.session()), ..SessionSpec::new("hookhost", Path::new("/")) };
+        let spec = SessionSpec::new("hookhost", Path::new("/")).id(row.session());
         let session = host.open_session(spec).unwrap();
         let event = Custom { name: "deploy".into(), payload: "{\"a\":1}".into() };
         let outcome = session.custom_event(event.clone()).await.outcome;

@@ -1,8 +1,8 @@
 //! Requests to the model: `before-inference`, reminders, `after-inference`, `token-usage`.
 
-use crate::support::{Fake, Harness, SharedHost, calls, on, results, says, stored};
+use crate::support::{Fake, Harness, SharedHost, calls, on, rejected_by_guard, results, says, stored};
 use hookhost::contract::EventKind;
-use hookhost_agent::agent::{AgentEvent, Rejected, Status};
+use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::message::Message;
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ async fn a_rejected_request_is_not_sent() {
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.turns), (Status::Rejected, 0));
     assert!(harness.fake.requests().is_empty());
-    let refusal = Rejected { by: vec!["guard".into()], cause: "rejected", reason: "office hours".into(), code: None };
+    let refusal = rejected_by_guard("office hours", None);
     assert!(harness.events().contains(&AgentEvent::Rejected { event: EventKind::BeforeInference, refusal }));
 }
 

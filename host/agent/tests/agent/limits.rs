@@ -2,7 +2,7 @@
 
 use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::Message;
+use hookhost_agent::message::{Author, Message};
 use hookhost_agent::provider::Request;
 use hookhost_agent::tool::{Bash, Toolbox};
 use serde_json::json;
@@ -108,7 +108,8 @@ async fn a_conversation_that_nears_the_window_is_summarised_and_continues() {
     // The summary, the task as it was given, and the last exchange as it was.
     let roles: Vec<_> = last.messages.iter().map(Message::role).collect();
     assert_eq!(roles, ["user", "user", "assistant", "tool"]);
-    assert!(last.messages[0].text().ends_with("The summary."));
+    assert!(last.messages[0].text().ends_with("\n\nThe summary.\n\n[Here the summary ends.]"));
+    assert!(matches!(last.messages[0], Message::User { author: Author::Model, .. }), "it is not the user's");
     assert_eq!((last.messages[1].text(), last.messages[3].text()), ("do it", "short\n[exit code 0]"));
     assert!(requests.iter().all(has_its_results));
     // Its tokens count, and the transcript is whole.

@@ -13,7 +13,9 @@ use std::time::Duration;
 const VARIABLE: &str = "PATH";
 
 fn timeouts() -> Timeouts {
-    Timeouts { connect: Duration::from_secs(5), idle: Duration::from_secs(5) }
+    let mut timeouts = Timeouts::default();
+    (timeouts.connect, timeouts.idle) = (Duration::from_secs(5), Duration::from_secs(5));
+    timeouts
 }
 
 fn anthropic(url: &str) -> Anthropic {
@@ -25,19 +27,10 @@ fn openai(url: &str) -> OpenAi {
 }
 
 fn request(messages: Vec<Message>) -> Request {
-    Request {
-        model: "some/model-1".into(),
-        system_prompt: "Be good.".into(),
-        messages,
-        reminders: Vec::new(),
-        tools: vec![ToolDefinition {
-            name: "list_dir".into(),
-            description: "Lists.".into(),
-            input_schema: json!({ "type": "object" }),
-        }],
-        max_output_tokens: 512,
-        temperature: None,
-    }
+    let mut request = Request::new("some/model-1", messages, 512);
+    request.system_prompt = "Be good.".into();
+    request.tools = vec![ToolDefinition::new("list_dir", "Lists.", json!({ "type": "object" }))];
+    request
 }
 
 fn prompt() -> Vec<Message> {
@@ -67,7 +60,7 @@ async fn answer(
 }
 
 fn two_turns() -> (ToolUse, Vec<Message>) {
-    let call = ToolUse { id: "call_1".into(), name: "list_dir".into(), arguments: json!({ "path": "." }) };
+    let call = ToolUse::new("call_1", "list_dir", json!({ "path": "." }));
     let messages = vec![
         Message::user("What is here?"),
         Message::assistant("Häuser zähle ich.", vec![call.clone()]),
@@ -87,10 +80,10 @@ async fn two_turns_in_the_anthropic_format() {
     let (call, messages) = two_turns();
     let (text, calls, usage, stop) = answer(&provider, prompt()).await.unwrap();
     assert_eq!((text.as_str(), calls, stop), ("Häuser zähle ich.", vec![call], StopReason::ToolCalls));
-    assert_eq!(usage, TokenUsage { input_tokens: 125, cached_input_tokens: 100, output_tokens: 89 });
+    assert_eq!(usage, TokenUsage::new(125, 89).cached(100));
     let (text, calls, usage, stop) = answer(&provider, messages).await.unwrap();
     assert_eq!((text.as_str(), calls.len(), stop), ("One file.", 0, StopReason::EndTurn));
-    assert_eq!(usage, TokenUsage { input_tokens: 40, cached_input_tokens: 0, output_tokens: 15 });
+    assert_eq!(usage, TokenUsage::new(40, 15));
 
     let asked = server.asked();
     assert_eq!(asked[0].path, "/v1/messages");
@@ -131,10 +124,10 @@ async fn two_turns_in_the_openai_format() {
     let (call, messages) = two_turns();
     let (text, calls, usage, stop) = answer(&provider, prompt()).await.unwrap();
     assert_eq!((text.as_str(), calls, stop), ("Häuser zähle ich.", vec![call], StopReason::ToolCalls));
-    assert_eq!(usage, TokenUsage { input_tokens: 125, cached_input_tokens: 100, output_tokens: 89 });
+    assert_eq!(usage, TokenUsage::new(125, 89).cached(100));
     let (text, calls, usage, stop) = answer(&provider, messages).await.unwrap();
     assert_eq!((text.as_str(), calls.len(), stop), ("One file.", 0, StopReason::EndTurn));
-    assert_eq!(usage, TokenUsage { input_tokens: 40, cached_input_tokens: 0, output_tokens: 15 });
+    assert_eq!(usage, TokenUsage::new(40, 15));
 
     let asked = server.asked();
     assert_eq!(asked[0].path, "/v1/chat/completions");
@@ -169,7 +162,7 @@ async fn chunks_of_servers_that_differ_from_openai_are_read() {
     let provider = openai(&server.url);
     let (_, calls, usage, _) = answer(&provider, prompt()).await.unwrap();
     assert_eq!((calls.len(), calls[0].name.as_str(), calls[0].id.is_empty()), (1, "a", false));
-    assert_eq!(usage, TokenUsage { input_tokens: 3, cached_input_tokens: 0, output_tokens: 4 });
+    assert_eq!(usage, TokenUsage::new(3, 4));
     let (_, calls, ..) = answer(&provider, prompt()).await.unwrap();
     let names: Vec<_> = calls.iter().map(|call| (call.id.as_str(), call.name.as_str())).collect();
     assert_eq!(names, [("x", "a"), ("y", "b")]);
@@ -308,7 +301,8 @@ async fn an_answer_without_usage_is_whole() {
 #[tokio::test]
 async fn what_stays_the_same_from_turn_to_turn_is_marked_for_the_cache() {
     let server = Server::start([Reply::events(&dialects::anthropic_text("One file."))]).await;
-    let asked = Request { reminders: vec!["be brief".into()], ..request(prompt()) };
+    let mut asked = request(prompt());
+    asked.reminders = vec!["be brief".into()];
     let _ = anthropic(&server.url).send(asked).await.unwrap().collect::<Vec<_>>().await;
     let body = &server.asked()[0].body;
     let mark = json!({ "type": "ephemeral" });
@@ -343,7 +337,8 @@ async fn a_server_that_is_not_there_is_named_without_credentials() {
 async fn a_silent_server_is_given_up() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let impatient = Timeouts { idle: Duration::from_millis(50), ..timeouts() };
+    let mut impatient = timeouts();
+    impatient.idle = Duration::from_millis(50);
     let provider = OpenAi::new(Endpoint::new("openai", &url, None, impatient).unwrap());
     let error = answer(&provider, prompt()).await.unwrap_err();
     assert!(error.to_string().contains("no answer in time"), "{error}");

@@ -58,7 +58,7 @@ async fn two_turns_with_tool_calls_usage_counted_and_plugins_applied() {
         let harness = harness(&server, make).await;
         let outcome = harness.run().await;
         assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "I know nothing.", 3));
-        assert_eq!(outcome.usage, TokenUsage { input_tokens: 290, cached_input_tokens: 200, output_tokens: 193 });
+        assert_eq!(outcome.usage, TokenUsage::new(290, 193).cached(200));
         assert_eq!(results(&stored(&outcome)), [("Rejected by guard: no", true), ("masked", false)]);
         assert!(harness.path("secret").exists());
         let asked = server.asked();

@@ -233,7 +233,10 @@ async fn a_session_that_was_compacted_is_compacted_again_when_it_continues() {
     let requests = harness.fake.requests();
     let [summary, last] = requests.as_slice() else { panic!("{} requests", requests.len()) };
     assert!(summary.messages[0].text().contains("xxx"), "the files have all of it");
-    assert!(last.messages[0].text().ends_with("The summary of all.") && last.estimated_tokens() < 1500);
+    assert!(
+        last.messages[0].text().ends_with("\n\nThe summary of all.\n\n[Here the summary ends.]")
+            && last.estimated_tokens() < 1500
+    );
     assert_eq!(last.messages.last().unwrap().text(), "and more");
     assert_eq!(stored(&outcome).len(), 8);
 }
@@ -251,7 +254,7 @@ async fn instructions_and_skills_reach_the_model_and_a_skill_is_read_by_a_call_t
     }
     std::fs::write(harness.path("AGENTS.md"), "Be brief.").unwrap();
     let workspace = harness.config.workspace.clone();
-    harness.config.context = Context::gather(&Sources { workspace, config: None, home: None });
+    harness.config.context = Context::gather(&Sources::of(workspace));
     let outcome = harness.run().await;
     let request = &harness.fake.requests()[0];
     let prompt = &request.system_prompt;

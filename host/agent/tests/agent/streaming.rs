@@ -113,7 +113,7 @@ impl Provider for Pausing {
 
 fn call(id: &str, command: &str) -> Step {
     let arguments = json!({ "command": command });
-    Step::Says(Ok(Delta::ToolCall(ToolUse { id: id.into(), name: "bash".into(), arguments })))
+    Step::Says(Ok(Delta::ToolCall(ToolUse::new(id, "bash", arguments))))
 }
 
 fn stop() -> Step {
@@ -192,7 +192,7 @@ async fn a_stream_that_fails_after_a_call_runs_it_once_and_continues_with_its_re
 #[tokio::test]
 async fn a_stream_that_always_fails_after_a_call_is_given_up() {
     let mut harness = Harness::on(&HOST, "free.3", []).await;
-    harness.config.retry = hookhost_agent::provider::RetryPolicy { retries: 0, ..harness.config.retry };
+    harness.config.retry.retries = 0;
     let made = harness.path("made");
     pausing(&mut harness, [call("a", "touch made"), Step::Until(made, TIMEOUT), broken()]);
     let outcome = harness.run().await;

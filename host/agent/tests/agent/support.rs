@@ -4,11 +4,11 @@
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
-use hookhost::contract::EventKind;
+use hookhost::contract::{EventKind, Refusal, Rejection, Stop};
 use hookhost::{Config, Host};
-use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Recorded, RunOutcome};
+use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Recorded, Rejected, RunOutcome};
 use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
-use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request, RetryPolicy};
+use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
 use hookhost_agent::session_store::StoredSession;
 use hookhost_agent::tool::{Tool, Toolbox};
 use serde_json::{Map, Value, json};
@@ -47,7 +47,7 @@ pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     entry.grants.audit = true;
     entry.grants.state = Some(StateGrant::default());
     entry.grants.transcript = true;
-    entry.grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    entry.grants.model = Some(ModelGrant::new("small"));
     let Value::Object(config) = behaviour else { panic!("a behaviour is an object") };
     entry.events = Some(config.keys().filter_map(|event| EventKind::from_name(event)).collect());
     entry.config = config;
@@ -121,7 +121,7 @@ impl SharedHost {
 /// One prepared answer of [`Fake`].
 pub(crate) type Prepared = Result<Vec<Result<Delta, ProviderError>>, ProviderError>;
 
-pub(crate) const USED: TokenUsage = TokenUsage { input_tokens: 100, cached_input_tokens: 60, output_tokens: 10 };
+pub(crate) const USED: TokenUsage = TokenUsage::new(100, 10).cached(60);
 
 /// The model says this and is done.
 pub(crate) fn says(text: &str) -> Prepared {
@@ -129,16 +129,19 @@ pub(crate) fn says(text: &str) -> Prepared {
 }
 
 /// The model calls these tools; the calls are named c1, c2, ….
+/// What is told of a rejection by the plugin `guard`.
+pub(crate) fn rejected_by_guard(reason: &str, code: Option<&str>) -> Rejected {
+    let refusal = Refusal { reason: reason.into(), code: code.map(str::to_owned), retryable: false, stop: false };
+    Rejected::from(&Rejection::verdict("guard", refusal, Stop::Run))
+}
+
 pub(crate) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Prepared {
     says_and_calls("", calls)
 }
 
 pub(crate) fn says_and_calls<const N: usize>(text: &str, calls: [(&str, Value); N]) -> Prepared {
-    let call = |(place, (name, arguments)): (usize, (&str, Value))| ToolUse {
-        id: format!("c{}", place + 1),
-        name: name.into(),
-        arguments,
-    };
+    let call =
+        |(place, (name, arguments)): (usize, (&str, Value))| ToolUse::new(format!("c{}", place + 1), name, arguments);
     answer(text, calls.into_iter().enumerate().map(call).collect())
 }
 
@@ -217,7 +220,8 @@ impl Harness {
         let mut config = AgentConfig::new(directory.path().join("work"), "model-1");
         config.sessions_dir = Some(directory.path().join("sessions"));
         let wait = Duration::from_millis(1);
-        config.retry = RetryPolicy { retries: 2, first_wait: wait, longest_wait: wait };
+        config.retry.retries = 2;
+        (config.retry.first_wait, config.retry.longest_wait) = (wait, wait);
         let fake = Fake::new("fake", answers);
         Self {
             _directory: directory,

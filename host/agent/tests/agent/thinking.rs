@@ -178,7 +178,7 @@ async fn reasoning_goes_back_in_the_field_in_which_it_came() {
 }
 
 fn thinks(kind: ThinkingKind, command: &str) -> Prepared {
-    let call = ToolUse { id: "c1".into(), name: "bash".into(), arguments: json!({ "command": command }) };
+    let call = ToolUse::new("c1", "bash", json!({ "command": command }));
     let deltas = [
         Delta::Thinking(Thinking::new(kind, "I wonder.", "c2ln")),
         Delta::ToolCall(call),
@@ -236,7 +236,7 @@ fn thinks_and_says(text: &str) -> Prepared {
 }
 
 #[tokio::test]
-async fn a_final_text_that_plugins_changed_keeps_no_thinking_that_may_say_it_all_the_same() {
+async fn a_final_text_that_plugins_changed_keeps_no_thinking_that_may_repeat_the_original() {
     let harness = Harness::on(&HOST, "unchanged", [thinks_and_says("It is hunter2.")]).await;
     assert_eq!(thinking(&stored(&harness.run().await)), [1]);
     let harness = Harness::on(&HOST, "changed", [thinks_and_says("It is hunter2.")]).await;

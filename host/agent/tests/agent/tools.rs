@@ -1,7 +1,7 @@
 //! What plugins make of tool calls: `before-tool-call`, `before-tools`, `after-tool-call`.
 
-use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
-use hookhost_agent::agent::{AgentEvent, Rejected, Status};
+use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, rejected_by_guard, results, says, stored};
+use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::message::Message;
 use serde_json::json;
 use std::sync::Arc;
@@ -23,6 +23,11 @@ static HOST: SharedHost = SharedHost::new(|| {
             "the_same_refused_call_five_times_ends_the_run",
             "guard",
             json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }),
+        ),
+        on(
+            "a_model_that_plans_tasks_has_no_more_tries_for_that",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "command" }, "verdict": "reject", "reason": "no" } }),
         ),
         on(
             "refused_calls_that_differ_a_little_end_the_run_too",
@@ -128,12 +133,7 @@ async fn a_rejected_call_does_not_run_and_the_model_continues_with_the_reason() 
     assert!(!harness.path("forbidden").exists() && harness.path("fine").exists());
     let messages = stored(&outcome);
     assert_eq!(results(&messages), [("Rejected by guard: not this one", true), ("wrote 0 bytes to fine", false)]);
-    let refusal = Rejected {
-        by: vec!["guard".into()],
-        cause: "rejected",
-        reason: "not this one".into(),
-        code: Some("g.1".into()),
-    };
+    let refusal = rejected_by_guard("not this one", Some("g.1"));
     let event = AgentEvent::ToolRejected { id: "c1".into(), name: "write_file".into(), arguments: refused, refusal };
     assert!(harness.events().contains(&event));
 }
@@ -178,6 +178,26 @@ async fn the_same_refused_call_five_times_ends_the_run() {
         "{reason}"
     );
     stored(&outcome);
+}
+
+#[tokio::test]
+async fn a_model_that_plans_tasks_has_no_more_tries_for_that() {
+    let again = || calls([("bash", json!({ "command": "x" }))]);
+    let plan = json!({ "title": "Two", "tasks": ["a", "b"] });
+    let answers = [
+        calls([("submit_plan", plan)]),
+        says("Planned."),
+        again(),
+        again(),
+        again(),
+        says("a is done"),
+        again(),
+        again(),
+        says("never"),
+    ];
+    let outcome = Harness::on(&HOST, "a_model_that_plans_tasks_has_no_more_tries_for_that", answers).await.run().await;
+    let reason = outcome.reason.clone().unwrap_or_default();
+    assert!(reason.starts_with("the model repeated a rejected call of bash 5 times in this run"), "{outcome:?}");
 }
 
 /// Ten answers, each with a call that is refused, and no two the same.

@@ -49,7 +49,7 @@ fn as_json(directory: &Path, found: &CacheFiles, cleared: bool) -> serde_json::V
 }
 
 fn as_text(directory: &Path, found: &CacheFiles, cleared: bool) -> String {
-    let CacheFiles { files, bytes, unusable } = found;
+    let CacheFiles { files, bytes, unusable, .. } = found;
     let shown = one_line(&directory.to_string_lossy());
     let of = if *files == 1 { "component" } else { "components" };
     let did = if cleared { "removed" } else { "kept" };

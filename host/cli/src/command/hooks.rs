@@ -88,9 +88,9 @@ pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> 
 /// One plugin's place in one chain.
 fn link(plugin: &Plugin, event: EventKind) -> String {
     let entry = plugin.entry();
-    let mut words = vec![format!("priority {}", entry.priority), entry::mode(entry.mode).to_owned()];
+    let mut words = vec![format!("priority {}", entry.priority), entry.mode.name().to_owned()];
     if matches!(event.shape(), Shape::Gate | Shape::Transform) {
-        words.push(format!("on failure {}", entry::on_failure(plugin.on_failure(event))));
+        words.push(format!("on failure {}", plugin.on_failure(event).name()));
         words.extend(entry::stop(entry.stop).map(str::to_owned));
     }
     let narrowing = entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref());

@@ -84,7 +84,7 @@ fn print(compared: &Compared, json: bool) -> Result<Reader, CliError> {
 }
 
 fn describe(compared: &Compared) -> String {
-    let Compared { seq, recorded, again, differences, not_replayable } = compared;
+    let Compared { seq, recorded, again, differences, not_replayable, .. } = compared;
     let Some(again) = again else { return String::new() };
     let event = recorded.event;
     let mut text = format!("{NAME}{seq}{NAME:#}  {DIM}{}{DIM:#}  {NAME}{event}{NAME:#}  ", time::utc(recorded.time));
@@ -178,7 +178,7 @@ fn call<'a>(record: &'a EventRecord, plugin: &str, round: u32) -> Option<&'a Cal
 }
 
 fn in_words(summary: &Summary) -> String {
-    let Summary { events, same, different, not_replayable, reasons } = summary;
+    let Summary { events, same, different, not_replayable, reasons, .. } = summary;
     let word = if *events == 1 { "event" } else { "events" };
     let mut text =
         format!("{events} {word}: {same} the same, {different} different, {not_replayable} not replayable\n");

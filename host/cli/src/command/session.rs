@@ -139,7 +139,7 @@ fn line(session: &Summary) -> String {
 }
 
 fn text(session: &StoredSession) -> String {
-    let Header { id, provider, model, workspace, parent } = &session.header;
+    let Header { id, provider, model, workspace, parent, .. } = &session.header;
     let mut text = format!("{NAME}{id}{NAME:#}\n");
     let mut row = |name: &str, value: &str| {
         let _ = writeln!(text, "  {DIM}{name:<10}{DIM:#}{}", one_line(value));
@@ -152,7 +152,7 @@ fn text(session: &StoredSession) -> String {
     }
     row("ended", &ended(session.ending.as_ref()));
     row("used", &used(session.turns, session.subagent_turns, session.usage));
-    for Damage { path, reason } in &session.damaged {
+    for Damage { path, reason, .. } in &session.damaged {
         let path = one_line(&path.to_string_lossy());
         let _ = writeln!(text, "{ERROR}not shown:{ERROR:#} {path}: {}", one_line(reason));
     }
@@ -218,13 +218,13 @@ fn whole(session: &StoredSession) -> Value {
     object["usage"] = json!(session.usage);
     object["messages"] = session.messages.iter().map(message).collect();
     object["damaged"] =
-        session.damaged.iter().map(|Damage { path, reason }| json!({ "file": path, "reason": reason })).collect();
+        session.damaged.iter().map(|Damage { path, reason, .. }| json!({ "file": path, "reason": reason })).collect();
     object["missing"] = json!(session.missing);
     object
 }
 
 fn about(header: &Header, created: Option<u64>, ending: Option<&Ending>) -> Value {
-    let Header { id, provider, model, workspace, parent } = header;
+    let Header { id, provider, model, workspace, parent, .. } = header;
     json!({
         "id": id,
         "provider": provider,

@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, CliError> {
 /// The tools, and who brings each.
 pub(crate) fn as_text(offered: &[OfferedTool]) -> String {
     let mut text = String::new();
-    for OfferedTool { definition, origin } in offered {
+    for OfferedTool { definition, origin, .. } in offered {
         let brought_by = one_line(&brought_by(origin));
         let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}{brought_by}{DIM:#}", one_line(&definition.name));
         let _ = writeln!(text, "  {}", one_line(&first_sentence(&definition.description)));
@@ -67,7 +67,7 @@ fn first_sentence(description: &str) -> String {
 }
 
 fn as_json(offered: &[OfferedTool], left_out: &[String]) -> Value {
-    let tool = |OfferedTool { definition, origin }: &OfferedTool| {
+    let tool = |OfferedTool { definition, origin, .. }: &OfferedTool| {
         json!({
             "name": definition.name,
             "origin": origin,

@@ -107,7 +107,7 @@ fn approve(store: &TrustStore, places: &UserDirectories, file: &ProjectFile, yes
         output::print(&format!("{shown} is approved already, as it is.\n"))?;
         return Ok(Exit::Done);
     }
-    let source = Source { file: file.path.clone(), layer: Layer::Project, home: places.home.clone() };
+    let source = Source::new(&file.path, Layer::Project).with_home(places.home.clone());
     let config = Config::parse(&file.text, &source, SECTIONS).map_err(not_loaded)?;
     let sent = configuration::sent_variables(&config)?;
     output::note(&describe(file, &config, &sent, before.as_ref()));
@@ -147,7 +147,7 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
     }
     for plugin in config.entries() {
         let enabled = if plugin.enabled { "" } else { ", not enabled" };
-        let mode = entry::mode(plugin.mode);
+        let mode = plugin.mode.name();
         let _ = write!(
             text,
             "  plugin {NAME}{}{NAME:#} {DIM}{} (priority {}, {mode}{enabled}){DIM:#}\n    sha256  {}\n    grants  {}\n",

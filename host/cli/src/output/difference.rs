@@ -3,7 +3,12 @@
 use super::truncate::cut;
 use super::{one_line, printable};
 use serde_json::Value;
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+/// After this long a shorter difference is no longer looked for: what a project's file says must not keep the user waiting.
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What `before` and `after` differ in, as lines of `- path: old` and `+ path: new`, each indented
 /// by four blanks; of texts of several lines, those that differ. A line that is longer than `most`
@@ -66,18 +71,24 @@ fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<
     }
 }
 
-/// The lines between what both begin and end with.
+/// The lines that differ; `…` where equal lines are between them.
 fn differing_lines(text: &mut String, old: &str, new: &str, most: usize) {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
-    let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(old, new)| old == new).count();
-    let begin = same(&mut old.iter().zip(&new));
-    let end = same(&mut old[begin..].iter().rev().zip(new[begin..].iter().rev()));
-    let (old_part, new_part) = (&old[begin..old.len() - end], &new[begin..new.len() - end]);
-    if old_part.is_empty() && new_part.is_empty() {
-        line(text, '+', "(the line break at its end)", most);
+    let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + TIMEOUT));
+    if changes.iter().all(|change| change.tag() == DiffTag::Equal) {
+        return line(text, '+', "(the line break at its end)", most);
     }
-    old_part.iter().for_each(|old| line(text, '-', old, most));
-    new_part.iter().for_each(|new| line(text, '+', new, most));
+    let last = changes.len() - 1;
+    for (index, change) in changes.into_iter().enumerate() {
+        match change.tag() {
+            DiffTag::Equal if (1..last).contains(&index) => text.push_str("      …\n"),
+            DiffTag::Equal => {}
+            DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
+                old[change.old_range()].iter().for_each(|old| line(text, '-', old, most));
+                new[change.new_range()].iter().for_each(|new| line(text, '+', new, most));
+            }
+        }
+    }
 }
 
 fn line(text: &mut String, sign: char, content: &str, most: usize) {
@@ -119,6 +130,8 @@ mod tests {
         let ended = json!({ "content": "same\nold\nsame too\n" });
         assert_eq!(lines(&before, &ended, 100), "      content:\n    + (the line break at its end)\n");
         assert_eq!(lines(&json!("a\nb"), &json!("a\na\nb"), 100), "      value:\n    + a\n");
+        let (before, after) = (json!("a\nb\nc\nd\ne"), json!("x\nb\nc\ny\ne"));
+        assert_eq!(lines(&before, &after, 100), "      value:\n    - a\n    + x\n      …\n    - d\n    + y\n");
     }
 
     #[test]

@@ -1,26 +1,10 @@
 //! An entry of the allowlist, for people and for programs.
 
-use hookhost::config::{ActionKind, Grants, Limits, Mode, OnFailure, ToolPattern};
+use hookhost::config::{ActionKind, Grants, Limits, ToolPattern};
 use hookhost::contract::Stop;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// The word for a mode.
-pub(crate) fn mode(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Enforce => "enforce",
-        Mode::Audit => "audit",
-    }
-}
-
-/// The word for the effect of a failure.
-pub(crate) fn on_failure(on_failure: OnFailure) -> &'static str {
-    match on_failure {
-        OnFailure::Reject => "reject",
-        OnFailure::Skip => "skip",
-    }
-}
 
 /// What a refusal with `stop` ends, where that is not the whole run.
 pub(crate) fn stop(stop: Stop) -> Option<&'static str> {
@@ -94,7 +78,8 @@ fn grant_in_words(grant: &str, value: &Value) -> String {
 
 /// What is granted, under the file's own keys; what is not granted is absent.
 pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
-    let Grants { state, read_dirs, write_dirs, env, http, model, transcript, approve, audit, clock, random } = grants;
+    let Grants { state, read_dirs, write_dirs, env, http, model, transcript, approve, audit, .. } = grants;
+    let Grants { clock, random, .. } = grants;
     let mut granted = Map::new();
     if let Some(state) = state {
         granted.insert("state".into(), json!({ "quota": state.quota }));
@@ -148,20 +133,37 @@ mod tests {
     #[test]
     fn grants_are_shown_in_the_words_of_the_file() {
         assert_eq!(grants(&Grants::default()), "nothing");
-        let model = ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS };
-        let given = Grants {
-            state: Some(StateGrant::default()),
-            env: vec!["CI".into(), "LANG".into()],
-            read_dirs: [("/policy".to_owned(), "/home/me/policy".into())].into(),
-            model: Some(model),
-            transcript: true,
-            ..Grants::default()
-        };
+        let mut given = Grants::default();
+        given.state = Some(StateGrant::default());
+        given.env = vec!["CI".into(), "LANG".into()];
+        given.read_dirs = [("/policy".to_owned(), "/home/me/policy".into())].into();
+        given.model = Some(ModelGrant::new("small"));
+        given.transcript = true;
         assert_eq!(
             grants(&given),
             "state (quota 1MiB), read-dirs (/policy = /home/me/policy), env (CI, LANG), \
              model (name small, max-calls 10), transcript"
         );
+    }
+
+    #[test]
+    fn every_grant_is_reported() {
+        let mut given = Grants::default();
+        given.state = Some(StateGrant::default());
+        given.model = Some(ModelGrant::new("small"));
+        (given.env, given.http) = (vec!["CI".into()], vec!["example.com".into()]);
+        given.read_dirs = [("/policy".to_owned(), "/home/me/policy".into())].into();
+        given.write_dirs = [("/out".to_owned(), "/home/me/out".into())].into();
+        (given.transcript, given.approve, given.audit) = (true, true, true);
+        (given.clock, given.random) = (true, true);
+        let told = grants_json(&given);
+        let debug = format!("{given:#?}");
+        let fields = debug.lines().filter_map(|line| line.strip_prefix("    ")?.split_once(": "));
+        let fields: Vec<_> = fields.filter(|(field, _)| !field.starts_with(' ')).map(|(field, _)| field).collect();
+        assert!(fields.len() > 9, "{debug}");
+        for field in fields {
+            assert!(told.contains_key(&field.replace('_', "-")), "`{field}` is granted and not told");
+        }
     }
 
     #[test]

@@ -17,6 +17,13 @@ pub(super) fn text(command: &Value) -> Option<String> {
     }
 }
 
+/// The commands of a list, one text each.
+///
+/// `None` for anything else: what a tool makes of it, nobody can tell.
+pub(super) fn texts(commands: &Value) -> Option<Vec<String>> {
+    commands.as_array()?.iter().map(|command| command.as_str().map(str::to_owned)).collect()
+}
+
 /// `command` in the form that `old` has.
 pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
     let Some(Value::Array(words)) = old else { return Value::String(command.to_owned()) };

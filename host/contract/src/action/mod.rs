@@ -1,13 +1,16 @@
 //! The action map: from a tool's name and arguments to what the call does, and back.
 //!
-//! Agents call the same thing `bash {command}`, `shell {cmd}` or `run_terminal_cmd {command, cwd}`. The map is a table
-//! of [`ToolShape`]s that an embedder extends; plugins see the [`Action`] only, and a plugin's `rewrite` is written
-//! back into the tool's own argument, under its own name.
+//! Agents call the same thing `bash {command}`, `exec_command {cmd}` or `run_command {CommandLine, Cwd}`, and one name
+//! can mean different things in two agents. The map has a table of [`ToolShape`]s for each agent, and an embedder adds
+//! its own rows. Plugins see the [`Action`] only, and a plugin's `rewrite` is written back into the tool's own
+//! argument, under its own name.
 
+mod agents;
 mod command;
 mod patch;
 
 use crate::{Action, McpTool, ShellCommand, ShellDialect, ToolCall, ToolOrigin};
+use agents::Table;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -24,23 +27,48 @@ pub enum ToolShape {
         /// The command's language.
         dialect: ShellDialect,
     },
+    /// Runs several commands, one after the other: a list of strings.
+    Commands {
+        /// The argument that holds the list.
+        commands: Vec<String>,
+        /// The argument that holds the working directory, where there is one.
+        cwd: Vec<String>,
+        /// The commands' language.
+        dialect: ShellDialect,
+    },
     /// Reads a file or a directory.
     ReadFile(Vec<String>),
     /// Writes the file that an argument names.
     WriteFile(Vec<String>),
+    /// Reads the file that `path` names if `command` is `view`, else writes it.
+    Editor {
+        /// The argument that says which of both.
+        command: Vec<String>,
+        /// The argument that names the file.
+        path: Vec<String>,
+    },
     /// Applies a patch: every file that its text names is written.
     Patch(Vec<String>),
     /// Fetches a URL.
     Fetch(Vec<String>),
     /// Starts a sub-agent.
     SpawnAgent(Vec<String>),
+    /// Calls a tool of an MCP server that the arguments name.
+    McpCall {
+        /// The argument that names the server.
+        server: Vec<String>,
+        /// The argument that names the server's tool.
+        tool: Vec<String>,
+    },
     /// None of these; the word is what plugins see.
     Other(String),
 }
 
-/// A table from tool names to [`ToolShape`]s. Names compare without case, `_` and `-`; the row
-/// added last wins. Where the arguments of a known tool cannot be read, the action is `other` with
-/// the kind's name, such as `other("shell")`.
+/// From a tool's name to its [`ToolShape`], for each agent: the rows of the embedder, then the agent's own table, then
+/// names that mean the same in every agent. An agent without a table gets the strictest reading of ambiguous names, too.
+///
+/// Names of tools compare without case, `_` and `-`. Where the arguments of a known tool cannot be read, the action is
+/// `other` with the kind's name, such as `other("shell")`.
 ///
 /// ```
 /// use hookhost_contract::action::{ActionMap, ToolShape};
@@ -48,20 +76,29 @@ pub enum ToolShape {
 ///
 /// let mut map = ActionMap::default();
 /// map.insert("run_in_vm", ToolShape::Shell { command: vec!["line".into()], cwd: vec![], dialect: ShellDialect::Posix });
+/// let actions = map.of("my-agent");
 ///
 /// let arguments = serde_json::json!({ "line": "ls", "vm": 3 });
-/// let Action::Shell(mut shell) = map.action("run_in_vm", &arguments, &ToolOrigin::Builtin, "/work") else { panic!() };
+/// let Action::Shell(mut shell) = actions.action("run_in_vm", &arguments, &ToolOrigin::Builtin, "/work") else { panic!() };
 /// shell.command = "timeout 60 ls".into();
-/// let back = map.write_back("run_in_vm", &arguments, &ToolOrigin::Builtin, "/work", &Action::Shell(shell)).unwrap();
+/// let back = actions.write_back("run_in_vm", &arguments, &ToolOrigin::Builtin, "/work", &Action::Shell(shell)).unwrap();
 /// assert_eq!(back, serde_json::json!({ "line": "timeout 60 ls", "vm": 3 }));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ActionMap {
     rows: HashMap<String, ToolShape>,
 }
 
+/// An [`ActionMap`] as it is for one agent.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentActions<'a> {
+    rows: &'a HashMap<String, ToolShape>,
+    table: &'static Table,
+}
+
 /// Why an action could not be written back into a tool's arguments.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WriteBackError {
     /// The action is of another kind than the tool.
     #[error(
@@ -82,23 +119,25 @@ pub enum WriteBackError {
 }
 
 impl ActionMap {
-    /// A map that knows no tool.
-    #[must_use]
-    pub fn empty() -> Self {
-        Self { rows: HashMap::new() }
-    }
-
-    /// Adds a row; it wins over earlier ones for the same tool.
+    /// Adds a row for every agent; it wins over earlier ones for the same tool.
     pub fn insert(&mut self, tool: &str, shape: ToolShape) -> &mut Self {
         self.rows.insert(folded(tool), shape);
         self
     }
 
+    /// The map for the agent of that name, such as `claude-code`.
+    #[must_use]
+    pub fn of(&self, agent: &str) -> AgentActions<'_> {
+        AgentActions { rows: &self.rows, table: agents::of(agent) }
+    }
+}
+
+impl AgentActions<'_> {
     /// What a call does. `cwd` is the session's working directory, for commands that name none.
     #[must_use]
-    pub fn action(&self, tool: &str, arguments: &Value, origin: &ToolOrigin, cwd: &str) -> Action {
+    pub fn action(self, tool: &str, arguments: &Value, origin: &ToolOrigin, cwd: &str) -> Action {
         let Some(shape) = self.shape(tool) else {
-            return mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
+            return self.mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
         };
         // One text, however it is spelt. Where there are several or none, the kind's name stands
         // for what cannot be told.
@@ -107,27 +146,37 @@ impl ActionMap {
             texts.dedup();
             if let [Value::String(text)] = texts.as_slice() { Some(text.clone()) } else { None }
         };
+        let shell = |commands: Option<Vec<String>>, directory: &[String], dialect| {
+            let is_named = spellings(arguments, directory).next().is_some();
+            let cwd = if is_named { text(directory) } else { Some(cwd.into()) };
+            match (cwd, commands) {
+                (Some(cwd), Some(commands)) if !commands.is_empty() => {
+                    Action::Shell(ShellCommand { command: commands.join("\n"), cwd, dialect })
+                }
+                _ => Action::Other("shell".into()),
+            }
+        };
+        let read = |path: &[String]| text(path).map_or_else(|| Action::Other("read-file".into()), Action::ReadFile);
+        let written = |path: &[String]| {
+            let paths: Option<Vec<String>> =
+                spellings(arguments, path).map(|path| path.as_str().map(str::to_owned)).collect();
+            match paths {
+                Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
+                _ => Action::Other("write-files".into()),
+            }
+        };
         match shape {
-            ToolShape::Shell { command, cwd: directory, dialect } => {
-                let commands: Option<Vec<String>> = spellings(arguments, command).map(command::text).collect();
-                let cwd =
-                    if spellings(arguments, directory).next().is_some() { text(directory) } else { Some(cwd.into()) };
-                match (cwd, commands) {
-                    (Some(cwd), Some(commands)) if !commands.is_empty() => {
-                        Action::Shell(ShellCommand { command: commands.join("\n"), cwd, dialect: *dialect })
-                    }
-                    _ => Action::Other("shell".into()),
-                }
+            ToolShape::Shell { command, cwd, dialect } => {
+                shell(spellings(arguments, command).map(command::text).collect(), cwd, *dialect)
             }
-            ToolShape::ReadFile(path) => text(path).map_or_else(|| Action::Other("read-file".into()), Action::ReadFile),
-            ToolShape::WriteFile(path) => {
-                let paths: Option<Vec<String>> =
-                    spellings(arguments, path).map(|path| path.as_str().map(str::to_owned)).collect();
-                match paths {
-                    Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
-                    _ => Action::Other("write-files".into()),
-                }
+            ToolShape::Commands { commands, cwd, dialect } => {
+                let lists: Option<Vec<_>> = spellings(arguments, commands).map(command::texts).collect();
+                shell(lists.map(|lists| lists.concat()), cwd, *dialect)
             }
+            ToolShape::ReadFile(path) => read(path),
+            ToolShape::WriteFile(path) => written(path),
+            ToolShape::Editor { command, path } if text(command).as_deref() == Some("view") => read(path),
+            ToolShape::Editor { path, .. } => written(path),
             ToolShape::Patch(patch) => match text(patch).map(|text| patch::paths(&text)) {
                 Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
                 _ => Action::Other("write-files".into()),
@@ -136,13 +185,17 @@ impl ActionMap {
             ToolShape::SpawnAgent(task) => {
                 text(task).map_or_else(|| Action::Other("spawn-agent".into()), Action::SpawnAgent)
             }
+            ToolShape::McpCall { server, tool } => text(tool).map_or_else(
+                || Action::Other("mcp".into()),
+                |tool| Action::Mcp(McpTool { server: text(server), tool }),
+            ),
             ToolShape::Other(word) => Action::Other(word.clone()),
         }
     }
 
     /// The call with its action worked out.
     #[must_use]
-    pub fn call(&self, id: String, name: String, arguments: &Value, origin: ToolOrigin, cwd: &str) -> ToolCall {
+    pub fn call(self, id: String, name: String, arguments: &Value, origin: ToolOrigin, cwd: &str) -> ToolCall {
         let action = self.action(&name, arguments, &origin, cwd);
         ToolCall { id, name, arguments: arguments.to_string(), action, origin }
     }
@@ -152,7 +205,7 @@ impl ActionMap {
     /// # Errors
     /// If the action is of another kind than the tool, or the tool has no argument that could carry the change.
     pub fn write_back(
-        &self,
+        self,
         tool: &str,
         arguments: &Value,
         origin: &ToolOrigin,
@@ -164,13 +217,21 @@ impl ActionMap {
         let Some(mut arguments) = arguments.as_object().cloned() else { return Err(other_kind()) };
         let shape = self.shape(tool).ok_or_else(other_kind)?;
         match (shape, &before, action) {
-            (ToolShape::Shell { command, cwd: directory, .. }, Action::Shell(old), Action::Shell(new)) => {
+            (
+                ToolShape::Shell { command, cwd: directory, .. }
+                | ToolShape::Commands { commands: command, cwd: directory, .. },
+                Action::Shell(old),
+                Action::Shell(new),
+            ) => {
                 if old.dialect != new.dialect {
                     return Err(WriteBackError::NoArgument { tool: tool.to_owned(), what: "another shell dialect" });
                 }
                 if old.command != new.command {
                     let place = argument_name(&arguments, command);
-                    let value = command::replaced(arguments.get(&place), &new.command);
+                    let value = match shape {
+                        ToolShape::Commands { .. } => Value::Array(vec![Value::String(new.command.clone())]),
+                        _ => command::replaced(arguments.get(&place), &new.command),
+                    };
                     arguments.insert(place, value);
                 }
                 if old.cwd != new.cwd {
@@ -184,13 +245,21 @@ impl ActionMap {
                     arguments.insert(place, Value::String(new.cwd.clone()));
                 }
             }
-            (ToolShape::ReadFile(keys), Action::ReadFile(_), Action::ReadFile(text))
+            (
+                ToolShape::ReadFile(keys) | ToolShape::Editor { path: keys, .. },
+                Action::ReadFile(_),
+                Action::ReadFile(text),
+            )
             | (ToolShape::Fetch(keys), Action::Fetch(_), Action::Fetch(text))
             | (ToolShape::SpawnAgent(keys), Action::SpawnAgent(_), Action::SpawnAgent(text)) => {
                 let place = argument_name(&arguments, keys);
                 arguments.insert(place, Value::String(text.clone()));
             }
-            (ToolShape::WriteFile(keys), Action::WriteFiles(_), Action::WriteFiles(paths)) => {
+            (
+                ToolShape::WriteFile(keys) | ToolShape::Editor { path: keys, .. },
+                Action::WriteFiles(_),
+                Action::WriteFiles(paths),
+            ) => {
                 let [path] = paths.as_slice() else {
                     return Err(WriteBackError::NoArgument { tool: tool.to_owned(), what: "several paths" });
                 };
@@ -219,114 +288,19 @@ impl ActionMap {
     }
 
     fn shape(&self, tool: &str) -> Option<&ToolShape> {
-        self.rows.get(&folded(tool))
+        let tool = folded(tool);
+        self.rows.get(&tool).or_else(|| self.table.shape(&tool))
     }
-}
 
-impl Default for ActionMap {
-    /// The tools of hookhost's own agent, and what other agents call the same things.
-    fn default() -> Self {
-        let keys = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-        let path = || {
-            keys(&[
-                "path",
-                "file_path",
-                "filePath",
-                "filename",
-                "file",
-                "target_file",
-                "absolute_path",
-                "notebook_path",
-            ])
-        };
-        let directory = || keys(&["path", "dir_path", "directory", "dir", "target_directory"]);
-        let shell = |dialect| ToolShape::Shell {
-            command: keys(&["command", "cmd", "script", "run", "command_line"]),
-            cwd: keys(&["cwd", "workdir", "working_directory", "directory", "dir_path"]),
-            dialect,
-        };
-        let mut map = Self::empty();
-        let rows: [(&[&str], ToolShape); 10] = [
-            (
-                &[
-                    "bash",
-                    "sh",
-                    "shell",
-                    "local_shell",
-                    "exec",
-                    "exec_command",
-                    "execute",
-                    "execute_command",
-                    "run_command",
-                    "run_shell_command",
-                    "run_terminal_cmd",
-                    "run_in_terminal",
-                    "terminal",
-                    "shell_exec",
-                    "command",
-                ],
-                shell(ShellDialect::Posix),
-            ),
-            (&["powershell", "pwsh"], shell(ShellDialect::Powershell)),
-            (&["cmd", "cmd_exe"], shell(ShellDialect::Cmd)),
-            (
-                &["read_file", "read", "view", "cat", "open_file", "view_file", "read_many_files"],
-                ToolShape::ReadFile(path()),
-            ),
-            (
-                &["list_dir", "ls", "list_directory", "glob", "grep", "search_file_content"],
-                ToolShape::ReadFile(directory()),
-            ),
-            (
-                &[
-                    "write_file",
-                    "write",
-                    "create_file",
-                    "edit_file",
-                    "edit",
-                    "multi_edit",
-                    "replace",
-                    "str_replace",
-                    "insert",
-                    "delete_file",
-                    "notebook_edit",
-                    "search_replace",
-                    "append_file",
-                ],
-                ToolShape::WriteFile(path()),
-            ),
-            (&["apply_patch", "patch", "apply_diff"], ToolShape::Patch(keys(&["input", "patch", "diff", "patchText"]))),
-            (
-                &["fetch", "web_fetch", "webfetch", "fetch_url", "read_url_content"],
-                ToolShape::Fetch(keys(&["url", "uri"])),
-            ),
-            (
-                &["agent", "task", "spawn_agent", "subagent"],
-                ToolShape::SpawnAgent(keys(&["prompt", "task", "message", "description"])),
-            ),
-            (&["submit_plan"], ToolShape::Other("plan".into())),
-        ];
-        for (tools, shape) in rows {
-            for tool in tools {
-                map.insert(tool, shape.clone());
-            }
-        }
-        map
+    fn mcp_tool(&self, tool: &str, origin: &ToolOrigin) -> Option<McpTool> {
+        let ToolOrigin::Mcp(server) = origin else { return self.table.mcp_tool(tool) };
+        let bare = tool.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(server.as_str())?.strip_prefix("__"));
+        Some(McpTool { server: Some(server.clone()), tool: bare.unwrap_or(tool).to_owned() })
     }
 }
 
 fn folded(tool: &str) -> String {
     tool.chars().filter(|character| !matches!(character, '_' | '-')).flat_map(char::to_lowercase).collect()
-}
-
-fn mcp_tool(tool: &str, origin: &ToolOrigin) -> Option<McpTool> {
-    if let ToolOrigin::Mcp(server) = origin {
-        let bare = tool.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(server.as_str())?.strip_prefix("__"));
-        return Some(McpTool { server: Some(server.clone()), tool: bare.unwrap_or(tool).to_owned() });
-    }
-    // The spelling that most agents share: mcp__server__tool.
-    let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;
-    Some(McpTool { server: Some(server.to_owned()), tool: name.to_owned() })
 }
 
 /// The values of an argument that is there, in the order of its spellings. Usually there is one; where a call carries

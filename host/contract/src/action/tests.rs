@@ -3,7 +3,7 @@ use crate::{Action, ShellCommand, ShellDialect, ToolOrigin};
 use serde_json::{Value, json};
 
 fn action(tool: &str, arguments: &Value) -> Action {
-    ActionMap::default().action(tool, arguments, &ToolOrigin::Builtin, "/work")
+    ActionMap::default().of("my-agent").action(tool, arguments, &ToolOrigin::Builtin, "/work")
 }
 
 fn shell(command: &str) -> Action {
@@ -11,7 +11,7 @@ fn shell(command: &str) -> Action {
 }
 
 fn write_back(tool: &str, arguments: &Value, action: &Action) -> Result<Value, WriteBackError> {
-    ActionMap::default().write_back(tool, arguments, &ToolOrigin::Builtin, "/work", action)
+    ActionMap::default().of("my-agent").write_back(tool, arguments, &ToolOrigin::Builtin, "/work", action)
 }
 
 #[test]
@@ -130,7 +130,12 @@ fn arguments_that_cannot_be_read_are_known_by_their_kind() {
 #[test]
 fn mcp_tools_are_known_by_their_origin_or_their_name() {
     let named = action("mcp__github__create_issue", &json!({}));
-    let by_origin = ActionMap::default().action("create_issue", &json!({}), &ToolOrigin::Mcp("github".into()), "/work");
+    let by_origin = ActionMap::default().of("my-agent").action(
+        "create_issue",
+        &json!({}),
+        &ToolOrigin::Mcp("github".into()),
+        "/work",
+    );
     assert!(
         matches!(&named, Action::Mcp(tool) if tool.tool == "create_issue" && tool.server.as_deref() == Some("github"))
     );
@@ -142,9 +147,9 @@ fn a_row_of_the_embedder_wins() {
     let mut map = ActionMap::default();
     map.insert("bash", ToolShape::Other("never a shell here".into()));
     map.insert("mcp__vm__run", ToolShape::Other("vm".into()));
-    let named = map.action("mcp__vm__run", &json!({}), &ToolOrigin::Mcp("vm".into()), "/");
+    let named = map.of("claude-code").action("mcp__vm__run", &json!({}), &ToolOrigin::Mcp("vm".into()), "/");
     assert_eq!(named, Action::Other("vm".into()));
-    let action = map.action("BASH", &json!({"command": "ls"}), &ToolOrigin::Builtin, "/");
+    let action = map.of("claude-code").action("BASH", &json!({"command": "ls"}), &ToolOrigin::Builtin, "/");
     assert_eq!(action, Action::Other("never a shell here".into()));
 }
 

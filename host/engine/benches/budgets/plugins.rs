@@ -53,6 +53,6 @@ pub(crate) fn all_events(path: &Path, behaviour: &Value) -> Entry {
     entry.config = behaviour.as_object().unwrap().clone();
     let grants = &mut entry.grants;
     (grants.state, grants.transcript, grants.audit) = (Some(StateGrant::default()), true, true);
-    grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    grants.model = Some(ModelGrant::new("small"));
     entry
 }

@@ -42,7 +42,8 @@ pub(crate) async fn session(log: Option<&Path>) -> hookhost::Session {
 /// A session of the plugin of this entry.
 pub(crate) async fn session_of(entry: Entry, log: Option<&Path>) -> hookhost::Session {
     // Few, so that valgrind has room for what they reserve.
-    let settings = Settings { concurrent_calls: NonZeroU32::MIN.saturating_add(3), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.concurrent_calls = NonZeroU32::MIN.saturating_add(3);
     let config = Config::from_entries(vec![entry], settings).unwrap();
     let mut builder = Host::builder(config);
     if let Some(log) = log {

@@ -59,22 +59,33 @@ pub(crate) fn read(written: &str) -> Answered {
         .unwrap_or_else(|error| no(AnswerKind::Denied, format!("the stored answer cannot be read: {error}")))
 }
 
-/// Asks the approver. A missing approver, a panic, and no answer within the request's deadline are a no.
-pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {
+/// Asks for as long as `left`, and turns whatever goes wrong into a no: no approver, a panic, no answer in time. An answer
+/// from `elsewhere` counts if it is there first.
+pub(crate) async fn resolve(
+    approver: Option<&dyn Approver>,
+    request: ApprovalRequest,
+    left: Duration,
+    elsewhere: impl Future<Output = Answered>,
+) -> Answered {
     let began = Instant::now();
     let deadline = request.deadline;
     let answered = match approver {
         None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
             // Everything of the approver that can panic is inside: `ask` itself, its future, and dropping that.
-            let asked = with_deadline(deadline, async { approver.ask(request).await });
-            match AssertUnwindSafe(asked).catch_unwind().await {
-                // An approver that blocks the thread also delays the timer.
-                Ok(Some(_)) if began.elapsed() >= deadline => too_late(deadline),
-                Ok(Some(approval)) => answered(approval),
-                Ok(None) => too_late(deadline),
-                Err(_) => no(AnswerKind::Panicked, "the approver failed".to_owned()),
-            }
+            let asked = async {
+                tokio::select! {
+                    biased;
+                    approval = with_deadline(left, async { approver.ask(request).await }) => match approval {
+                        // An approver that blocks the thread also delays the timer.
+                        Some(approval) if began.elapsed() < left => answered(approval),
+                        _ => too_late(deadline),
+                    },
+                    answered = elsewhere => answered,
+                }
+            };
+            let failed = |_| no(AnswerKind::Panicked, "the approver failed".to_owned());
+            AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(failed)
         }
     };
     let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -28,6 +28,7 @@ pub trait Approver: Send + Sync {
 /// A question to a person, with an immutable snapshot of what would run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ApprovalRequest {
     /// Identifier of the event that is escalated.
     pub id: String,
@@ -60,11 +61,28 @@ impl ApprovalRequest {
     pub fn can_be_kept(&self) -> bool {
         self.questions.iter().all(|question| question.by == Asker::Configuration)
     }
+
+    /// What says that there is a question, and nothing of what it is about.
+    pub(crate) fn without_values(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            session: self.session.clone(),
+            agent: AskingAgent::default(),
+            event: self.event,
+            original: RawValue::NULL.to_owned(),
+            value: RawValue::NULL.to_owned(),
+            changed_by: Vec::new(),
+            response: None,
+            questions: Vec::new(),
+            deadline: self.deadline,
+        }
+    }
 }
 
 /// The agent that a request comes from. It tells apart two sub-agents that run at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct AskingAgent {
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
     pub depth: u32,
@@ -80,6 +98,7 @@ pub struct AskingAgent {
 /// A result in place of running the value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ProposedResponse {
     /// The plugin that gave it.
     pub by: String,
@@ -89,6 +108,7 @@ pub struct ProposedResponse {
 
 /// A person's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Approval {
     /// Yes, to all questions.
     Approved,

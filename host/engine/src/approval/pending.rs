@@ -71,6 +71,7 @@ impl Listed {
     "no request `{id}` waits for an answer: it has been answered, its deadline has passed, its event was cancelled, or \
      there never was one"
 )]
+#[non_exhaustive]
 pub struct NotPending {
     /// The identifier that was to be answered.
     pub id: String,

@@ -1,6 +1,6 @@
 //! The rules of asking a person: an answer counts once, in time, and from an approver; everything else is a no.
 
-use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals, resolve};
+use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals};
 use crate::contract::{AnswerKind, Answered, Asker, Escalation, EventKind, Question};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -26,8 +26,14 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
     }
 }
 
+/// Asks from now on, where no answer comes from elsewhere.
+async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {
+    let deadline = request.deadline;
+    super::resolve(approver, request, deadline, std::future::pending()).await
+}
+
 fn question(by: Asker) -> Question {
-    Question { by, escalation: Escalation { question: "Really?".to_owned(), code: None } }
+    Question::new(by, Escalation { question: "Really?".to_owned(), code: None })
 }
 
 /// Answers with the function's result, as soon as it is polled.

@@ -5,6 +5,7 @@ use crate::contract::{EventKind, OutcomeKind};
 
 /// Which records somebody wants to see. All that are given must fit; none: every record fits.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Filter {
     /// The session's identifier, or a prefix of it.
     pub session: Option<String>,

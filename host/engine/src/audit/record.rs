@@ -38,6 +38,7 @@ pub enum Record {
 /// The first record of a log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct LogBegins {
     /// Of the format of the records: [`super::VERSION`].
     pub version: u32,
@@ -51,6 +52,7 @@ pub const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 /// A session, and what its events are checked against.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct SessionOpened {
     /// The session's identifier.
     pub session: String,
@@ -85,6 +87,7 @@ pub struct SessionOpened {
 /// A session was closed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct SessionEnded {
     /// The session's identifier.
     pub session: String,
@@ -95,6 +98,7 @@ pub struct SessionEnded {
 /// The record of one event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct EventRecord {
     /// The event's identifier, unique among all sessions.
     pub id: String,
@@ -163,6 +167,7 @@ pub struct EventRecord {
 /// changed since the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct AskedAgain {
     /// The identifier of the event's first record.
     pub of: String,
@@ -175,6 +180,7 @@ pub struct AskedAgain {
 /// A yes that a person gave earlier in the session, about the same call and for the rest of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct KeptAnswer {
     /// The question that it answers.
     #[serde(flatten)]
@@ -186,6 +192,7 @@ pub struct KeptAnswer {
 /// One call of a plugin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct CallRecord {
     /// The plugin's name.
     pub plugin: String,
@@ -230,6 +237,7 @@ pub struct CallRecord {
 /// A write to the state of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct StateWrite {
     /// Whose key it is.
     pub scope: Scope,
@@ -243,6 +251,7 @@ pub struct StateWrite {
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum WrittenValue {
     /// A value, in place of what was there.
     Set {
@@ -264,6 +273,7 @@ pub enum WrittenValue {
 /// What the approver answered about an escalated event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ApprovalRecord {
     /// The event's identifier.
     pub id: String,
@@ -286,6 +296,7 @@ pub struct ApprovalRecord {
 /// A call of a tool that a plugin brings. The events about it have records of their own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ToolRun {
     /// Identifier of the call, unique among events and such calls of all sessions.
     pub id: String,
@@ -312,6 +323,7 @@ pub struct ToolRun {
 /// What observers did with an event. The event's own record was written before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Observed {
     /// The event's identifier.
     pub id: String,
@@ -331,6 +343,7 @@ pub struct Observed {
 /// Events that observers did not get, since they came faster than the observers could follow, or the process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Dropped {
     /// The session's identifier.
     pub session: String,
@@ -344,6 +357,7 @@ pub struct Dropped {
 /// settled under the one before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct RulesChanged {
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
@@ -354,6 +368,7 @@ pub struct RulesChanged {
 /// A plugin that counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct LoadedPlugin {
     /// The plugin's name.
     pub plugin: String,

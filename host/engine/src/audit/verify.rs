@@ -17,6 +17,7 @@ const MAX_FLAWS: usize = 1000;
 
 /// What verifying a log found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Lines that are there.
     pub lines: u64,

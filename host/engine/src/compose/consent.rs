@@ -1,27 +1,15 @@
 //! Consent: what a person has said yes to about one event, and what is still to be asked.
 
 /// Rounds of questions about one event. Where a further one would be needed, the event is rejected.
-pub const MAX_QUESTION_ROUNDS: usize = 2;
+pub(crate) const MAX_QUESTION_ROUNDS: usize = 2;
 
 /// The yeses that a person has given about one event.
 ///
 /// A yes answers certain questions about one value, and about the response in its place where one
 /// was shown. When it comes, the chain is asked again about exactly that value, and the yes answers
 /// the same questions again.
-///
-/// ```
-/// use hookhost::compose::{Consent, Step};
-///
-/// let mut consent = Consent::<_, (), _>::default();
-/// assert_eq!(consent.step(&"push", false, None, vec!["sure?"]), Step::Ask(vec!["sure?"]));
-/// consent.give("push", None, vec!["sure?"]);
-/// // Asked again, the chain has one more question.
-/// assert_eq!(consent.step(&"push", false, None, vec!["sure?", "on a Friday?"]), Step::Ask(vec!["on a Friday?"]));
-/// consent.give("push", None, vec!["on a Friday?"]);
-/// assert_eq!(consent.step(&"push", false, None, vec!["sure?", "on a Friday?"]), Step::Settled);
-/// ```
 #[derive(Clone, Debug)]
-pub struct Consent<V, R, Q> {
+pub(crate) struct Consent<V, R, Q> {
     given: Vec<Yes<V, R, Q>>,
 }
 
@@ -35,7 +23,7 @@ struct Yes<V, R, Q> {
 
 /// The next step for the value that the chain agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step<Q> {
+pub(crate) enum Step<Q> {
     /// No question is open: it may pass.
     Settled,
     /// These questions are open, in order; a person is asked.
@@ -55,7 +43,7 @@ impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
     /// `questions`. `changed` says whether the chain changed the value since the last yes: then it
     /// is another form of the value, about which nobody was asked, even where the two are equal.
     #[must_use]
-    pub fn step(&self, value: &V, changed: bool, response: Option<&R>, questions: Vec<Q>) -> Step<Q> {
+    pub(crate) fn step(&self, value: &V, changed: bool, response: Option<&R>, questions: Vec<Q>) -> Step<Q> {
         let about_this = |yes: &&Yes<V, R, Q>| !changed && yes.value == *value && yes.response.as_ref() == response;
         let is_answered =
             |question: &Q| self.given.iter().filter(about_this).any(|yes| yes.questions.contains(question));
@@ -68,7 +56,7 @@ impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
     }
 
     /// A person has said yes to `questions`, the open ones, about `value` with `response` in its place.
-    pub fn give(&mut self, value: V, response: Option<R>, questions: Vec<Q>) {
+    pub(crate) fn give(&mut self, value: V, response: Option<R>, questions: Vec<Q>) {
         self.given.push(Yes { value, response, questions });
     }
 }

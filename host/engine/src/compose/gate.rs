@@ -4,30 +4,11 @@ use super::{Layer, Member, Objection, OnFailure, Verdict};
 use crate::contract::Escalation;
 
 /// Most rounds. If plugins still disagree then, the value is rejected.
-pub const MAX_ROUNDS: u32 = 4;
+pub(crate) const MAX_ROUNDS: u32 = 4;
 
 /// One gate event on its way through a chain.
-///
-/// ```
-/// use hookhost::compose::{Verdict, Decision, Gate, Member};
-///
-/// let enforcing = Member { enforcing: true, may_approve: None };
-/// let mut gate = Gate::<_, ()>::new(vec![enforcing, enforcing], "rm -rf build");
-/// // The second plugin changes the value, so the first is asked again about the new one.
-/// let answers = [Verdict::Allow, Verdict::Change("rm -r build"), Verdict::Allow];
-/// let mut asked = Vec::new();
-/// for answer in answers {
-///     asked.push(gate.ask().map(|ask| ask.member));
-///     gate.answer(answer);
-/// }
-/// assert_eq!(asked, [Some(0), Some(1), Some(0)]);
-/// assert!(gate.ask().is_none());
-/// // The configuration asks nothing about it.
-/// let decision = gate.decide(|_| Vec::new());
-/// assert!(matches!(decision, Decision::Stands { value: "rm -r build", .. }));
-/// ```
 #[derive(Clone, Debug)]
-pub struct Gate<V, R> {
+pub(crate) struct Gate<V, R> {
     members: Vec<Member>,
     /// The version of the value that each member last answered about; `None` before its first answer.
     answered: Vec<Option<u32>>,
@@ -52,16 +33,16 @@ pub struct Gate<V, R> {
 
 /// Whom to ask next, about [`Gate::value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub(crate) struct Ask {
     /// Index in the chain.
-    pub member: usize,
+    pub(crate) member: usize,
     /// The round, from 1.
-    pub round: u32,
+    pub(crate) round: u32,
 }
 
 /// The decision when nobody is left to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision<V, R> {
+pub(crate) enum Decision<V, R> {
     /// The value may pass, once the questions are answered by a person.
     Stands {
         /// The value that every enforcing plugin has seen in exactly this form.
@@ -83,7 +64,7 @@ pub enum Decision<V, R> {
 
 /// Who asks a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuestionOrigin {
+pub(crate) enum QuestionOrigin {
     /// The configuration, with its `ask` rules.
     Configuration,
     /// The plugin of this index, with its `escalate`.
@@ -93,7 +74,7 @@ pub enum QuestionOrigin {
 impl<V: PartialEq, R> Gate<V, R> {
     /// A gate event about `value` before a chain of `members`.
     #[must_use]
-    pub fn new(members: Vec<Member>, value: V) -> Self {
+    pub(crate) fn new(members: Vec<Member>, value: V) -> Self {
         let count = members.len();
         Self {
             members,
@@ -114,18 +95,18 @@ impl<V: PartialEq, R> Gate<V, R> {
 
     /// The value as it is now: what the next plugin is asked about.
     #[must_use]
-    pub fn value(&self) -> &V {
+    pub(crate) fn value(&self) -> &V {
         &self.value
     }
 
     /// How often the value has been changed so far.
     #[must_use]
-    pub fn version(&self) -> u32 {
+    pub(crate) fn version(&self) -> u32 {
         self.version
     }
 
     /// Whom to ask next; `None` when the asking has ended. Until [`Gate::answer`] is called it names the same one.
-    pub fn ask(&mut self) -> Option<Ask> {
+    pub(crate) fn ask(&mut self) -> Option<Ask> {
         if self.objection.is_some() {
             return None;
         }
@@ -143,7 +124,7 @@ impl<V: PartialEq, R> Gate<V, R> {
     }
 
     /// Takes the answer of the member that [`Gate::ask`] named last; without one asked, nothing happens.
-    pub fn answer(&mut self, answer: Verdict<V, R>) {
+    pub(crate) fn answer(&mut self, answer: Verdict<V, R>) {
         let Some(member) = self.asking.take() else { return };
         self.answered[member] = Some(self.version);
         self.approvals[member] = None;
@@ -186,7 +167,7 @@ impl<V: PartialEq, R> Gate<V, R> {
     /// Called before [`Gate::ask`] has named everybody, it gives a rejection, never a value that an
     /// enforcing plugin has not seen.
     #[must_use]
-    pub fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> Decision<V, R> {
+    pub(crate) fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> Decision<V, R> {
         if let Some(objection) = self.objection {
             return Decision::Rejected(objection);
         }

@@ -4,12 +4,12 @@ use super::Member;
 use crate::contract::Task;
 
 /// Most tasks that one event may add.
-pub const MAX_TASKS: usize = 64;
+pub(crate) const MAX_TASKS: usize = 64;
 
 /// The tasks that a chain adds, given what each member wants to add in chain order: up to [`MAX_TASKS`], and how many
 /// were left out. A member in audit mode adds none.
 #[must_use]
-pub fn merge(additions: impl IntoIterator<Item = (Member, Vec<Task>)>) -> (Vec<Task>, usize) {
+pub(crate) fn merge(additions: impl IntoIterator<Item = (Member, Vec<Task>)>) -> (Vec<Task>, usize) {
     let enforcing = additions.into_iter().filter(|(member, _)| member.enforcing);
     let mut tasks: Vec<Task> = enforcing.flat_map(|(_, tasks)| tasks).collect();
     let left_out = tasks.len().saturating_sub(MAX_TASKS);

@@ -6,33 +6,37 @@
 //! `docs/composition.md` states the rules in prose.
 
 mod consent;
+#[cfg(test)]
+mod documented;
 mod gate;
 #[cfg(test)]
 mod generated;
 mod merge;
 mod transform;
 
-pub use consent::{Consent, MAX_QUESTION_ROUNDS, Step};
-pub use gate::{Ask, Decision, Gate, MAX_ROUNDS, QuestionOrigin};
-pub use merge::{MAX_TASKS, merge};
-pub use transform::{Passage, Transform};
+pub(crate) use consent::{Consent, MAX_QUESTION_ROUNDS, Step};
+#[cfg(test)]
+pub(crate) use gate::Ask;
+pub(crate) use gate::{Decision, Gate, MAX_ROUNDS, QuestionOrigin};
+pub(crate) use merge::{MAX_TASKS, merge};
+pub(crate) use transform::{Passage, Transform};
 
-pub use crate::config::{Layer, OnFailure};
+pub(crate) use crate::config::{Layer, OnFailure};
 use crate::contract::{Escalation, Refusal};
 
 /// The role of a plugin in a chain; its place in the chain is its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub(crate) struct Member {
     /// `false` in audit mode: it is asked and recorded, and changes nothing.
-    pub enforcing: bool,
+    pub(crate) enforcing: bool,
     /// In whose file its entry is, where it holds the grant `approve`: [`Layer::may_waive`] says which questions of the
     /// configuration that waives.
-    pub may_approve: Option<Layer>,
+    pub(crate) may_approve: Option<Layer>,
 }
 
 /// What one plugin answered to a gate event, checked: a change fits the schema and the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict<V, R> {
+pub(crate) enum Verdict<V, R> {
     /// No objection.
     Allow,
     /// No objection, and the configuration's questions are waived, as far as the member may.
@@ -54,7 +58,7 @@ pub enum Verdict<V, R> {
 
 /// Why an event was rejected; members are named by their index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Objection {
+pub(crate) enum Objection {
     /// A plugin said no.
     Verdict {
         /// Who.

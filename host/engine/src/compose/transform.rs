@@ -5,7 +5,7 @@ use crate::contract::Refusal;
 
 /// What one plugin answered to a transform event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Passage<V> {
+pub(crate) enum Passage<V> {
     /// It passes as it is.
     Keep,
     /// This value replaces it.
@@ -18,7 +18,7 @@ pub enum Passage<V> {
 
 /// One value on its way through a chain.
 #[derive(Clone, Debug)]
-pub struct Transform<V> {
+pub(crate) struct Transform<V> {
     members: Vec<Member>,
     value: V,
     changed_by: Vec<usize>,
@@ -29,25 +29,25 @@ pub struct Transform<V> {
 impl<V: PartialEq> Transform<V> {
     /// A transform event about `value` before a chain of `members`.
     #[must_use]
-    pub fn new(members: Vec<Member>, value: V) -> Self {
+    pub(crate) fn new(members: Vec<Member>, value: V) -> Self {
         Self { members, value, changed_by: Vec::new(), next: 0, objection: None }
     }
 
     /// The value as it is now.
     #[must_use]
-    pub fn value(&self) -> &V {
+    pub(crate) fn value(&self) -> &V {
         &self.value
     }
 
     /// The index of the member to ask next; `None` when the asking has ended.
     #[must_use]
-    pub fn ask(&self) -> Option<usize> {
+    pub(crate) fn ask(&self) -> Option<usize> {
         (self.objection.is_none() && self.next < self.members.len()).then_some(self.next)
     }
 
     /// Takes the answer of the member that [`Transform::ask`] names; without one, nothing happens. True where it
     /// changed the value.
-    pub fn answer(&mut self, answer: Passage<V>) -> bool {
+    pub(crate) fn answer(&mut self, answer: Passage<V>) -> bool {
         let Some(member) = self.ask() else { return false };
         self.next += 1;
         if !self.members[member].enforcing {
@@ -71,7 +71,7 @@ impl<V: PartialEq> Transform<V> {
     ///
     /// # Errors
     /// The objection that withholds the value.
-    pub fn decide(self) -> Result<(V, Vec<usize>), Objection> {
+    pub(crate) fn decide(self) -> Result<(V, Vec<usize>), Objection> {
         if let Some(objection) = self.objection {
             return Err(objection);
         }

@@ -11,6 +11,7 @@ use crate::contract::{Escalation, ToolCall};
 /// project's file can add some and take none away. A plugin's `approve`, with the grant of that name, waives what rules
 /// ask, of a project's plugin what rules of projects ask; it waives no question of another plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AskRule {
     /// `actions`: it asks about calls that do one of these; default all. An empty list is an error.
     pub actions: Option<BTreeSet<ActionKind>>,
@@ -25,6 +26,18 @@ pub struct AskRule {
 }
 
 impl AskRule {
+    /// Asks about calls that do one of `actions`.
+    #[must_use]
+    pub fn about_actions(actions: impl IntoIterator<Item = ActionKind>) -> Self {
+        Self { actions: Some(actions.into_iter().collect()), ..Self::default() }
+    }
+
+    /// Asks about calls of tools that fit one of `tools`.
+    #[must_use]
+    pub fn about_tools(tools: impl IntoIterator<Item = ToolPattern>) -> Self {
+        Self { tools: Some(tools.into_iter().collect()), ..Self::default() }
+    }
+
     /// The same rule, wherever it is written.
     pub(crate) fn without_origin(&self) -> Self {
         Self { origin: None, ..self.clone() }
@@ -44,7 +57,7 @@ impl AskRule {
 
     /// What the person is asked about this call.
     #[must_use]
-    pub fn question_about(&self, call: &ToolCall) -> Escalation {
+    pub(crate) fn question_about(&self, call: &ToolCall) -> Escalation {
         let question = self.question.clone().unwrap_or_else(|| format!("May the tool {} run?", call.name));
         Escalation { question, code: None }
     }

@@ -25,6 +25,7 @@ const MAX_SIZE: u64 = 4 << 20;
 
 /// Where the user's own files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UserDirectories {
     /// The directory of the user-wide `hookhost.toml`.
     pub config: PathBuf,
@@ -35,6 +36,12 @@ pub struct UserDirectories {
 }
 
 impl UserDirectories {
+    /// Two directories of a program's choice, and none for `~/`.
+    #[must_use]
+    pub fn new(config: impl Into<PathBuf>, state: impl Into<PathBuf>) -> Self {
+        Self { config: config.into(), state: state.into(), home: None }
+    }
+
     /// The platform's directories: `$XDG_CONFIG_HOME/hookhost` (`~/.config/hookhost`) and `$XDG_STATE_HOME/hookhost`
     /// (`~/.local/state/hookhost`), also on macOS, where command-line programs keep theirs; on Windows
     /// `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment variables `HOOKHOST_CONFIG_DIR` and
@@ -70,6 +77,7 @@ impl UserDirectories {
 
 /// What [`Config::discover`] finds.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Discovered {
     /// What counts.
     pub config: Config,
@@ -80,8 +88,16 @@ pub struct Discovered {
     pub changes: Vec<UnapprovedChange>,
 }
 
+impl From<Config> for Discovered {
+    /// This configuration, beside which nothing was looked for.
+    fn from(config: Config) -> Self {
+        Self { config, inert: Vec::new(), changes: Vec::new() }
+    }
+}
+
 /// A project's file whose approved content counts, since the file itself has another one or is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnapprovedChange {
     /// Where the file was when it was approved.
     pub path: PathBuf,
@@ -93,6 +109,7 @@ pub struct UnapprovedChange {
 
 /// What is in the place of an approved file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Found {
     /// A file with another content.
     Changed {
@@ -119,6 +136,7 @@ impl fmt::Display for UnapprovedChange {
 
 /// A project's file that does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InertFile {
     /// The file, symbolic links resolved where that is possible.
     pub path: PathBuf,
@@ -130,6 +148,7 @@ pub struct InertFile {
 
 /// Why a project's file does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Inert {
     /// The user has approved no content of this file.
     NeverApproved,
@@ -166,6 +185,7 @@ impl fmt::Display for InertFile {
 
 /// A project's configuration file as it was at one moment: what is shown to the user is what is approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProjectFile {
     /// The file, symbolic links resolved.
     pub path: PathBuf,

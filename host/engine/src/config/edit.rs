@@ -21,6 +21,7 @@ use crate::files::{self, Guard, Lock, NewFile};
 
 /// What [`allow`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Edited {
     /// The configuration file, symbolic links resolved.
     pub file: PathBuf,
@@ -39,6 +40,7 @@ pub struct Edited {
 
 /// What happened to the configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
     /// A new entry, at the end of the file.
     Added,

@@ -13,6 +13,7 @@ use crate::contract::{EventKind, Stop};
 
 /// One plugin that may load, and all that the operator says about it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Entry {
     /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. It is what people
     /// see, and the second key of the chain's order.
@@ -123,15 +124,7 @@ impl Layer {
     /// Whether an `approve` of a plugin whose entry is in this layer's file waives what an
     /// `[[ask]]` of `asking` asks: a project's waives what projects ask, and nothing that the user
     /// wrote. What the file that `--config` names says, and what a program made, is the user's.
-    ///
-    /// ```
-    /// use hookhost::config::Layer;
-    ///
-    /// assert!(Layer::User.may_waive(Layer::Project));
-    /// assert!(!Layer::Project.may_waive(Layer::User));
-    /// ```
-    #[must_use]
-    pub fn may_waive(self, asking: Self) -> bool {
+    pub(crate) fn may_waive(self, asking: Self) -> bool {
         self != Self::Project || asking == Self::Project
     }
 
@@ -144,6 +137,7 @@ impl Layer {
 /// Whether a plugin's verdicts count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Mode {
     /// They count.
     #[default]
@@ -152,14 +146,37 @@ pub enum Mode {
     Audit,
 }
 
+impl Mode {
+    /// The word in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Audit => "audit",
+        }
+    }
+}
+
 /// Replaces the verdict of a plugin that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum OnFailure {
     /// Rejects: the call does not run, the value is withheld.
     Reject,
     /// Nothing: as if the plugin were not in the chain.
     Skip,
+}
+
+impl OnFailure {
+    /// The word in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reject => "reject",
+            Self::Skip => "skip",
+        }
+    }
 }
 
 /// The directory that relative paths of this file are relative to.

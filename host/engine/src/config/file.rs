@@ -19,6 +19,7 @@ use super::{
 
 /// Where a text comes from, and what its paths are relative to.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Source {
     /// The file: messages name it, and relative paths are relative to its directory. Absolute,
     /// where the entries' paths are to be absolute.
@@ -34,6 +35,13 @@ impl Source {
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, layer: Layer) -> Self {
         Self { file: file.into(), layer, home: None }
+    }
+
+    /// The same with a directory for `~/`, if there is one.
+    #[must_use]
+    pub fn with_home(mut self, home: Option<PathBuf>) -> Self {
+        self.home = home;
+        self
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
 /// The capabilities that an entry gives to its plugin, beside `event`, `log` and `effects`, which every plugin has.
 /// Default: none. A component that imports one it is not granted is refused at load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Grants {
     /// `state = { quota = "1MiB" }`: key-value state of its own.
     pub state: Option<StateGrant>,
@@ -43,13 +44,14 @@ pub struct Grants {
 impl Grants {
     /// Whether they give any directory.
     #[must_use]
-    pub fn has_directories(&self) -> bool {
+    pub(crate) fn has_directories(&self) -> bool {
         !self.read_dirs.is_empty() || !self.write_dirs.is_empty()
     }
 }
 
 /// Key-value state.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StateGrant {
     /// `quota`: bytes of keys and values in each scope; 1 to 1 GiB, default 1 MiB.
     pub quota: NonZeroUsize,
@@ -61,8 +63,17 @@ impl Default for StateGrant {
     }
 }
 
+impl StateGrant {
+    /// State of this size, in bytes of keys and values in each scope.
+    #[must_use]
+    pub fn new(quota: NonZeroUsize) -> Self {
+        Self { quota }
+    }
+}
+
 /// Side calls to a language model.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ModelGrant {
     /// `name`: which of the embedder's models; required.
     pub name: String,
@@ -73,4 +84,10 @@ pub struct ModelGrant {
 impl ModelGrant {
     /// The calls per session of a grant that does not say.
     pub const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+
+    /// The embedder's model of this name, with [`Self::DEFAULT_MAX_CALLS`].
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), max_calls: Self::DEFAULT_MAX_CALLS }
+    }
 }

@@ -11,6 +11,7 @@ use super::Grants;
 /// negative number and a number out of range are errors. Times are written `"100ms"`, `"2s"`, `"1m"`; sizes `"64KiB"`,
 /// `"16MiB"`, or a plain number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// `fuel`: wasmtime's fuel, about one unit per instruction; 1 to 2⁶³ − 1, default 100 000 000.
     pub fuel: NonZeroU64,

@@ -10,6 +10,7 @@ use crate::contract::{Action, ToolCall};
 /// What a tool call does: the cases of the contract's `action`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ActionKind {
     /// Runs a shell command.
     Shell,

@@ -14,6 +14,7 @@ use super::{
 
 /// `[settings]`: what the operator decides for all plugins. A project's file can tighten one, never loosen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// `stream-unfinalised`: whether text is shown as it streams in although a plugin exports
     /// `finalize-content` and has not seen the whole of it. Default `false`, which holds the text
@@ -51,6 +52,7 @@ pub struct Settings {
 /// record says what was withheld. An event of which something was withheld cannot be replayed as it
 /// was.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AuditSettings {
     /// `largest-value`: bytes of one value as JSON. A larger one is recorded as its size, its digest and its first KiB:
     /// smaller keeps the log small where tools return much. 1 KiB to 64 MiB, default 256 KiB.

@@ -26,6 +26,7 @@ pub struct TrustStore {
 
 /// A project file that the user has approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Approved {
     /// The file, its directory without symbolic links.
     pub path: PathBuf,

@@ -1,7 +1,7 @@
 //! What a changed value must still fit: the tool's schema, the tool's shape, the configured models.
 
 use crate::config::{AskRule, Layer};
-use crate::contract::action::ActionMap;
+use crate::contract::action::AgentActions;
 use crate::contract::{Action, Escalation, ModelRef, ToolCall, ToolSpec};
 use crate::schema::{Schema, SchemaError};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// What the changes of one session are checked against.
 #[derive(Clone, Copy)]
 pub(crate) struct CallValidator<'a> {
-    pub(crate) actions: &'a ActionMap,
+    pub(crate) actions: AgentActions<'a>,
     pub(crate) schemas: &'a Schemas,
     pub(crate) models: &'a [ModelRef],
     pub(crate) cwd: &'a str,

@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 /// Who may be able to write or read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Guard {
     /// Anybody: something else, such as a digest, says whether its content counts.
     Anybodys,
@@ -43,6 +44,7 @@ pub enum Guard {
 
 /// How a path is treated whose last part is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Links {
     /// The file is the one that the link leads to. It is checked, and so are its directory and the link's.
     Followed,
@@ -53,6 +55,7 @@ pub enum Links {
 /// Why a file is not used: what is wrong with it, and how to fix that.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not used, since {fault}: {remedy}", path.display())]
+#[non_exhaustive]
 pub struct Refused {
     /// The file, or the directory that holds it.
     pub path: PathBuf,
@@ -157,7 +160,7 @@ pub fn check_kept_directory(directory: &Path) -> Result<(), FileError> {
 ///
 /// # Errors
 /// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can reach it.
-pub fn check_own_directory(directory: &Path) -> Result<(), FileError> {
+pub(crate) fn check_own_directory(directory: &Path) -> Result<(), FileError> {
     let metadata = std::fs::metadata(directory)?;
     if !metadata.is_dir() {
         let remedy = "make a directory there, or name another one".to_owned();

@@ -6,6 +6,7 @@ use std::path::Path;
 
 /// Who may read a file that does not exist yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NewFile {
     /// Only the user.
     Private,

@@ -312,6 +312,7 @@ fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Res
 
 /// What is in a directory of compiled code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CacheFiles {
     /// Files of compiled code: of each plugin one, of each configuration that it leaves an image of
     /// another, and the one that images are taken in; for each engine version and setting.
@@ -499,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_the_same_file_for_all_configurations_and_limits_and_what_became_of_them_another() {
+    fn code_is_one_file_for_all_configurations_and_limits_and_their_outcomes_are_others() {
         let mut place = Place::new();
         place.filled();
         place.settled();

@@ -106,6 +106,7 @@ pub enum LoadError {
 
 /// What the user can do about a [`LoadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Advice<'a> {
     /// Allow the file as it now is.
     Allow(&'a Path),

@@ -10,6 +10,7 @@ use serde::Serialize;
 /// What a file is.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Inspection {
     /// SHA-256 of the file.
     #[serde(serialize_with = "as_text")]

@@ -97,8 +97,7 @@ impl Plugin {
     }
 
     /// Whether its answers count.
-    #[must_use]
-    pub fn enforces(&self) -> bool {
+    pub(crate) fn enforces(&self) -> bool {
         self.shared.entry.mode == Mode::Enforce
     }
 

@@ -27,6 +27,7 @@ const SEPARATOR: &str = "__";
 /// A tool that a plugin brings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct PluginTool {
     /// The name under which it is offered, `PLUGIN__TOOL`. No two plugins can have one in common.
     pub full_name: String,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 /// The inputs of a call from outside its event. With them, the call can be replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Inputs {
     /// What it read of its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,6 +25,7 @@ pub struct Inputs {
 /// What a call read of its state, as it was before the event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct StateUse {
     /// Size of the scopes `session`, `tree` and `plugin`: bytes of keys and values, and 64 for each
     /// key. Absent if the call wrote nothing.
@@ -39,6 +41,7 @@ pub struct StateUse {
 /// The value of a key before the event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct StateRead {
     /// The key's scope.
     pub scope: Scope,
@@ -55,6 +58,7 @@ pub struct StateRead {
 /// A side call to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ModelAnswer {
     /// The request.
     pub request: ModelRequest,
@@ -65,6 +69,7 @@ pub struct ModelAnswer {
 /// The reply to a side call to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ModelReply {
     /// The completion.
     Completion(String),
@@ -79,6 +84,7 @@ pub enum ModelReply {
 /// What a call read of the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct TranscriptRead {
     /// Messages in it.
     pub length: u32,

@@ -36,13 +36,14 @@ use std::time::Instant;
 pub(crate) struct Dispatch<'a> {
     session: &'a Arc<Shared>,
     rules: &'a Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     facts: EventFacts,
     chain: &'a [Plugin],
     ledger: Vec<Ledger>,
     /// What the last call did, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
-    record: EventRecord,
+    /// Boxed, since it is large and handed on.
+    record: Box<EventRecord>,
     /// Whether the record has been written, or is not to be.
     concluded: bool,
     /// The askings before this one, each with the yes to its questions.
@@ -50,7 +51,7 @@ pub(crate) struct Dispatch<'a> {
     /// Reminders of the askings before this one.
     carried: Held,
     /// What is given again of an event that was recorded.
-    recall: Option<Recall>,
+    recall: Option<Box<Recall>>,
     /// Whether observers are waited for.
     await_observers: bool,
     /// Bytes of the value as JSON, as it now is.
@@ -59,9 +60,9 @@ pub(crate) struct Dispatch<'a> {
 
 /// What an event begins with, beside its value.
 pub(super) struct Beginning {
-    pub(super) info: contract::Session,
+    pub(super) info: Arc<contract::Session>,
     pub(super) facts: EventFacts,
-    pub(super) recall: Option<Recall>,
+    pub(super) recall: Option<Box<Recall>>,
     pub(super) await_observers: bool,
 }
 
@@ -86,18 +87,18 @@ impl<'a> Dispatch<'a> {
         event: EventKind,
         beginning: Beginning,
         original: Box<RawValue>,
-    ) -> Self {
+    ) -> Box<Self> {
         let Beginning { info, facts, recall, await_observers } = beginning;
         let chain = rules.chain(event);
-        let record = EventRecord {
+        let record = Box::new(EventRecord {
             id: facts.id.clone(),
             session: info.id.clone(),
             turn: info.turn,
             time: facts.time,
             raw: facts.raw.clone(),
             ..EventRecord::new(event, original)
-        };
-        Self {
+        });
+        Box::new(Self {
             session,
             rules,
             info,
@@ -113,7 +114,7 @@ impl<'a> Dispatch<'a> {
             carried: Held::default(),
             recall,
             await_observers,
-        }
+        })
     }
 
     /// Tells observers of an event that has been settled and recorded.
@@ -121,10 +122,10 @@ impl<'a> Dispatch<'a> {
         session: &'a Arc<Shared>,
         rules: &'a Arc<ActiveConfig>,
         event: EventKind,
-        info: contract::Session,
+        info: Arc<contract::Session>,
         facts: EventFacts,
         size: usize,
-    ) -> Self {
+    ) -> Box<Self> {
         let beginning = Beginning { info, facts, recall: None, await_observers: true };
         let mut dispatch = Self::new(session, rules, event, beginning, RawValue::NULL.to_owned());
         dispatch.size = size;
@@ -134,7 +135,7 @@ impl<'a> Dispatch<'a> {
 
     /// Settles a gate event, as far as that can be done without a person.
     pub(crate) async fn gate<E: GateEvent + Kind>(
-        self,
+        self: Box<Self>,
         payload: E::Payload,
     ) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let consent = self.consent_so_far();
@@ -143,7 +144,7 @@ impl<'a> Dispatch<'a> {
 
     /// Settles a gate event about which a person has already answered these questions.
     pub(super) async fn gate_with<E: GateEvent + Kind>(
-        mut self,
+        mut self: Box<Self>,
         payload: E::Payload,
         consent: Consent,
     ) -> Begun<GateOutcome<E::Payload, E::Response>> {
@@ -168,7 +169,7 @@ impl<'a> Dispatch<'a> {
                 self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
                 let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
                 self.record.response = response.as_ref().map(|(_, response)| raw(response));
-                let question = |(asker, escalation)| Question { by: self.asker(asker), escalation };
+                let question = |(asker, escalation)| Question::new(self.asker(asker), escalation);
                 (value, response, questions.into_iter().map(question).collect::<Vec<_>>())
             }
         };
@@ -204,6 +205,8 @@ impl<'a> Dispatch<'a> {
                 return Begun::Settled(self.finish(GateOutcome::Rejected(rejection)));
             }
         };
+        // Without a log, a session that is opened again meanwhile would number its events from the beginning.
+        self.session.services.claim(&self.session.id, &self.session.root);
         let question = PendingQuestion::<E> {
             session: Arc::clone(self.session),
             rules: Arc::clone(self.rules),
@@ -244,12 +247,15 @@ impl<'a> Dispatch<'a> {
     /// The question's row, to be committed with the event's record.
     fn question(&self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
         let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
+        let is_shared = self.session.services.shares_questions;
+        // What nobody else is shown need not be on disk a second time.
+        let request = if is_shared { request } else { &request.without_values() };
         Ok(QuestionChange::Ask(Box::new(OpenQuestion {
             id: request.id.clone(),
             session: request.session.clone(),
             asker: self.session.services.store.asker()?,
             expires: now().saturating_add(deadline),
-            answerable: self.session.services.shares_questions,
+            answerable: is_shared,
             request: raw(request).get().to_owned(),
             answer: None,
         })))
@@ -366,15 +372,15 @@ impl<'a> Dispatch<'a> {
     }
 
     /// The outcome, with the record.
-    pub(super) fn finish<O>(mut self, outcome: O) -> Settled<O> {
+    pub(super) fn finish<O>(mut self: Box<Self>, outcome: O) -> Settled<O> {
         let earlier = std::mem::take(&mut self.earlier);
         Settled { outcome, record: self.take_record(), answer: None, earlier }
     }
 
     /// The record; nothing further is written of the event here.
-    fn take_record(&mut self) -> EventRecord {
+    fn take_record(&mut self) -> Box<EventRecord> {
         self.concluded = true;
-        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         std::mem::replace(&mut self.record, blank)
     }
 

@@ -49,7 +49,10 @@ impl Invocation<'_> {
             is_recorded,
             transcript: session.transcript(),
             model: session.services.model.clone(),
-            model_calls: session.life.model_calls(plugin.name()),
+            model_calls: match plugin.shared.grants.model {
+                Some(_) => session.life.model_calls(plugin.name()),
+                None => Arc::default(),
+            },
             recalled,
             patience: overload_deadline,
         }

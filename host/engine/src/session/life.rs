@@ -4,7 +4,7 @@
 //! handle has written the row meanwhile, the changes of the list are made again to what that one wrote: none is lost.
 
 use super::streak::{Caller, NextCall, Streaks, counts};
-use super::{MOST_NOTICES, MOST_REMINDERS, now};
+use super::{MAX_NOTICES, MAX_REMINDERS, now};
 use crate::contract::Failure;
 use crate::sandbox::capability::Reminder;
 use crate::state::Time;
@@ -33,6 +33,8 @@ pub(super) struct LifeState {
     model_calls: BTreeMap<String, u32>,
     /// How the prompt begins that the agent works on.
     pub(super) task: Option<String>,
+    /// The session at the root of its tree, as its first handle knew it; absent: itself.
+    pub(super) root: Option<String>,
 }
 
 /// A change of a session.
@@ -50,8 +52,6 @@ pub(super) enum Change {
     Reset(String),
     /// A plugin reminds the model, before so many model calls.
     Remind(u32, Reminder),
-    /// A plugin that is not loaded reminds of nothing any more.
-    Forget(String),
     /// The user is to be told.
     Notice(String),
     /// The user was told.
@@ -62,6 +62,8 @@ pub(super) enum Change {
     ModelCalls(String, u32),
     /// The agent works on another prompt.
     Task(String),
+    /// The tree that it is in.
+    Root(String),
 }
 
 impl LifeState {
@@ -80,12 +82,11 @@ impl LifeState {
                     !is_replaced && lives(*born, old, *turn)
                 });
                 self.reminders.push((*turn, reminder.clone()));
-                let excess = self.reminders.len().saturating_sub(MOST_REMINDERS);
+                let excess = self.reminders.len().saturating_sub(MAX_REMINDERS);
                 self.reminders.drain(..excess);
             }
-            Change::Forget(plugin) => self.reminders.retain(|(_, reminder)| reminder.plugin != *plugin),
             Change::Notice(text) => {
-                if self.notices.len() < MOST_NOTICES {
+                if self.notices.len() < MAX_NOTICES {
                     self.notices.push(text.clone());
                 }
             }
@@ -102,6 +103,7 @@ impl LifeState {
                 *counted = counted.saturating_add(*calls);
             }
             Change::Task(begins) => self.task = Some(begins.clone()),
+            Change::Root(root) => self.root = Some(root.clone()),
         }
     }
 }
@@ -191,7 +193,7 @@ impl Life {
     }
 
     /// Has the row read before the next event is settled, also where that fails at first.
-    pub(super) fn is_stale(&self) {
+    pub(super) fn mark_stale(&self) {
         self.is_unsure.store(true, Ordering::Relaxed);
     }
 
@@ -200,16 +202,12 @@ impl Life {
         self.is_unsure.load(Ordering::Relaxed)
     }
 
-    /// Takes over what the row is, where another handle has written it. Of `is_loaded` plugins alone reminders are kept.
-    pub(super) fn take_over(&self, row: &SessionRow, is_loaded: impl Fn(&str) -> bool) {
+    /// Takes over what the row is, where another handle has written it.
+    pub(super) fn take_over(&self, row: &SessionRow) {
         let mut copy = self.copy();
-        if row.version != copy.version {
+        // A row that nobody has written yet may begin behind numbers that are used.
+        if row.version != copy.version || copy.events < row.events {
             copy.replace(parse(&self.id, &row.life), row.version, row.events, 0);
-            let plugins = copy.state.reminders.iter().map(|(_, reminder)| reminder.plugin.clone());
-            let gone: BTreeSet<String> = plugins.filter(|plugin| !is_loaded(plugin)).collect();
-            for plugin in gone {
-                self.note(&mut copy, Change::Forget(plugin));
-            }
             // Others have used later ones meanwhile.
             copy.numbers = 0..0;
             self.note_streaks(&copy);
@@ -364,13 +362,15 @@ impl KeepsSession for Written {
         };
         self.with.iter().for_each(|change| state.apply(change));
         let taken = |change: &Change| if let Change::Numbers(taken) = change { *taken } else { 0 };
-        let events = row.events + copy.unwritten.iter().map(taken).sum::<u64>();
+        let taken = copy.unwritten.iter().map(taken).sum::<u64>();
+        // At least those that this handle may use: nobody else is to take one of them.
+        let events = row.events.saturating_add(taken).max(copy.numbers.end);
         // A struct of texts and numbers has no reason not to be JSON.
         let life = serde_json::to_string(&state).unwrap_or_default();
         Changed { row: SessionRow { version: row.version, events, life }, changes: copy.unwritten.len(), time: now() }
     }
 
-    fn is_written(&self, changed: Changed) {
+    fn note_written(&self, changed: Changed) {
         let Changed { row, changes, .. } = changed;
         let mut copy = self.life.copy();
         let is_only_ours = row.version == copy.version + 1 && self.with.is_empty();
@@ -378,15 +378,24 @@ impl KeepsSession for Written {
             copy.version = row.version;
             copy.unwritten.drain(..changes);
         } else if row.version <= copy.version {
-            // A later row was taken over before this was told. It holds these changes, and they were made to it once more.
+            // This handle has read a later row meanwhile. That row holds these changes, and the copy has them twice.
             copy.unwritten.drain(..changes);
             copy.version = 0;
-            self.life.is_stale();
+            self.life.mark_stale();
         } else {
+            if row.version != copy.version + 1 {
+                // Another handle has written the row in between, and may have taken the same numbers.
+                copy.numbers = 0..0;
+            }
             copy.replace(parse(&self.life.id, &row.life), row.version, row.events, changes);
         }
         self.life.note_streaks(&copy);
     }
+}
+
+/// The root of the tree of a session, as its row has it.
+pub(super) fn root_in(session: &str, row: &SessionRow) -> Option<String> {
+    parse(session, &row.life).root
 }
 
 /// What a row holds. A row that cannot be read is that of a session that has just begun: it holds nothing that a verdict

@@ -29,7 +29,7 @@ pub(crate) use observers::Telling;
 pub(crate) use recall::{Recall, RecalledConsent};
 pub(crate) use services::Services;
 
-use crate::active_config::ActiveConfig;
+use crate::active_config::{ActiveConfig, RuleSet};
 use crate::approval::AskingAgent;
 use crate::audit::raw;
 use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolSpec};
@@ -45,25 +45,26 @@ use life::{Change, Life};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use streak::{Caller, NextCall};
 
 /// Most bytes of a session's identifier.
-const MOST_ID: usize = 256;
+const MAX_ID_BYTES: usize = 256;
 
 /// Most notices that wait for the agent to take them.
-const MOST_NOTICES: usize = 256;
+const MAX_NOTICES: usize = 256;
 
 /// Most characters of a prompt that are told with a question.
 const MAX_TASK: usize = 80;
 
 /// Most reminders that a session keeps; the oldest go first.
-const MOST_REMINDERS: usize = 64;
+const MAX_REMINDERS: usize = 64;
 
 /// What a session is.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SessionSpec {
     /// Unique among all sessions, 1 to 256 bytes without control characters; absent: a fresh UUID. One that was there
     /// before is the same session, taken up again with the state that plugins have of it.
@@ -80,9 +81,11 @@ pub struct SessionSpec {
     pub interactive: bool,
     /// The session that started this one.
     pub parent: Option<String>,
-    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. Absent: the root
-    /// of the parent where that is open in this host, else the parent, else this session itself.
+    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. Absent: as
+    /// the store knows it, else the root of the parent where that is known, else the parent, else this session itself.
     pub root: Option<String>,
+    /// The rules that it runs under. Absent: the host's own.
+    pub rules: Option<RuleSet>,
     /// The tools whose arguments are known, for checking what plugins change.
     pub tools: Vec<ToolSpec>,
     /// The models that a plugin may move a request to.
@@ -102,9 +105,38 @@ impl SessionSpec {
             interactive: false,
             parent: None,
             root: None,
+            rules: None,
             tools: Vec::new(),
             models: Vec::new(),
         }
+    }
+
+    /// The session of this identifier.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// A sub-agent's session, `depth` levels down, which the session `parent` starts.
+    #[must_use]
+    pub fn under(mut self, parent: impl Into<String>, depth: u32) -> Self {
+        (self.parent, self.depth) = (Some(parent.into()), depth);
+        self
+    }
+
+    /// In the tree of the session `root`.
+    #[must_use]
+    pub fn root(mut self, root: impl Into<String>) -> Self {
+        self.root = Some(root.into());
+        self
+    }
+
+    /// Runs it under these rules, in place of the host's own.
+    #[must_use]
+    pub fn rules(mut self, rules: &RuleSet) -> Self {
+        self.rules = Some(rules.clone());
+        self
     }
 }
 
@@ -112,9 +144,9 @@ impl SessionSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// An identifier that is none; the beginning of it.
+    /// The session id is invalid; holds its first 40 characters, escaped.
     #[error(
-        "`{0}` is no identifier of a session: it has 1 to {MOST_ID} bytes and no control characters; give none, and it is made"
+        "`{0}` is not a valid session id: an id has 1 to {MAX_ID_BYTES} bytes and no control characters; leave it out to get a fresh one"
     )]
     Id(String),
     /// A directory of the session is not an absolute path; plugins would compare relative paths with something else.
@@ -140,19 +172,29 @@ pub enum SessionError {
 ///
 /// Events of one session are settled one at a time, in order of arrival, also where they are sent from several tasks, by
 /// several handles, or by several processes with the same store; sessions run beside each other. A question to a person holds up
-/// no other event. What a session is outlives its handles: to open one is not to start it, to drop one is not to end it.
+/// no other event. A session outlives its handles: opening a handle does not start
+/// the session, and dropping a handle does not end it.
 pub struct Session {
     shared: Arc<Shared>,
 }
 
 /// What an event may bring along beside its payload.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DispatchOptions {
     /// The agent's own message, where the event came from outside.
     pub raw: Option<Json>,
     /// Whether observers are waited for: then their calls are in the record that comes back. For trying a plugin; it puts
     /// observers on the path of the event.
     pub await_observers: bool,
+}
+
+impl DispatchOptions {
+    /// Observers are waited for.
+    #[must_use]
+    pub fn awaiting_observers() -> Self {
+        Self { raw: None, await_observers: true }
+    }
 }
 
 pub(crate) struct Shared {
@@ -162,9 +204,11 @@ pub(crate) struct Shared {
     id: String,
     /// The session at the root of its tree; its own identifier where that is itself.
     root: String,
+    rules: RuleSet,
     /// In which its events wait for their turn.
     line: Line,
-    turn: AtomicU32,
+    /// As plugins see it.
+    info: Mutex<Arc<contract::Session>>,
     /// What the identifiers of events begin with where there is no log.
     events_of: String,
     events: AtomicU64,
@@ -188,10 +232,13 @@ impl Session {
         let schemas = Schemas::compile(&spec.tools)
             .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        let root = spec.root.clone().or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
+        // Its first event reads it in its turn; what it reminds of is known before.
+        let row = services.store.session(&id).unwrap_or_default();
+        let root = spec.root.clone().or_else(|| life::root_in(&id, &row));
+        let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
         let root = root.unwrap_or_else(|| id.clone());
         for id in [&id, &root] {
-            if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
+            if id.is_empty() || id.len() > MAX_ID_BYTES || id.contains(char::is_control) {
                 return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
             }
         }
@@ -205,7 +252,17 @@ impl Session {
         let is_first = services.claim(&id, &root);
         let numbered_by = format!("{id}.{}", uuid::Uuid::now_v7().simple());
         let life = Life::new(id.clone());
+        let info = contract::Session {
+            id: id.clone(),
+            agent: spec.agent.clone(),
+            turn: 0,
+            depth: spec.depth,
+            cwd: spec.cwd.to_string_lossy().into_owned(),
+            workspace: spec.workspace.to_string_lossy().into_owned(),
+            interactive: spec.interactive,
+        };
         let shared = Shared {
+            rules: spec.rules.clone().unwrap_or_else(|| services.rules.clone()),
             line: services.store.line(&id),
             services,
             spec,
@@ -215,7 +272,7 @@ impl Session {
             numbered_by,
             id,
             root,
-            turn: AtomicU32::new(0),
+            info: Mutex::new(Arc::new(info)),
             calls: AtomicU64::new(0),
             told_records: AtomicU64::new(0),
             kept_answers: Mutex::default(),
@@ -225,14 +282,13 @@ impl Session {
             is_closed: AtomicBool::new(false),
             observers: observers::Observers::default(),
         };
-        // Its first event reads it in its turn; what it reminds of is known before.
-        if let Ok(row) = shared.services.store.session(&shared.id) {
-            let config = shared.services.config();
-            if row.version == 0 {
-                let notices = config.tool_patterns_that_fit_none(&shared.spec.tools);
-                notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
+        shared.life.take_over(&row);
+        if row.version == 0 {
+            let notices = shared.config().tool_patterns_that_fit_none(&shared.spec.tools);
+            notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
+            if shared.root != shared.id {
+                shared.life.change(Change::Root(shared.root.clone()));
             }
-            shared.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
         }
         let shared = Arc::new(shared);
         shared.record_opening(&shared.info());
@@ -247,7 +303,8 @@ impl Session {
 
     /// Says how many model calls have been made so far.
     pub fn set_turn(&self, turn: u32) {
-        self.shared.turn.store(turn, Ordering::Relaxed);
+        let mut info = self.shared.info.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut info).turn = turn;
     }
 
     /// Says where the conversation can be read.
@@ -262,20 +319,22 @@ impl Session {
         self.kept_reminders().into_iter().map(|(_, reminder)| reminder).collect()
     }
 
-    /// The reminders that still live, each with the number of model calls before which it was given: what an agent keeps of a
-    /// session that may go on with another store.
+    /// The reminders that still live, of plugins that are loaded, each with the number of model calls before which it was given:
+    /// what an agent keeps of a session that may go on with another store.
     #[must_use]
     pub fn kept_reminders(&self) -> Vec<(u32, Reminder)> {
-        let turn = self.shared.turn.load(Ordering::Relaxed);
-        let lives = |(born, reminder): &&(u32, Reminder)| life::lives(*born, reminder, turn);
+        let (turn, rules) = (self.shared.info().turn, self.shared.config());
+        // Under other rules, of another process perhaps, the others count.
+        let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
+        let lives = |(born, reminder): &&(u32, Reminder)| life::lives(*born, reminder, turn) && is_loaded(reminder);
         self.shared.life.look(|life| life.reminders.iter().filter(lives).cloned().collect())
     }
 
     /// Takes up what [`Self::kept_reminders`] was with an earlier store, as far as it is of plugins that are loaded, still
     /// lives at the number of model calls of [`Self::set_turn`], and is not known.
     pub fn take_up_reminders(&self, kept: Vec<(u32, Reminder)>) {
-        let rules = self.shared.services.config();
-        let turn = self.shared.turn.load(Ordering::Relaxed);
+        let rules = self.shared.config();
+        let turn = self.shared.info().turn;
         let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
         let known = self.kept_reminders();
         for (born, reminder) in kept {
@@ -335,7 +394,7 @@ impl Session {
         options: DispatchOptions,
         recall: Recall,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        let begun = self.begin_kind(event, payload, options, Some(recall)).await?;
+        let begun = self.begin_kind(event, payload, options, Some(Box::new(recall))).await?;
         Ok(self.settled(begun).await)
     }
 
@@ -343,7 +402,7 @@ impl Session {
         &self,
         payload: Value,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        recall: Option<Box<Recall>>,
     ) -> Result<Begun<Value>, serde_json::Error> {
         let payload = payload::read::<E>(self, payload)?;
         // An outcome is made of texts, numbers and JSON, and so is JSON.
@@ -377,7 +436,7 @@ impl Session {
         &self,
         payload: E::Payload,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        recall: Option<Box<Recall>>,
     ) -> Settled<E::Outcome> {
         let begun = self.begin::<E>(payload, options, recall).await;
         self.settled(begun).await
@@ -388,7 +447,7 @@ impl Session {
         &self,
         payload: E::Payload,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        recall: Option<Box<Recall>>,
     ) -> impl Future<Output = Begun<E::Outcome>> + Send {
         self.begin_with::<E>(payload, false, options, recall)
     }
@@ -399,12 +458,12 @@ impl Session {
         payload: E::Payload,
         is_prepared: bool,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        recall: Option<Box<Recall>>,
     ) -> Begun<E::Outcome> {
         let turn = self.shared.turn().await;
-        let info = self.info();
+        let info = self.shared.info();
         // Whatever is taken up meanwhile, the event is settled under these.
-        let rules = self.shared.services.config();
+        let rules = self.shared.config();
         let validator = self.shared.validator(&rules, &info);
         let payload = if is_prepared { payload } else { E::prepared(payload, &validator) };
         let DispatchOptions { raw: own_message, await_observers } = options;
@@ -422,24 +481,11 @@ impl Session {
             Err(error) => Begun::Settled(E::without_turn(dispatch, &error)),
         }
     }
-
-    fn info(&self) -> contract::Session {
-        self.shared.info()
-    }
 }
 
 impl Shared {
-    fn info(&self) -> contract::Session {
-        let Self { spec, id, turn, .. } = self;
-        contract::Session {
-            id: id.clone(),
-            agent: spec.agent.clone(),
-            turn: turn.load(Ordering::Relaxed),
-            depth: spec.depth,
-            cwd: spec.cwd.to_string_lossy().into_owned(),
-            workspace: spec.workspace.to_string_lossy().into_owned(),
-            interactive: spec.interactive,
-        }
+    fn info(&self) -> Arc<contract::Session> {
+        Arc::clone(&self.info.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -480,14 +526,17 @@ impl Shared {
     async fn turn(&self) -> Result<Turn, StoreError> {
         let turn = self.line.turn().await?;
         if turn.is_stale {
-            self.life.is_stale();
+            self.life.mark_stale();
         }
         if self.life.is_unsure() {
-            let row = self.services.store.session(&self.id)?;
-            let config = self.services.config();
-            self.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
+            self.life.take_over(&self.services.store.session_now(&self.id).await?);
         }
         Ok(turn)
+    }
+
+    /// What events that begin now are settled under.
+    fn config(&self) -> Arc<ActiveConfig> {
+        self.rules.active()
     }
 
     fn warned(&self) -> MutexGuard<'_, HashMap<String, u32>> {
@@ -501,7 +550,7 @@ impl Shared {
     fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {
         let asks = config.asks();
         CallValidator {
-            actions: &self.services.actions,
+            actions: self.services.actions.of(&self.spec.agent),
             schemas: &self.schemas,
             models: &self.spec.models,
             cwd: &info.cwd,
@@ -525,8 +574,8 @@ impl Shared {
         }
     }
 
-    /// The identifier of an event whose record is written after its turn. Another handle may take its number before that, unless
-    /// the row holds the number.
+    /// The identifier of an event whose record is written after its turn. If the row does not hold the event's number yet, another
+    /// handle may take that number first: then the record gets an identifier of its own.
     fn late_event_id(&self, id: String) -> String {
         if self.life.has_unwritten_numbers() { self.next_call_id() } else { id }
     }
@@ -601,7 +650,10 @@ impl Shared {
 
     /// The reminders as changes of the session, given before so many model calls as there are now.
     fn reminding(&self, reminders: Vec<Reminder>) -> Vec<Change> {
-        let turn = self.turn.load(Ordering::Relaxed);
+        if reminders.is_empty() {
+            return Vec::new();
+        }
+        let turn = self.info().turn;
         reminders.into_iter().map(|reminder| Change::Remind(turn, reminder)).collect()
     }
 }

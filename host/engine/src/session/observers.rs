@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 pub const MAX_WAITING: usize = 1024;
 
 /// Most bytes, as JSON, of the events of one session that wait to be told.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// The events of one session that wait to be told.
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Waiting {
 pub(super) fn tell<E: Kind<Return = ()>>(
     session: &Arc<Shared>,
     rules: &Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     facts: EventFacts,
     payload: E::Payload,
     bytes: usize,
@@ -90,7 +90,12 @@ pub(super) fn tell<E: Kind<Return = ()>>(
 }
 
 /// Tells those who subscribe to the audit log of a record, later.
-pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info: &contract::Session, record: String) {
+pub(super) fn tell_record(
+    session: &Arc<Shared>,
+    rules: &Arc<ActiveConfig>,
+    info: &Arc<contract::Session>,
+    record: String,
+) {
     let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
     tell::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
@@ -98,7 +103,7 @@ pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info
 
 fn queue(session: &Arc<Shared>, job: Job) {
     let mut waiting = session.observers.waiting();
-    let full = waiting.jobs.len() >= MAX_WAITING || waiting.bytes.saturating_add(job.bytes) > MOST_BYTES;
+    let full = waiting.jobs.len() >= MAX_WAITING || waiting.bytes.saturating_add(job.bytes) > MAX_BYTES;
     // A queue that holds nothing takes what is larger than it.
     if full && !waiting.jobs.is_empty() {
         waiting.drop_event(job.event);
@@ -167,8 +172,7 @@ fn report_dropped(session: &Arc<Shared>) {
         1 => "1 event came too fast for the plugins that observe it, and they did not hear of it".into(),
         _ => format!("{count} events came too fast for the plugins that observe them, and they did not hear of these"),
     });
-    let info = session.info();
-    session.record_dropped(&Dropped { session: info.id, time: now(), events });
+    session.record_dropped(&Dropped { session: session.id.clone(), time: now(), events });
 }
 
 impl Shared {
@@ -177,7 +181,7 @@ impl Shared {
         use crate::audit::ToRecord as _;
         let store = &self.services.store;
         if store.keeps_log()
-            && let Err(error) = store.push(Late::of(dropped.body(&self.services.config().settings().audit)))
+            && let Err(error) = store.push(Late::of(dropped.body(&self.config().settings().audit)))
         {
             tracing::error!(%error, "events that observers did not hear of could not be recorded");
         }

@@ -6,7 +6,7 @@ use super::{Beginning, Settled, Shared, now};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, StateUse, raw};
-use crate::contract::{self, AnswerKind, Answered, Cause, GateOutcome, OutcomeKind, Rejection};
+use crate::contract::{self, AnswerKind, Answered, Cause, FailureKind, GateOutcome, OutcomeKind, Rejection};
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
@@ -25,10 +25,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// An event, as far as it can be settled without a person.
 #[derive(Debug)]
 #[must_use]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every event is settled at once, and is not to cost an allocation"
-)]
 pub enum Begun<O> {
     /// It is settled.
     Settled(Settled<O>),
@@ -145,12 +141,8 @@ impl<O: 'static> Pending<O> {
     pub(super) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
         let mut pending = self;
         loop {
-            let request = pending.open.request().clone();
-            let answered = tokio::select! {
-                biased;
-                answered = approval::resolve(approver, request) => answered,
-                answered = pending.answered_elsewhere() => answered,
-            };
+            let (request, left) = (pending.open.request().clone(), pending.time_left());
+            let answered = approval::resolve(approver, request, left, pending.answered_elsewhere()).await;
             match pending.take_up(answered).await {
                 Begun::Settled(settled) => return settled,
                 Begun::Escalated(next) => pending = next,
@@ -232,9 +224,9 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) session: Arc<Shared>,
     /// What the event was settled under.
     pub(super) rules: Arc<ActiveConfig>,
-    pub(super) info: contract::Session,
+    pub(super) info: Arc<contract::Session>,
     pub(super) facts: EventFacts,
-    pub(super) record: EventRecord,
+    pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,
     /// What a yes lets run, and what runs in its place, if anything.
     pub(super) value: E::Payload,
@@ -250,9 +242,11 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) is_recorded: bool,
 }
 
-/// Nobody waits for the event any more: the log says so. An answer that was not recorded is not a yes, since nothing runs.
+/// Nobody waits for the event any more, and nothing of it runs. The log gets the answer as a no, also where a person said yes and
+/// that was not recorded in time.
 impl<E: GateEvent + Kind> Drop for Question<E> {
     fn drop(&mut self) {
+        self.session.services.release(&self.session.id);
         if self.is_recorded {
             return;
         }
@@ -304,7 +298,7 @@ impl<E: GateEvent + Kind> Question<E> {
         if !answered.is_approved() {
             return self.refuse(answered).await;
         }
-        let rules_now = session.services.config();
+        let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
         // For the rest of the session, and so not for longer than its rules.
         let keeps = answered.for_session && are_same_rules;
@@ -404,9 +398,9 @@ impl<E: GateEvent + Kind> Question<E> {
             None => (self.record.id.clone(), 1),
         };
         again.follow(AskedAgain { of, round, answered: Vec::new() }, std::mem::take(&mut self.held));
-        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let mut earlier = std::mem::take(&mut self.earlier);
-        earlier.push((std::mem::replace(&mut self.record, blank), yes));
+        earlier.push((*std::mem::replace(&mut self.record, blank), yes));
         again.come_after(earlier);
         let are_same_rules = Arc::ptr_eq(rules, &self.rules);
         let begun = again.gate_with::<E>(self.value.clone(), consent).await;
@@ -428,7 +422,7 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 
     fn finish<O>(mut self, outcome: O, answer: ApprovalRecord) -> Begun<O> {
-        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let record = std::mem::replace(&mut self.record, blank);
         Begun::Settled(Settled { outcome, record, answer: Some(answer), earlier: std::mem::take(&mut self.earlier) })
     }
@@ -444,7 +438,13 @@ impl<E: GateEvent + Kind> Question<E> {
     /// Whether the plugins would answer as they did. Verdicts are functions of event, rules and what was learnt from
     /// outside, so that asking them again can be skipped where all of that is as it was.
     fn would_answer_the_same(&self) -> bool {
-        self.record.not_replayable.is_empty() && self.state_is_as_it_was()
+        // One that was not called may be called by now, and what it would have answered nobody knows.
+        let was_tripped =
+            |call: &CallRecord| call.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Tripped);
+        // The conversation goes on while a question waits.
+        let depends = |call: &CallRecord| was_tripped(call) || call.inputs.transcript.is_some();
+        let is_repeatable = self.record.not_replayable.is_empty() && !self.record.calls.iter().any(depends);
+        is_repeatable && self.state_is_as_it_was()
     }
 
     /// Whether what the plugins read of their state is as they read it.

@@ -34,15 +34,16 @@ impl Session {
     /// A tool call whose action the host's action map works out.
     #[must_use]
     pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> PreparedCall {
-        let cwd = self.shared.spec.cwd.to_string_lossy();
-        let call = self.shared.services.actions.call(id.to_owned(), name.to_owned(), arguments, origin, &cwd);
+        let spec = &self.shared.spec;
+        let actions = self.shared.services.actions.of(&spec.agent);
+        let call = actions.call(id.to_owned(), name.to_owned(), arguments, origin, &spec.cwd.to_string_lossy());
         PreparedCall { call, handle: self.shared.life.handle() }
     }
 
     /// A tool call that comes from elsewhere: its arguments get the one spelling, and its action is worked out anew.
     #[must_use]
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
-        let (config, info) = (self.shared.services.config(), self.shared.info());
+        let (config, info) = (self.shared.config(), self.shared.info());
         let call = self.shared.validator(&config, &info).prepared(call);
         PreparedCall { call, handle: self.shared.life.handle() }
     }

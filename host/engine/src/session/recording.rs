@@ -38,7 +38,7 @@ impl Shared {
     pub(super) async fn record<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
-        info: &contract::Session,
+        info: &Arc<contract::Session>,
         record: &R,
         with: With,
         due: Due,
@@ -68,7 +68,7 @@ impl Shared {
     pub(super) fn record_soon<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
-        info: &contract::Session,
+        info: &Arc<contract::Session>,
         record: &R,
     ) {
         self.settle_soon(rules, info, record, None);
@@ -78,7 +78,7 @@ impl Shared {
     pub(super) fn settle_soon<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
-        info: &contract::Session,
+        info: &Arc<contract::Session>,
         record: &R,
         settles: Option<String>,
     ) {
@@ -94,7 +94,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn record_opening(self: &Arc<Self>, info: &contract::Session) {
+    pub(super) fn record_opening(self: &Arc<Self>, info: &Arc<contract::Session>) {
         let (tools, without_schema) = within_bound(&self.spec.tools);
         let opened = SessionOpened {
             session: info.id.clone(),
@@ -110,12 +110,12 @@ impl Shared {
             without_schema,
             models: self.spec.models.clone(),
         };
-        self.record_soon(&self.services.config(), info, &opened);
+        self.record_soon(&self.config(), info, &opened);
     }
 
-    pub(super) fn record_end(self: &Arc<Self>, info: &contract::Session) {
+    pub(super) fn record_end(self: &Arc<Self>, info: &Arc<contract::Session>) {
         let ended = SessionEnded { session: info.id.clone(), time: super::now() };
-        self.record_soon(&self.services.config(), info, &ended);
+        self.record_soon(&self.config(), info, &ended);
     }
 }
 
@@ -129,7 +129,7 @@ fn within_bound(tools: &[ToolSpec]) -> (Vec<ToolSpec>, Vec<String>) {
             return tool.clone();
         }
         without_schema.push(tool.name.clone());
-        ToolSpec { name: tool.name.clone(), input_schema: json!({}) }
+        ToolSpec::new(tool.name.clone(), json!({}))
     });
     (recorded.collect(), without_schema)
 }

@@ -7,11 +7,12 @@ use serde::Serialize;
 /// An outcome, and the record of how it came about.
 #[derive(Clone, Debug, Serialize)]
 #[must_use]
+#[non_exhaustive]
 pub struct Settled<O> {
     /// What the agent is to do.
     pub outcome: O,
     /// Who was asked, and what each said; where the plugins were asked again after a yes, the last time.
-    pub record: EventRecord,
+    pub record: Box<EventRecord>,
     /// What a person answered, where that record is of an escalated event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<ApprovalRecord>,

@@ -72,7 +72,7 @@ impl PluginTools {
     /// # Errors
     /// If there is no such tool, the plugin fails, or the call cannot be recorded.
     pub async fn call(&self, plugin: &str, tool: &str, arguments: &Value) -> Result<ToolResult, ToolCallError> {
-        let rules = self.shared.services.config();
+        let rules = self.shared.config();
         let found = rules.plugins().iter().find(|loaded| loaded.name() == plugin);
         let Some(found) = found.filter(|plugin| plugin.tools().iter().any(|known| known.name == tool)) else {
             return Err(ToolCallError::Unknown { plugin: plugin.to_owned(), tool: tool.to_owned() });
@@ -93,7 +93,7 @@ impl PluginTools {
 struct Call<'a> {
     session: &'a Arc<Shared>,
     rules: &'a Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     record: ToolRun,
     /// What the call did, until it is recorded.
     did: Option<Did>,

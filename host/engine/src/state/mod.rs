@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 /// What a key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Scope {
     /// The plugin's in one session.
     Session,

@@ -489,9 +489,10 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// The file beside the database in which processes take turns.
-pub(super) fn turns(path: &Path) -> PathBuf {
-    beside(path, "-turns")
+/// The file beside the database in which processes take turns: one, by whatever name each has opened the database.
+pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
+    let of = |error: std::io::Error| StoreError::io(&error, path);
+    Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))
 }
 
 /// The file beside the database to which commits are appended.
@@ -510,9 +511,21 @@ pub(super) fn identity(path: &Path) -> Option<Identity> {
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
+/// Which file an open one is.
+#[cfg(unix)]
+pub(super) fn identity_of(file: &std::fs::File) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt as _;
+    file.metadata().ok().map(|file| (file.dev(), file.ino()))
+}
+
 /// An open file cannot be removed or replaced on this system, so it needs no identity.
 #[cfg(not(unix))]
 pub(super) type Identity = ();
+
+#[cfg(not(unix))]
+pub(super) fn identity_of(_: &std::fs::File) -> Option<Identity> {
+    Some(())
+}
 
 #[cfg(not(unix))]
 pub(super) fn identity(_: &Path) -> Option<Identity> {

@@ -138,7 +138,7 @@ impl Log {
     /// # Errors
     /// If the file cannot be read, or the database [holds something foreign](Self::foreign). The first line that was changed
     /// is an error, and the last item. [`Self::verify`] says more about what is wrong.
-    pub fn verified_lines(&self) -> Result<VerifiedLines<'_>, LogError> {
+    pub(crate) fn verified_lines(&self) -> Result<VerifiedLines<'_>, LogError> {
         if let Some(what) = self.foreign.first() {
             return Err(StoreError::Altered { path: self.path.clone(), what: what.clone() }.into());
         }
@@ -249,7 +249,7 @@ impl std::fmt::Debug for Lines<'_> {
 }
 
 /// The lines of a [`Log`], up to the first that was changed.
-pub struct VerifiedLines<'a> {
+pub(crate) struct VerifiedLines<'a> {
     log: &'a Log,
     stored: std::iter::Peekable<StoredLines<'a>>,
     /// The line that the next one has to confirm.

@@ -69,7 +69,7 @@ impl Memory {
         let mut changed = handle.changed(before);
         changed.row.version = version;
         sessions.insert(handle.id().to_owned(), changed.row.clone());
-        handle.is_written(changed);
+        handle.note_written(changed);
     }
 
     /// The state of a plugin as it is now.

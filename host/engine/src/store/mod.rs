@@ -16,7 +16,7 @@ mod snapshots;
 mod turns;
 
 pub use error::StoreError;
-pub use log::{Lines, Log, LogError, VerifiedLines};
+pub use log::{Lines, Log, LogError};
 pub(crate) use questions::{FirstAnswer, OpenQuestion, QuestionChange};
 pub(crate) use sessions::{Changed, KeepsSession, SessionRow};
 pub(crate) use turns::{Line, Turn};
@@ -78,6 +78,8 @@ struct Inner {
     /// The identity of the WAL file, once something was written to it.
     wal: Option<Identity>,
     wal_path: PathBuf,
+    /// The file of turns, and which file it was when it was opened.
+    turns: Option<(PathBuf, Option<Identity>)>,
 }
 
 /// Names a namespace: its plugin, its scope, and the session or tree that it belongs to.
@@ -195,7 +197,7 @@ impl Store {
             Err(error) if error.is_transient() => {}
             done => done?,
         }
-        let turns = Turns::open(&database::turns(path))?;
+        let turns = Turns::open(&database::turns(path)?)?;
         let shared = DiskStore::new(path, created, turns);
         let flusher = Flusher::start(&shared).map_err(|error| StoreError::io(&error, path))?;
         Ok(Self(Backend::OnDisk { shared, _flusher: flusher }))
@@ -288,6 +290,14 @@ impl Store {
         }
     }
 
+    /// The same, waiting for a moment in which it can be read.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) async fn session_now(&self, id: &str) -> Result<SessionRow, StoreError> {
+        retry_while_locked(|| self.session(id)).await
+    }
+
     /// Answers a question, unless it has an answer. Returns the answer that counts; `None` if there is no such question.
     ///
     /// # Errors
@@ -314,10 +324,10 @@ impl Store {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub(crate) fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
+    pub(crate) async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
         match &self.0 {
             Backend::InMemory { memory, .. } => Ok(memory.list()),
-            Backend::OnDisk { shared, .. } => shared.read(questions::list),
+            Backend::OnDisk { shared, .. } => retry_while_locked(|| shared.read(questions::list)).await,
         }
     }
 
@@ -373,7 +383,8 @@ impl DiskStore {
         let Created { connection, file, schema } = created;
         // Room for the store's own statements and for those of each scope.
         connection.set_prepared_statement_cache_capacity(32);
-        let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path: database::wal(path) };
+        let (wal_path, ticket_file) = (database::wal(path), turns.file());
+        let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path, turns: ticket_file };
         Arc::new(Self {
             path: path.to_owned(),
             turns,
@@ -459,7 +470,7 @@ impl Inner {
         })?;
         readers.counts().hold(counted);
         for (handle, changed) in sessions {
-            handle.is_written(changed);
+            handle.note_written(changed);
         }
         Ok(())
     }
@@ -502,7 +513,11 @@ impl Inner {
             return Err(StoreError::Gone(path.to_owned()));
         }
         self.wal = wal;
-        Ok(())
+        // A process that opens another file of turns does not wait for those of this one, and takes them for dead.
+        match &self.turns {
+            Some((turns, opened)) if database::identity(turns) != *opened => Err(StoreError::Gone(turns.clone())),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -76,12 +76,12 @@ pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Op
     find.query_row([id], |row| row.get(0)).optional()
 }
 
-/// The open questions, ordered by expiry.
+/// The questions that wait, the first to expire first. A row that another program has made invalid is left out.
 pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion>> {
     let mut all = connection.prepare_cached(
         "SELECT id, session, asker, expires, answerable, request, answer FROM question ORDER BY expires, id",
     )?;
-    let question = |row: &rusqlite::Row<'_>| {
+    let question = |row: &rusqlite::Row<'_>| -> rusqlite::Result<OpenQuestion> {
         Ok(OpenQuestion {
             id: row.get(0)?,
             session: row.get(1)?,
@@ -92,5 +92,5 @@ pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion
             answer: row.get(6)?,
         })
     };
-    all.query_map([], question)?.collect()
+    all.query_map([], |row| Ok(question(row).ok()))?.filter_map(Result::transpose).collect()
 }

@@ -5,6 +5,12 @@ use super::namespaces::SESSION_RETENTION;
 use crate::state::Time;
 use rusqlite::{Connection, OptionalExtension as _};
 
+/// Larger numbers nobody reaches: they leave room to count on.
+const MAX_NUMBER: i64 = i64::MAX / 2;
+
+/// The row of no session: of its numbers each was given out to a session that is forgotten.
+const FORGOTTEN: &str = "";
+
 /// A session's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionRow {
@@ -30,8 +36,8 @@ pub(crate) trait KeepsSession: Send + Sync {
     /// The new row, given the current one. Called within the transaction, so that nobody else changes the row.
     fn changed(&self, row: SessionRow) -> Changed;
 
-    /// Called after the commit, with what [`Self::changed`] returned.
-    fn is_written(&self, changed: Changed);
+    /// Called after the commit of this row.
+    fn note_written(&self, changed: Changed);
 }
 
 /// A row to be written.
@@ -43,17 +49,20 @@ pub(crate) struct Changed {
     pub(crate) time: Time,
 }
 
-/// A session's row; a session without a row has version 0.
+/// A session's row. A session without a row has version 0, and its numbers begin after those of forgotten sessions, as it may
+/// be one of them. An invalid value of another program is read as the default: an error would keep all sessions from being
+/// written.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
-        Ok(SessionRow {
-            version: row.get::<_, i64>(0)?.cast_unsigned(),
-            events: row.get::<_, i64>(1)?.cast_unsigned(),
-            life: row.get(2)?,
-        })
+        let number = |column| row.get::<_, i64>(column).map_or(0, |number| number.clamp(0, MAX_NUMBER).cast_unsigned());
+        Ok(SessionRow { version: number(0), events: number(1), life: row.get(2).unwrap_or_default() })
     };
-    Ok(find.query_row([id], row).optional()?.unwrap_or_default())
+    if let Some(row) = find.query_row([id], row).optional()? {
+        return Ok(row);
+    }
+    let events = find.query_row([FORGOTTEN], row).optional()?.map_or(0, |row| row.events);
+    Ok(SessionRow { events, ..SessionRow::default() })
 }
 
 /// Writes a handle's changes, within a transaction.
@@ -72,13 +81,22 @@ pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusql
     Ok(changed)
 }
 
-/// Deletes the rows of sessions that were last written [`SESSION_RETENTION`] ago.
+/// Deletes the rows of sessions that were last written [`SESSION_RETENTION`] ago, and keeps the highest of their numbers, so
+/// that no event number is used twice.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let before = now.saturating_sub(SESSION_RETENTION).cast_signed();
     // Checked first, since a `DELETE` takes the file's lock even if it deletes nothing.
-    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1)";
-    if connection.query_row(old, [before], |row| row.get::<_, bool>(0))? {
-        connection.execute("DELETE FROM session WHERE touched < ?1", [before])?;
+    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id <> ?2)";
+    if connection.query_row(old, (before, FORGOTTEN), |row| row.get::<_, bool>(0))? {
+        let transaction = connection.unchecked_transaction()?;
+        transaction.execute(
+            "INSERT INTO session (id, version, events, life, touched)
+             SELECT ?2, 1, max(events), '', 0 FROM session WHERE touched < ?1 OR id = ?2
+             ON CONFLICT (id) DO UPDATE SET events = excluded.events",
+            (before, FORGOTTEN),
+        )?;
+        transaction.execute("DELETE FROM session WHERE touched < ?1 AND id <> ?2", (before, FORGOTTEN))?;
+        transaction.commit()?;
     }
     Ok(())
 }

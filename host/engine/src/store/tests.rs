@@ -4,6 +4,7 @@ use super::Log;
 use super::{Late, Store, StoreError, Unit};
 use crate::audit::Flaw;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
+use futures_util::FutureExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -492,12 +493,10 @@ fn a_commit_waits_for_another_process_without_holding_up_the_thread() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     block_on(async {
         let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
-        let release = async {
-            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-            other.execute_batch("ROLLBACK").unwrap();
-        };
-        let (committed, ()) = tokio::join!(store.commit(&unit), release);
-        committed.unwrap();
+        let mut commit = std::pin::pin!(store.commit(&unit));
+        assert!(commit.as_mut().now_or_never().is_none(), "it waits, and gives the thread back");
+        other.execute_batch("ROLLBACK").unwrap();
+        commit.await.unwrap();
     });
     assert_eq!(Log::open(&path).unwrap().verify(None).unwrap().flaws, Vec::<Flaw>::new());
 }

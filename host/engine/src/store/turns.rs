@@ -4,18 +4,20 @@
 //! that holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
 
 use super::StoreError;
+use super::database::{self, Identity};
 use crate::config::Digest;
 use crate::files;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::Notify;
 
 /// Bits of a session's place in the file. Sessions that share a place wait for each other, which costs only time.
 const PLACE_BITS: u32 = 30;
@@ -32,16 +34,36 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// Cells of 8 bytes at the start of the file. Each contains the handle that had the last turn of a session of this cell.
 const CELLS: u64 = 1 << 16;
 
-/// The turns of a store's sessions. A fair lock orders them within the process, so that each session needs one ticket at
-/// a time. A store without a file has no other processes.
+/// The turns of a store's sessions; without a file there is no other process.
 #[derive(Default)]
 pub(crate) struct Turns {
     file: Option<Arc<TicketFile>>,
     lines: Mutex<HashMap<u64, Weak<Order>>>,
 }
 
-/// The order within this process: a fair lock around the handle that had the last turn.
-type Order = tokio::sync::Mutex<u64>;
+/// The state that all handles of one place share in this process.
+#[derive(Default)]
+struct Order {
+    /// Lets one of them arrive at a time, in order.
+    door: tokio::sync::Mutex<()>,
+    held: Mutex<Held>,
+    /// Notified when one of them leaves.
+    left: Notify,
+}
+
+#[derive(Default)]
+struct Held {
+    /// Tickets that this process holds, in ascending order: the kernel does not report a process's own locks.
+    tickets: VecDeque<u64>,
+    /// The handle that had the last turn in this process.
+    last: u64,
+}
+
+impl Order {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A handle's place in the line of a session.
 pub(crate) struct Line {
@@ -57,9 +79,7 @@ pub(crate) struct Line {
 pub(crate) struct Turn {
     /// Whether another handle of the session may have had a turn since this one's last.
     pub(crate) is_stale: bool,
-    _ticket: Option<Ticket>,
-    // Dropped after the ticket: the next event of this process takes a ticket once this one is free.
-    _order: OwnedMutexGuard<u64>,
+    _ticket: Ticket,
 }
 
 struct TicketFile {
@@ -69,15 +89,39 @@ struct TicketFile {
     alive: OnceLock<u32>,
 }
 
-/// A byte that is locked until this is dropped.
+/// A place in the line, until this is dropped.
 struct Ticket {
-    file: Arc<TicketFile>,
+    order: Arc<Order>,
+    file: Option<Arc<TicketFile>>,
     byte: u64,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // Unlocking an own lock does not fail; at the latest the lock ends with the process.
+        let mut held = self.order.held();
+        if let Some(file) = &self.file {
+            // Unlocking an own lock does not fail; at the latest the lock ends with the process.
+            let _ = file.unlock(self.byte);
+        }
+        // After unlocking: the next holder of this number locks it again.
+        match held.tickets.front() == Some(&self.byte) {
+            true => drop(held.tickets.pop_front()),
+            // The event gave up while it waited.
+            false => held.tickets.retain(|ticket| *ticket != self.byte),
+        }
+        drop(held);
+        self.order.left.notify_waiters();
+    }
+}
+
+/// The door of a place is locked until this is dropped.
+struct Door<'a> {
+    file: &'a TicketFile,
+    byte: u64,
+}
+
+impl Drop for Door<'_> {
+    fn drop(&mut self) {
         let _ = self.file.unlock(self.byte);
     }
 }
@@ -88,6 +132,11 @@ impl Turns {
         let file = files::open_lock(path).map_err(|error| StoreError::file(error, path))?;
         let file = TicketFile { path: path.to_owned(), file, alive: OnceLock::new() };
         Ok(Self { file: Some(Arc::new(file)), lines: Mutex::default() })
+    }
+
+    /// The file of tickets, and which file that is.
+    pub(super) fn file(&self) -> Option<(PathBuf, Option<Identity>)> {
+        self.file.as_ref().map(|tickets| (tickets.path.clone(), database::identity_of(&tickets.file)))
     }
 
     /// The line of a session.
@@ -136,37 +185,81 @@ impl Line {
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
-        let mut order = Arc::clone(&self.order).lock_owned().await;
-        let is_stale = std::mem::replace(&mut *order, self.handle) != self.handle;
-        let Some(file) = &self.file else { return Ok(Turn { is_stale, _ticket: None, _order: order }) };
-        let first = self.place << TICKET_BITS;
-        let ticket = file.arrive(first).await?;
-        while file.first_locked(first + 1, ticket.byte)?.is_some() {
-            tokio::time::sleep(RETRY_INTERVAL).await;
+        let ticket = match &self.file {
+            Some(file) => self.arrive(file).await?,
+            None => self.take(&mut self.order.held(), 0),
+        };
+        loop {
+            if let Some(is_stale) = self.begin(ticket.byte)? {
+                return Ok(Turn { is_stale, _ticket: ticket });
+            }
+            self.wait(ticket.byte).await;
         }
-        let is_stale = file.is_other(self.place, self.handle)?;
-        Ok(Turn { is_stale, _ticket: Some(ticket), _order: order })
+    }
+
+    /// Begins the turn of a ticket, if nobody is before it; whether another handle may have had a turn since this one's last.
+    fn begin(&self, ticket: u64) -> Result<Option<bool>, StoreError> {
+        let mut held = self.order.held();
+        if held.tickets.front() != Some(&ticket) || !self.others_are_behind(ticket)? {
+            return Ok(None);
+        }
+        let is_stale = std::mem::replace(&mut held.last, self.handle) != self.handle;
+        match &self.file {
+            Some(file) => file.is_other(self.place, self.handle).map(Some),
+            None => Ok(Some(is_stale)),
+        }
+    }
+
+    /// Takes the ticket after the highest one that is held.
+    async fn arrive(&self, file: &TicketFile) -> Result<Ticket, StoreError> {
+        let _arriving = self.order.door.lock().await;
+        let first = self.place << TICKET_BITS;
+        // One process at a time looks for the highest ticket and takes the next.
+        let _door = file.open_door(first).await?;
+        let mut held = self.order.held();
+        let mut free = held.tickets.back().map_or(first, |last| *last) + 1;
+        let end = first + (1 << TICKET_BITS);
+        while let Some(locked) = file.first_locked(free, end)? {
+            free = locked + 1;
+        }
+        if free >= end || !file.lock(free)? {
+            return Err(file.error(Errno::ENOLCK));
+        }
+        Ok(self.take(&mut held, free))
+    }
+
+    /// Notes a ticket that no other process has; where there is no other, it is at least so high.
+    fn take(&self, held: &mut Held, at_least: u64) -> Ticket {
+        let byte = held.tickets.back().map_or(at_least, |last| at_least.max(last + 1));
+        held.tickets.push_back(byte);
+        Ticket { order: Arc::clone(&self.order), file: self.file.clone(), byte }
+    }
+
+    /// Whether no other process holds a ticket before this one.
+    fn others_are_behind(&self, ticket: u64) -> Result<bool, StoreError> {
+        let Some(file) = &self.file else { return Ok(true) };
+        Ok(file.first_locked((self.place << TICKET_BITS) + 1, ticket)?.is_none())
+    }
+
+    /// Waits until it is worth looking again.
+    async fn wait(&self, ticket: u64) {
+        let mut left = pin!(self.order.left.notified());
+        left.as_mut().enable();
+        let front = self.order.held().tickets.front().copied();
+        match front == Some(ticket) {
+            // Another process is before it, and wakes nobody.
+            true => tokio::time::sleep(RETRY_INTERVAL).await,
+            false => left.await,
+        }
     }
 }
 
 impl TicketFile {
-    /// Takes the ticket after the highest one that is held.
-    async fn arrive(self: &Arc<Self>, first: u64) -> Result<Ticket, StoreError> {
-        // The door: one process at a time looks for the highest ticket and takes the next.
-        while !self.lock(first)? {
+    async fn open_door(&self, byte: u64) -> Result<Door<'_>, StoreError> {
+        while !self.lock(byte)? {
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        let door = Ticket { file: Arc::clone(self), byte: first };
-        let end = first + (1 << TICKET_BITS);
-        let mut free = first + 1;
-        while let Some(locked) = self.first_locked(free, end)? {
-            free = locked + 1;
-        }
-        if free >= end || !self.lock(free)? {
-            return Err(self.error(Errno::ENOLCK));
-        }
-        drop(door);
-        Ok(Ticket { file: Arc::clone(self), byte: free })
+        Ok(Door { file: self, byte })
     }
 
     /// Notes that `handle` has the turn. Returns whether another handle may have had one since this one's last.

@@ -2,11 +2,10 @@
 
 use crate::support::{bash, builder, component, plugin, spec};
 use futures_util::future::BoxFuture;
-use hookhost::approval::{Approval, ApprovalRequest, Approver, AskingAgent};
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::config::{ActionKind, AskRule, Digest, Entry, Layer, Origin, Settings, StateGrant};
 use hookhost::contract::{Action, Asker, Cause, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
 use hookhost::replay::replay;
-use hookhost::session::SessionSpec;
 use hookhost::store::Log;
 use hookhost::{Config, GateOutcome, Host, Session, Settled};
 use serde_json::json;
@@ -65,7 +64,7 @@ async fn runs(session: &Session, command: &str) -> Settled<GateOutcome<ToolCall,
 }
 
 fn ask_about_shell() -> AskRule {
-    AskRule { actions: Some([ActionKind::Shell].into()), ..AskRule::default() }
+    AskRule::about_actions([ActionKind::Shell])
 }
 
 async fn session(entries: Vec<Entry>, approver: Option<Arc<Yes>>) -> Session {
@@ -108,10 +107,7 @@ async fn a_request_says_which_agent_it_is_of_and_what_that_one_works_on() {
     let config = Config::empty().with_asks(vec![ask_about_shell()]).unwrap();
     let host = builder(config).approver(approver.clone()).build().await.unwrap();
     let open = |spec| host.open_session(spec).unwrap();
-    let (first, second) = (
-        open(SessionSpec { depth: 1, parent: Some("above".into()), ..spec() }),
-        open(SessionSpec { depth: 1, parent: Some("above".into()), ..spec() }),
-    );
+    let (first, second) = (open(spec().under("above", 1)), open(spec().under("above", 1)));
     let long = "é".repeat(500);
     let _ = first.prompt_submit("tidy up the docs".into()).await;
     let _ = second.prompt_submit(format!("  {long}")).await;
@@ -119,9 +115,13 @@ async fn a_request_says_which_agent_it_is_of_and_what_that_one_works_on() {
         let _ = session.before_tool_call(bash(session, "make")).await;
     }
     let asked = std::mem::take(&mut *approver.0.lock().unwrap());
-    let agents: Vec<_> = asked.iter().map(|request| request.agent.clone()).collect();
-    let below = |task: &str| AskingAgent { depth: 1, parent: Some("above".into()), task: Some(task.into()) };
-    assert_eq!(agents, [below("tidy up the docs"), below(&"é".repeat(80)), AskingAgent::default()]);
+    let agents: Vec<_> = asked
+        .iter()
+        .map(|request| &request.agent)
+        .map(|agent| (agent.depth, agent.parent.as_deref(), agent.task.as_deref()))
+        .collect();
+    let below = |task| (1, Some("above"), Some(task));
+    assert_eq!(agents, [below("tidy up the docs"), below(&"é".repeat(80)), (0, None, None)]);
     assert_eq!((asked[0].session.as_str(), asked[1].session.as_str()), (first.id(), second.id()));
     let written = serde_json::to_value(&asked[0]).unwrap();
     assert_eq!(written["agent"], json!({"depth": 1, "parent": "above", "task": "tidy up the docs"}));
@@ -164,9 +164,7 @@ async fn a_plugin_of_a_projects_file_waives_nothing_that_others_than_projects_as
     let asked = questions(vec![of(Layer::Project)], "ls").await;
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].questions[0].by, Asker::Configuration);
-    assert!(
-        questions(vec![of(Layer::Project), Entry { name: "b".into(), ..approves("b", true) }], "ls").await.is_empty()
-    );
+    assert!(questions(vec![of(Layer::Project), approves("b", true)], "ls").await.is_empty());
     for layer in [Layer::User, Layer::Chosen] {
         assert!(questions(vec![of(layer)], "ls").await.is_empty());
     }
@@ -352,7 +350,8 @@ impl Approver for Never {
 
 #[tokio::test]
 async fn an_answer_is_waited_for_as_long_as_the_settings_say() {
-    let settings = Settings { approval_deadline: Duration::from_millis(30), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.approval_deadline = Duration::from_millis(30);
     let config = Config::from_entries(vec![], settings).unwrap().with_asks(vec![ask_about_shell()]).unwrap();
     let host = builder(config).approver(Arc::new(Never)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();

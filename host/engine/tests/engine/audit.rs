@@ -10,7 +10,7 @@ use hookhost::config::ActionKind;
 use hookhost::contract::{AnswerKind, Cause, EventKind, OutcomeKind};
 use hookhost::session::DispatchOptions;
 use hookhost::store::Log;
-use hookhost::{GateOutcome, Session, SessionSpec, TransformOutcome};
+use hookhost::{GateOutcome, Session, TransformOutcome};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -230,7 +230,7 @@ async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
     );
     let (_directory, log, builder) = recording(vec![counts]);
     let host = builder.build().await.unwrap();
-    let named = |id: &str| host.open_session(SessionSpec { id: Some(id.into()), ..spec() }).unwrap();
+    let named = |id: &str| host.open_session(spec().id(id)).unwrap();
     let (session, adds, adds_nothing, transforms) = (named("gate"), named("adds"), named("none"), named("transform"));
     drained(&host).await;
     let other = rusqlite::Connection::open(&log).unwrap();
@@ -401,7 +401,7 @@ async fn what_a_plugin_does_about_a_record_is_not_kept_and_it_is_told_so() {
         let (_directory, log, builder) = recording(vec![plugin("b", observer)]);
         let host = builder.build().await.unwrap();
         let session = host.open_session(spec()).unwrap();
-        let options = DispatchOptions { raw: None, await_observers: true };
+        let options = DispatchOptions::awaiting_observers();
         let event = EventKind::AuditRecord;
         let record = session.dispatch_event(event, payload(event), options).await.unwrap().record;
         let call = &record.calls[0];
@@ -506,7 +506,7 @@ async fn state_is_what_the_log_says_was_written() {
         recording(vec![counts("a", "plugin"), counts("b", "session"), counts("c", "tree")]);
     let host = builder.build().await.unwrap();
     let mut sessions: Vec<_> = (0..3).map(|_| host.open_session(spec()).unwrap()).collect();
-    let below = SessionSpec { parent: Some(sessions[0].id().to_owned()), depth: 1, ..spec() };
+    let below = spec().under(sessions[0].id(), 1);
     sessions.push(host.open_session(below).unwrap());
     for event in EventKind::ALL.iter().copied().cycle().take(60) {
         for session in &sessions {

@@ -59,7 +59,7 @@ impl Transcript for Answers {
         1
     }
     fn message(&self, index: u32) -> Option<Message> {
-        (index == 0).then(|| Message { role: "user".into(), content: "hello".into() })
+        (index == 0).then(|| Message::new("user", "hello"))
     }
 }
 

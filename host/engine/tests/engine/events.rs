@@ -1,7 +1,6 @@
 //! Every verdict of every event, given by a real component, has its effect.
 
 use crate::support::{plugin, session};
-use hookhost::compose::MAX_TASKS;
 use hookhost::contract::{EventKind, GateOutcome, Stop, Turn};
 use hookhost::session::DispatchOptions;
 use serde_json::{Value, json};
@@ -89,7 +88,7 @@ pub(crate) fn payload(event: EventKind) -> Value {
 /// The outcome of `event` before one plugin that answers so.
 async fn outcome(event: EventKind, behaviour: &Value) -> Value {
     let session = session(vec![plugin("p", json!({ event.name(): behaviour }))]).await;
-    let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
+    let options = DispatchOptions::awaiting_observers();
     let settled = session.dispatch_event(event, payload(event), options).await;
     let settled = settled.unwrap_or_else(|error| panic!("{event}: {error}"));
     assert_eq!(
@@ -363,9 +362,9 @@ async fn tasks_beyond_what_plugins_may_add_at_once_are_left_out_and_the_user_is_
         let task = json!({"prompt": "more", "title": "m"});
         plugin("p", json!({"session-start": {"value": vec![task; count]}}))
     };
-    for (count, told) in [(MAX_TASKS, 0), (MAX_TASKS + 3, 1)] {
+    for (count, told) in [(64, 0), (64 + 3, 1)] {
         let session = session(vec![tasks(count)]).await;
-        assert_eq!(session.session_start().await.outcome.len(), MAX_TASKS);
+        assert_eq!(session.session_start().await.outcome.len(), 64);
         let notices = session.take_notices();
         assert_eq!(notices.len(), told, "{notices:?}");
         assert!(notices.iter().all(|notice| notice.ends_with("3 were left out")), "{notices:?}");

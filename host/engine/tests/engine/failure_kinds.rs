@@ -51,7 +51,7 @@ impl Failing {
         let mut spec = spec();
         spec.id.clone_from(&self.session);
         let schema = json!({"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]});
-        spec.tools = vec![ToolSpec { name: "bash".into(), input_schema: schema }];
+        spec.tools = vec![ToolSpec::new("bash", schema)];
         let session = host.open_session(spec).unwrap();
         for _ in 0..self.events_before {
             let _ = dispatch(&session, event).await;
@@ -174,7 +174,7 @@ pub(crate) fn with_limits(mut entry: Entry, limits: impl FnOnce(&mut Limits)) ->
 
 /// The event before the plugins that subscribe to it, observers waited for.
 pub(crate) async fn dispatch(session: &Session, event: EventKind) -> Settled<Value> {
-    let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
+    let options = DispatchOptions::awaiting_observers();
     let settled = session.dispatch_event(event, payload(event), options).await;
     settled.unwrap_or_else(|error| panic!("{event}: {error}"))
 }

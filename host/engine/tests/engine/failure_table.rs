@@ -34,6 +34,7 @@ impl Policy {
             (Mode::Enforce, Some(OnFailure::Skip)) => "skip",
             (Mode::Enforce, None) if matches!(shape, Shape::Gate | Shape::Transform) => "reject",
             (Mode::Enforce, None) => "skip",
+            policy => panic!("the page does not have {policy:?}"),
         }
     }
 }

@@ -176,7 +176,7 @@ async fn invalid_changes_of_a_tool_call_are_failures() {
         let host = crate::support::host(vec![plugin("p", json!({ "before-tool-call": behaviour }))]).await;
         let mut spec = crate::support::spec();
         let schema = json!({"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]});
-        spec.tools = vec![hookhost::contract::ToolSpec { name: "bash".into(), input_schema: schema }];
+        spec.tools = vec![hookhost::contract::ToolSpec::new("bash", schema)];
         let session = host.open_session(spec).unwrap();
         let outcome = ask(&session, "ls").await;
         assert_eq!(failure(&outcome), FailureKind::InvalidAnswer);

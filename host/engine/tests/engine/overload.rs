@@ -80,7 +80,8 @@ impl Drop for Spinning {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_sessions_at_once_have_every_answer_that_a_lone_one_has() {
     // Default limits. The bound of the queue goes by the clock, and the machine of a test may have other work.
-    let settings = Settings { overload_deadline: Duration::from_secs(600), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.overload_deadline = Duration::from_secs(600);
     let host = host(vec![refuses()], settings).await;
     let _spinning = Spinning::start();
     let (allowed, rejected, wrong) = storm(&host).await;
@@ -90,11 +91,8 @@ async fn a_thousand_sessions_at_once_have_every_answer_that_a_lone_one_has() {
 /// The only place is taken by a call that waits; another finds none in time.
 #[tokio::test]
 async fn where_no_place_is_free_in_time_the_call_fails_as_overloaded_and_trips_nobody() {
-    let settings = Settings {
-        overload_deadline: Duration::from_millis(1),
-        concurrent_calls: NonZeroU32::MIN,
-        ..Settings::default()
-    };
+    let mut settings = Settings::default();
+    (settings.overload_deadline, settings.concurrent_calls) = (Duration::from_millis(1), NonZeroU32::MIN);
     let mut entry = plugin(
         "p",
         json!({"before-tool-call": [

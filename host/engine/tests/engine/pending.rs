@@ -228,7 +228,8 @@ async fn a_question_that_is_dropped_is_a_no_and_waits_no_more() {
 
 #[tokio::test]
 async fn no_answer_by_the_deadline_is_a_no_and_one_that_comes_later_counts_for_nothing() {
-    let settings = Settings { approval_deadline: Duration::from_millis(100), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.approval_deadline = Duration::from_millis(100);
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("hookhost.db");
     let config = Config::from_entries(vec![asks()], settings).unwrap();
@@ -288,7 +289,7 @@ async fn the_question_of_a_process_that_was_killed_is_a_no() {
 }
 
 #[tokio::test]
-async fn a_host_without_a_log_hands_questions_back_all_the_same() {
+async fn a_host_without_a_log_still_hands_questions_back() {
     let host = builder(config(vec![asks()])).share_questions().build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;

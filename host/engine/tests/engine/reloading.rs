@@ -7,7 +7,6 @@ use hookhost::audit;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{AskRule, Digest, Entry, Settings};
 use hookhost::contract::{ToolCall, ToolResult};
-use hookhost::host::Changes;
 use hookhost::session::FAILURES_TO_TRIP;
 use hookhost::{Config, GateOutcome, Host, Session};
 use serde_json::json;
@@ -212,10 +211,10 @@ async fn what_is_the_same_is_not_a_change_and_makes_no_record() {
     let host = builder.build().await.unwrap();
     let changes = host.reload(&config(generation(0))).await.unwrap();
     assert_eq!((changes.is_empty(), changes.to_string()), (true, "nothing changed".to_owned()));
-    let rules = vec![AskRule { tools: Some(vec!["*".parse().unwrap()]), ..AskRule::default() }];
+    let rules = vec![AskRule::about_tools(["*".parse().unwrap()])];
     let asking = Config::from_entries(generation(0), Settings::default()).unwrap().with_asks(rules).unwrap();
     let changes = host.reload(&asking).await.unwrap();
-    assert_eq!(changes, Changes { settings: true, ..Changes::default() });
+    assert!(changes.settings && changes.added.is_empty() && changes.removed.is_empty() && changes.changed.is_empty());
     let session = host.open_session(spec()).unwrap();
     // Nobody is there to be asked.
     let outcome = session.before_tool_call(bash(&session, "ls")).await.outcome;

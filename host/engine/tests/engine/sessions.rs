@@ -8,7 +8,7 @@ use hookhost::capability::{Model, ModelRequest, Transcript};
 use hookhost::config::{ActionKind, Entry, Mode, Settings, StateGrant};
 use hookhost::contract::{Cause, EventKind, ResultSource, ToolResult};
 use hookhost::session::{DispatchOptions, Settled};
-use hookhost::{Config, GateOutcome, Host, Session, SessionSpec, TransformOutcome};
+use hookhost::{Config, GateOutcome, Host, Session, TransformOutcome};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -186,7 +186,7 @@ async fn a_flood_of_state_is_refused_and_takes_nothing_from_others() {
         let mut flooding = with_limits(plugin("a-floods", json!({ "prompt-submit": filled })), |limits| {
             limits.capability_calls = NonZeroU32::MAX;
         });
-        flooding.grants.state = Some(StateGrant { quota: NonZeroUsize::new(4096).unwrap() });
+        flooding.grants.state = Some(StateGrant::new(NonZeroUsize::new(4096).unwrap()));
         let other =
             json!({"do": [{"increment": ["plugin", "n", 1]}], "verdict": "replace", "value": "{value}, {last}"});
         let directory = tempfile::tempdir().unwrap();
@@ -231,7 +231,7 @@ async fn what_is_not_an_identifier_of_a_session_is_refused() {
         let mut spec = spec();
         spec.id = Some(id);
         let error = host.open_session(spec).unwrap_err().to_string();
-        assert!(error.contains("is no identifier of a session"), "{error}");
+        assert!(error.contains("is not a valid session id"), "{error}");
     }
 }
 
@@ -283,7 +283,7 @@ async fn the_clock_and_the_random_numbers_of_a_guest_are_the_events() {
 async fn outcomes_of(host: Host, times: usize) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     for _ in 0..times {
-        let session = host.open_session(SessionSpec { id: Some("same".into()), ..spec() }).unwrap();
+        let session = host.open_session(spec().id("same")).unwrap();
         let settled = session.before_tool_call(bash(&session, "ls")).await;
         let mut call = settled.record.calls[0].clone();
         call.micros = 0;
@@ -381,7 +381,7 @@ impl Transcript for Conversation {
     }
     fn message(&self, index: u32) -> Option<hookhost::capability::Message> {
         let role = ["user", "assistant"].get(index as usize)?;
-        Some(hookhost::capability::Message { role: (*role).into(), content: format!("message {index}") })
+        Some(hookhost::capability::Message::new(*role, format!("message {index}")))
     }
 }
 
@@ -455,7 +455,7 @@ async fn a_pattern_that_fits_no_tool_is_reported() {
     entry.tools = Some(vec!["nosuch*".parse().unwrap(), "bash".parse().unwrap()]);
     let host = host(vec![entry]).await;
     let mut spec = spec();
-    spec.tools = vec![hookhost::contract::ToolSpec { name: "bash".into(), input_schema: json!({"type": "object"}) }];
+    spec.tools = vec![hookhost::contract::ToolSpec::new("bash", json!({"type": "object"}))];
     let notices = host.open_session(spec).unwrap().take_notices();
     assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` matches no tool"]);
 }
@@ -628,7 +628,7 @@ async fn events_of_one_session_in_two_hosts_have_different_identifiers() {
     for _ in 0..20 {
         let config = Config::from_entries(vec![], Settings::default()).unwrap();
         let host = builder(config).store(&log).build().await.unwrap();
-        let session = host.open_session(SessionSpec { id: Some("same".into()), ..spec() }).unwrap();
+        let session = host.open_session(spec().id("same")).unwrap();
         open.push(session);
     }
     for _ in 0..3 {

@@ -33,7 +33,7 @@ pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     entry.grants.state = Some(StateGrant::default());
     entry.grants.transcript = true;
     entry.grants.audit = true;
-    entry.grants.model = Some(ModelGrant { name: "small".into(), max_calls: ModelGrant::DEFAULT_MAX_CALLS });
+    entry.grants.model = Some(ModelGrant::new("small"));
     let Value::Object(config) = behaviour else { panic!("a behaviour is an object") };
     entry.config = config;
     entry
@@ -132,6 +132,7 @@ fn write(state: &mut State, roots: &BTreeMap<String, String>, entry: &audit::Rec
                 Scope::Session => format!("session {session}"),
                 Scope::Tree => format!("tree {}", roots.get(session).map_or(session, String::as_str)),
                 Scope::Plugin => "plugin ".to_owned(),
+                scope => panic!("unknown to the tests: {scope:?}"),
             };
             let place = (call.plugin.clone(), of, write.key.clone());
             match &write.write {
@@ -145,6 +146,7 @@ fn write(state: &mut State, roots: &BTreeMap<String, String>, entry: &audit::Rec
                     let before: i64 = state.get(&place).map_or(0, |number| number.parse().expect("a number"));
                     state.insert(place, (before + by).to_string());
                 }
+                write => panic!("unknown to the tests: {write:?}"),
             }
         }
     }

@@ -6,7 +6,7 @@ use hookhost::config::{Entry, Settings};
 use hookhost::replay::replay;
 use hookhost::session::SessionError;
 use hookhost::store::Log;
-use hookhost::{Config, Host, Session, SessionSpec, TransformOutcome};
+use hookhost::{Config, Host, Session, TransformOutcome};
 use serde_json::json;
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ fn counts(scope: &str) -> Entry {
 
 fn open(host: &Host, id: &str, parent: Option<&str>, root: Option<&str>) -> Session {
     let (parent, root) = (parent.map(str::to_owned), root.map(str::to_owned));
-    let spec = SessionSpec { id: Some(id.into()), depth: u32::from(parent.is_some()), parent, root, ..spec() };
+    let mut spec = spec().id(id);
+    (spec.depth, spec.parent, spec.root) = (u32::from(parent.is_some()), parent, root);
     host.open_session(spec).unwrap()
 }
 
@@ -94,8 +95,8 @@ async fn what_a_sub_agent_learnt_of_its_tree_is_learnt_again_in_a_replay() {
 #[tokio::test]
 async fn a_root_that_is_not_an_identifier_opens_no_session() {
     let host = host(vec![]).await;
-    let named = SessionSpec { root: Some("a\nb".into()), ..spec() };
-    let inherited = SessionSpec { parent: Some(String::new()), ..spec() };
+    let named = spec().root("a\nb");
+    let inherited = spec().under("", 0);
     for spec in [named, inherited] {
         assert!(matches!(host.open_session(spec), Err(SessionError::Id(_))));
     }

@@ -80,7 +80,7 @@ impl Pattern {
             Self::Texts { texts, at, any_case } => texts.iter().any(|word| at.has(text, word, *any_case)),
             Self::Search { needed, source, compiled } => {
                 let compiled = || compiled.get_or_init(|| Regex::new(source).ok()).as_ref();
-                needed.stands_in(text) && compiled().is_some_and(|regex| regex.is_match(text))
+                needed.occurs_in(text) && compiled().is_some_and(|regex| regex.is_match(text))
             }
         }
     }

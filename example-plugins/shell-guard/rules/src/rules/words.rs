@@ -67,7 +67,7 @@ impl Words {
 
 impl Words {
     /// Whether `text` contains one of them, in upper or lower case; true if there are none.
-    pub(super) fn stands_in(&self, text: &str) -> bool {
+    pub(super) fn occurs_in(&self, text: &str) -> bool {
         if self.is_empty() {
             return true;
         }

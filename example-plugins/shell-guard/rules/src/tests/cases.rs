@@ -58,7 +58,7 @@ fn the_floor_holds_in_every_mode_and_lets_the_rest_through() {
 }
 
 #[test]
-fn where_sql_is_expected_the_floor_holds_all_the_same() {
+fn where_sql_is_expected_the_floor_still_applies() {
     configure(json!({"stacks": ["sql"]})).unwrap();
     let blocked =
         lines(include_str!("../../cases/floor.txt")).filter_map(|line| line.strip_prefix("block ").map(str::to_owned));

@@ -168,7 +168,8 @@ fn every_status_origin_and_cause_is_one_of_the_schema() {
     ];
     for cause in kinds {
         for ends in [None, Some(Stop::Run), Some(Stop::Session)] {
-            let rejection = Rejection { by: vec![name()], cause, refusal: refusal.clone(), ends };
+            let mut rejection = Rejection::host(vec![name()], cause, String::new());
+            (rejection.refusal, rejection.ends) = (refusal.clone(), ends);
             valid("cause", json!(rejection.word()));
             valid("rejection", json!(rejection));
         }

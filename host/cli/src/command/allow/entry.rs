@@ -37,7 +37,9 @@ pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) ->
             old.name
         )));
     }
-    Ok(Entry { digest: inspection.digest, ..old.clone() })
+    let mut entry = old.clone();
+    entry.digest = inspection.digest;
+    Ok(entry)
 }
 
 /// A new entry.
@@ -72,11 +74,12 @@ pub(super) fn new(
     let document = Table::from_iter([("plugin".to_owned(), Value::Array(vec![Value::Table(entry)]))]);
     // Relative directories in grants are relative to the file that will hold them.
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let source = Source { file, layer: Layer::Chosen, home: places.home.clone() };
+    let source = Source::new(file, Layer::Chosen).with_home(places.home.clone());
     let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;
-    let entry = read.entries().first().cloned().ok_or_else(|| CliError::usage("the flags give no entry"))?;
+    let mut entry = read.entries().first().cloned().ok_or_else(|| CliError::usage("the flags give no entry"))?;
     // It is written nowhere yet.
-    Ok(Entry { origin: None, ..entry })
+    entry.origin = None;
+    Ok(entry)
 }
 
 /// The text that was read is of this program's making: its lines would tell nobody anything.

@@ -76,7 +76,7 @@ fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Co
         return Config::open(file, places, SECTIONS).map_err(not_loaded);
     }
     let project = ProjectFile::read(file).map_err(not_loaded)?;
-    let source = Source { file: project.path, layer: Layer::Chosen, home: places.home.clone() };
+    let source = Source::new(project.path, Layer::Chosen).with_home(places.home.clone());
     Config::parse(&project.text, &source, SECTIONS).map_err(not_loaded)
 }
 
@@ -171,6 +171,7 @@ fn report(entry: &Entry, edited: &Edited) -> String {
         Change::Added => "allowed",
         Change::DigestUpdated { .. } => "allowed again",
         Change::Unchanged => "allowed already",
+        _ => "written",
     };
     format!("{GOOD}{done}{GOOD:#} {} at {at}, pinned to sha256 {}\n", entry.name, entry.digest)
 }

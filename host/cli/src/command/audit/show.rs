@@ -33,7 +33,9 @@ pub(super) struct Printer {
 impl Printer {
     pub(super) fn new(args: &FilterArgs) -> Self {
         let FilterArgs { session, event, plugin, outcome, json, log: _ } = args;
-        let filter = Filter { session: session.clone(), event: *event, plugin: plugin.clone(), outcome: *outcome };
+        let mut filter = Filter::default();
+        (filter.session, filter.event) = (session.clone(), *event);
+        (filter.plugin, filter.outcome) = (plugin.clone(), *outcome);
         Self { filter, json: *json, printed: 0, last: 0 }
     }
 

@@ -76,7 +76,7 @@ fn count(number: u64, one: &str, many: &str) -> String {
 }
 
 fn as_json(log: &Log, report: &Report) -> Value {
-    let Report { lines, head, flaws, more_flaws, head_at, last_is_vouched_for, cut_at, open_sessions } = report;
+    let Report { lines, head, flaws, more_flaws, head_at, last_is_vouched_for, cut_at, open_sessions, .. } = report;
     json!({
         "log": log.path(),
         "verified": report.is_sound(),

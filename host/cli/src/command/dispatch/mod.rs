@@ -64,7 +64,7 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
     let event = payload.event();
     let parameters = payload.parameters();
     // A user who tries a plugin wants to see what it did.
-    let options = DispatchOptions { await_observers: true, ..DispatchOptions::default() };
+    let options = DispatchOptions::awaiting_observers();
     let settled = session.dispatch_event(event, parameters, options).await;
     let settled = settled.map_err(|error| payload::wrong(event, &error))?;
     match form {
@@ -123,13 +123,7 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
 
 /// The no, where it is one; also one that came after the record, as the answer of a person.
 fn rejection(outcome: &Value) -> Option<Rejection> {
-    let part = |key: &str| outcome.get(key).cloned().unwrap_or_default();
-    Some(Rejection {
-        by: serde_json::from_value(part("by")).ok()?,
-        cause: serde_json::from_value(part("cause")).ok()?,
-        refusal: serde_json::from_value(part("refusal")).ok()?,
-        ends: serde_json::from_value(part("ends")).ok()?,
-    })
+    serde_json::from_value(outcome.clone()).ok()
 }
 
 /// The final value; `null` where there is none.

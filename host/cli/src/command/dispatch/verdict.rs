@@ -111,6 +111,7 @@ impl<'a> Shown<'a> {
             Severity::Error => (ERROR, "error"),
             Severity::Warning => (WARNING, "warning"),
             Severity::Info => (DIM, "info"),
+            _ => (DIM, "finding"),
         };
         let mode = if self.call.mode == Mode::Audit { ", in audit mode" } else { "" };
         let _ = writeln!(
@@ -129,7 +130,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The part of the command that details are about: `place`, unless `matched` contradicts it; else
+/// The part of the command that details are about: `place`, unless `matched` contradicts it; otherwise
 /// the place of `matched`, if it occurs once.
 fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());

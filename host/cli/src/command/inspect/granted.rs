@@ -99,9 +99,9 @@ impl Given<'_> {
         if !self.inspection.optional_grants.is_empty() && entry.grants.http.is_empty() {
             row("denied", "requests: it imports wasi:http, and `http` grants it no server");
         }
-        let on_failure = entry.on_failure.map(|what| format!(", on failure {}", entry::on_failure(what)));
+        let on_failure = entry.on_failure.map(|what| format!(", on failure {}", what.name()));
         let stop = entry::stop(entry.stop).map(|what| format!(", {what}"));
-        let mode = format!("{}, priority {}", entry::mode(entry.mode), entry.priority);
+        let mode = format!("{}, priority {}", entry.mode.name(), entry.priority);
         row("mode", &(mode + &on_failure.unwrap_or_default() + &stop.unwrap_or_default()));
         row("events", &self.subscriptions().map(EventKind::name).collect::<Vec<_>>().join(", "));
         row("only", &entry::narrowing(entry.actions.as_ref(), entry.tools.as_deref()));

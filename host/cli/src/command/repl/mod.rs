@@ -267,11 +267,7 @@ impl<'a> Repl<'a> {
             _ => output::note(&format!("{ERROR}error:{ERROR:#} {reason}\n")),
         }
         let (turns, usage) = before;
-        let spent = TokenUsage {
-            input_tokens: outcome.usage.input_tokens.saturating_sub(usage.input_tokens),
-            cached_input_tokens: outcome.usage.cached_input_tokens.saturating_sub(usage.cached_input_tokens),
-            output_tokens: outcome.usage.output_tokens.saturating_sub(usage.output_tokens),
-        };
+        let spent = outcome.usage.since(usage);
         output::note(&format!(
             "{DIM}{}{DIM:#}\n",
             used(outcome.turns.saturating_sub(turns), outcome.subagent_turns, spent)
@@ -302,7 +298,8 @@ impl<'a> Repl<'a> {
     /// Takes another model from the next prompt on. The session is ended, and resumed with it.
     async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), CliError> {
         let script = self.options.script.clone().filter(|_| provider == "scripted");
-        let chosen = command::run::choose(&self.section, Overrides { provider: Some(provider), model, script }).await?;
+        let overrides = Overrides::new(Some(provider), model, script);
+        let chosen = command::run::choose(&self.section, overrides).await?;
         let model = named(&chosen);
         let (config, section) = (self.loaded(), &self.section);
         let (tools, interactive) = (self.tools.clone(), self.answering.is_somebody_there());

@@ -148,7 +148,7 @@ fn prompt(given: Option<&String>) -> Result<String, CliError> {
 
 /// What the command line says of provider and model.
 pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
-    Overrides { provider: args.provider.clone(), model: args.model.clone(), script: args.script.clone() }
+    Overrides::new(args.provider.clone(), args.model.clone(), args.script.clone())
 }
 
 /// The provider and the model, and what else a plugin may choose.
@@ -190,7 +190,7 @@ pub(crate) fn agent(
     workspace: &Path,
     interactive: bool,
 ) -> Result<Agent, CliError> {
-    let Chosen { provider, model, limits, others, notices } = chosen;
+    let Chosen { provider, model, limits, others, notices, .. } = chosen;
     for notice in notices {
         output::note(&output::notice(&notice));
     }
@@ -218,8 +218,9 @@ pub(crate) fn settings(
     let mut settings = section.agent_config(workspace, model);
     settings.stream_unfinalised = config.settings().stream_unfinalised;
     let places = configuration::places()?;
-    settings.context =
-        Context::gather(&Sources { workspace: workspace.to_owned(), config: Some(places.config), home: places.home });
+    let mut sources = Sources::of(workspace);
+    (sources.config, sources.home) = (Some(places.config), places.home);
+    settings.context = Context::gather(&sources);
     settings.hidden_variables = hidden_variables(config, section)?;
     Ok(settings)
 }

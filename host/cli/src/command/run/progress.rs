@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(progress.line(at(0.9)), None, "what is short is not shown");
         assert_eq!(progress.line(at(2.1)).unwrap(), "⠙ m??del 2 s, 0 tokens in, 0 out");
         assert_eq!(progress.line(at(125.0)).unwrap(), "⠋ m??del 2 min 5 s, 0 tokens in, 0 out");
-        let session = TokenUsage { input_tokens: 30, cached_input_tokens: 0, output_tokens: 4 };
+        let session = TokenUsage::new(30, 4);
         progress.handle(&AgentEvent::Usage { provider, model, call: session, session }, began);
         assert_eq!(progress.line(at(9.0)), None, "the model has answered");
         progress.handle(&started("1", "bash"), at(1.0));

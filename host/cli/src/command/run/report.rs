@@ -334,7 +334,7 @@ fn names(by: &[String]) -> String {
 
 /// Who said no, and why; what kind of no is told apart.
 fn because(refusal: &Rejected) -> String {
-    let Rejected { by, cause, reason, code } = refusal;
+    let Rejected { by, cause, reason, code, .. } = refusal;
     let by = names(by);
     let reason = words(reason);
     let code = code.as_deref().map(|code| format!(" {DIM}[{}]{DIM:#}", one_line(code))).unwrap_or_default();
@@ -397,20 +397,23 @@ fn result(text: &str, is_error: bool, fold: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hookhost::contract::ToolOrigin;
+    use hookhost::FailureKind;
+    use hookhost::contract::{Cause, Rejection, ToolOrigin};
     use serde_json::json;
 
     fn plain(text: &str) -> String {
         anstream::adapter::strip_str(text).to_string()
     }
 
-    fn refused(cause: &'static str) -> Rejected {
-        Rejected { by: vec!["guard".into()], cause, reason: "uses too much\u{1b}[2J".into(), code: Some("x.y".into()) }
+    fn refused(cause: Cause) -> Rejected {
+        let mut rejection = Rejection::host(vec!["guard".into()], cause, "uses too much\u{1b}[2J".into());
+        rejection.refusal.code = Some("x.y".into());
+        Rejected::from(&rejection)
     }
 
     #[test]
     fn the_end_line_counts_the_calls_of_sub_agents_with_their_tokens() {
-        let usage = TokenUsage { input_tokens: 400, cached_input_tokens: 0, output_tokens: 40 };
+        let usage = TokenUsage::new(400, 40);
         assert_eq!(used(2, 2, usage), "4 model calls (2 by sub-agents), 400 tokens in, 40 out");
         assert_eq!(used(1, 0, usage), "1 model call, 400 tokens in, 40 out");
     }
@@ -423,7 +426,13 @@ mod tests {
 
     #[test]
     fn rejected_failed_timed_out_and_not_approved_read_differently() {
-        let texts = ["rejected", "failed", "timed out", "not approved"].map(|cause| plain(&because(&refused(cause))));
+        let texts = [
+            Cause::Verdict,
+            Cause::Failed(FailureKind::Trap),
+            Cause::Failed(FailureKind::Deadline),
+            Cause::NotApproved,
+        ]
+        .map(|cause| plain(&because(&refused(cause))));
         assert_eq!(
             texts,
             [
@@ -447,7 +456,7 @@ mod tests {
         let mut shown = Shown::default();
         let id = "1".to_owned();
         let name = "bash".to_owned();
-        let refusal = refused("rejected");
+        let refusal = refused(Cause::Verdict);
         let event = AgentEvent::ToolRejected {
             id: id.clone(),
             name: name.clone(),

@@ -21,7 +21,7 @@ fn full() -> EventRecord {
         mode: Mode::Enforce,
         round: 1,
         verdict: Some(value()),
-        failure: Some(Failure { kind: FailureKind::Trap, detail: text() }),
+        failure: Some(Failure::new(FailureKind::Trap, text())),
         fuel: 1,
         micros: 1,
         inputs: Inputs {
@@ -79,10 +79,10 @@ fn full() -> EventRecord {
         last: Some(value()),
         response: Some(value()),
         raw: Some(text()),
-        questions: vec![Question { by: Asker::Configuration, escalation: Escalation { question: text(), code: None } }],
+        questions: vec![Question::new(Asker::Configuration, Escalation { question: text(), code: None })],
         asked_again: None,
         kept: vec![KeptAnswer {
-            question: Question { by: Asker::Configuration, escalation: Escalation { question: text(), code: None } },
+            question: Question::new(Asker::Configuration, Escalation { question: text(), code: None }),
             of: "e".into(),
         }],
         approved_by: None,

@@ -40,7 +40,7 @@ pub struct Redacted {
 impl Redacted {
     /// Whether the value is in the log as it was.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.masked.is_empty() && self.masked_unlisted == 0 && !self.cut
     }
 }

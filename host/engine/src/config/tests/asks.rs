@@ -14,7 +14,7 @@ use crate::{
 };
 
 fn call(tool: &str, arguments: &serde_json::Value) -> ToolCall {
-    ActionMap::default().call("1".into(), tool.into(), arguments, ToolOrigin::Builtin, "/work")
+    ActionMap::default().of("test").call("1".into(), tool.into(), arguments, ToolOrigin::Builtin, "/work")
 }
 
 fn rules(text: &str) -> Vec<AskRule> {

@@ -21,6 +21,7 @@ const MAX_WRITTEN: usize = 256 * 1024;
 /// A finding for the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Finding {
     /// Stable identifier of the rule.
     pub code: String,
@@ -40,6 +41,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub enum Severity {
     Info,
     Warning,
@@ -49,6 +51,7 @@ pub enum Severity {
 /// A reminder for the model, which comes with the next request, after the last user message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Reminder {
     /// The plugin that says it.
     pub plugin: String,

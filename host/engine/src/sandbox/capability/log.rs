@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub enum Level {
     Debug,
     Info,
@@ -17,6 +18,7 @@ pub enum Level {
 
 /// A line that a plugin wrote, by `log` or to its standard output or error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LogLine {
     /// How much it matters.
     pub level: Level,

@@ -26,6 +26,7 @@ pub trait Model: Send + Sync {
 /// A side call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct ModelRequest {
     /// What the model is to do.
     pub instructions: String,

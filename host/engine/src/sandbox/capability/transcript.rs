@@ -24,11 +24,20 @@ pub trait Transcript: Send + Sync {
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Message {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
     /// Its text.
     pub content: String,
+}
+
+impl Message {
+    /// A message of this role and text.
+    #[must_use]
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { role: role.into(), content: content.into() }
+    }
 }
 
 /// The transcript of a session whose embedder keeps none.

@@ -39,6 +39,10 @@ impl Dispatch<'_> {
 
     /// Which of the questions are open; the others are noted as answered.
     pub(super) fn open_questions(&mut self, consent: &Consent, questions: Vec<Question>) -> Step<Question> {
+        // As nearly always: nothing is compared, and so the value is not copied.
+        if questions.is_empty() && self.record.asked_again.is_none() {
+            return Step::Settled;
+        }
         let changed = !self.record.changed_by.is_empty();
         let step = consent.step(&self.value(), changed, self.response().as_ref(), questions.clone());
         if let Some(again) = &mut self.record.asked_again {

@@ -87,6 +87,10 @@ struct HeldReminder {
 impl Held {
     /// The reminders that hold, where the event's value runs and where it does not.
     pub(in crate::session) fn reminders(self, runs: bool) -> Vec<Reminder> {
+        // As nearly always.
+        if self.reminders.is_empty() {
+            return Vec::new();
+        }
         let holds = |held: &HeldReminder| held.is_last || (held.is_change && runs);
         self.reminders.into_iter().filter(holds).map(|held| held.reminder).collect()
     }
@@ -146,7 +150,7 @@ impl Dispatch<'_> {
         let mut held = self.effects();
         let writes = std::mem::take(&mut held.writes);
         let with = With { writes, reminders: held.reminders(!self.record.outcome.is_no()), question: None };
-        self.session.record(self.rules, &self.info, &self.record, with, due).await?;
+        self.session.record(self.rules, &self.info, &*self.record, with, due).await?;
         self.concluded = true;
         Ok(())
     }
@@ -155,7 +159,7 @@ impl Dispatch<'_> {
     pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<Held, StoreError> {
         let held = self.effects();
         let with = With { question: Some(self.question(request)?), ..With::default() };
-        self.session.record(self.rules, &self.info, &self.record, with, Due::Now).await?;
+        self.session.record(self.rules, &self.info, &*self.record, with, Due::Now).await?;
         self.concluded = true;
         Ok(held)
     }
@@ -172,7 +176,7 @@ impl Dispatch<'_> {
     /// Has the record written after the turn.
     pub(super) fn record_late(&mut self) {
         self.record.id = self.session.late_event_id(std::mem::take(&mut self.record.id));
-        self.session.record_soon(self.rules, &self.info, &self.record);
+        self.session.record_soon(self.rules, &self.info, &*self.record);
     }
 
     /// Nobody is asked about an event whose session cannot have its turn.

@@ -17,13 +17,13 @@ impl Row {
             let mut changed = written.changed(self.0.clone());
             changed.row.version = self.0.version + 1;
             self.0 = changed.row.clone();
-            written.is_written(changed);
+            written.note_written(changed);
         }
     }
 
     /// The handle has a turn.
     fn read(&self, life: &Life) {
-        life.take_over(&self.0, |_| true);
+        life.take_over(&self.0);
     }
 
     fn state(&self) -> LifeState {

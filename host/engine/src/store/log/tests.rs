@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn a_log_that_ends_in_the_midst_of_a_line_is_sound_up_to_there(records in 2_usize..10, cut in any::<prop::sample::Index>()) {
+    fn a_log_that_ends_in_the_middle_of_a_line_is_sound_up_to_there(records in 2_usize..10, cut in any::<prop::sample::Index>()) {
         let texts = texts(&log(records as u64));
         let (last, whole) = texts.split_last().unwrap();
         let mut bytes: Vec<u8> = whole.iter().flat_map(|text| format!("{text}\n").into_bytes()).collect();

@@ -81,7 +81,8 @@ fn both() -> String {
 
 /// A host with room for one call at a time, so that each gets what the one before had.
 async fn host(entries: Vec<Entry>) -> Host {
-    let settings = Settings { concurrent_calls: NonZeroU32::MIN, ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.concurrent_calls = NonZeroU32::MIN;
     Host::builder(Config::from_entries(entries, settings).unwrap()).build().await.unwrap()
 }
 

@@ -83,7 +83,8 @@ async fn every_row_is_what_the_host_does_and_nobody_else_notices() {
 
 /// A host of this plugin and a neighbour.
 async fn host(shape: &Shape, directory: &Path) -> Result<Host, String> {
-    let settings = Settings { concurrent_calls: NonZeroU32::new(2).unwrap(), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.concurrent_calls = NonZeroU32::new(2).unwrap();
     let entries = vec![shape.entry(directory), neighbour().entry(directory)];
     let config = Config::from_entries(entries, settings).unwrap();
     Host::builder(config).build().await.map_err(|error| error.to_string())

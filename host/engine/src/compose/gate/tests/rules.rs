@@ -17,7 +17,7 @@ proptest! {
     // Rule 1
 
     #[test]
-    fn the_first_pass_asks_every_plugin_in_order_unless_one_says_no(event in event()) {
+    fn the_first_round_asks_every_plugin_in_order_unless_one_says_no(event in event()) {
         let replies = event.run().replies;
         let asked: Vec<usize> = replies.iter().filter(|reply| reply.round == 1).map(|reply| reply.member).collect();
         prop_assert_eq!(&asked, &(0..asked.len()).collect::<Vec<_>>());
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_asked_in_a_fifth_pass_but_an_enforcing_plugin_that_gave_no_answer_last_time(event in event()) {
+    fn nobody_is_asked_in_a_fifth_round_but_an_enforcing_plugin_that_gave_no_answer_last_time(event in event()) {
         let replies = event.run().replies;
         for (at, last) in replies.iter().enumerate().filter(|(_, reply)| reply.round > MAX_ROUNDS) {
             prop_assert_eq!(last.round, MAX_ROUNDS + 1);
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn only_after_the_fourth_pass_those_are_named_that_have_answered_and_not_about_the_last_form(event in event()) {
+    fn only_after_the_fourth_round_those_are_named_that_have_answered_and_not_about_the_last_form(event in event()) {
         let run = event.run();
         if let Decision::Rejected(Objection::Disagreement { by }) = &run.decision {
             let form = run.last_form(&event);
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn who_changes_a_value_after_the_fourth_pass_finds_no_agreement(event in event()) {
+    fn a_change_after_the_fourth_round_finds_no_agreement(event in event()) {
         let run = event.run();
         let late = run.binding(&event).any(|reply| reply.round > MAX_ROUNDS && reply.changes());
         prop_assert!(!late || matches!(run.decision, Decision::Rejected(_)));

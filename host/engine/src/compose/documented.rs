@@ -1,15 +1,12 @@
 //! The examples of `docs/composition.md`, run as they are written. The page says how to read one.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
-
-#[path = "composition/page.rs"]
 mod page;
 
-use hookhost::compose::{
+use super::{
     Consent, Decision, Gate, Layer, Member, Objection, OnFailure, Passage, QuestionOrigin, Step, Transform, Verdict,
     merge,
 };
-use hookhost::contract::{Escalation, Refusal, Task};
+use crate::contract::{Escalation, Refusal, Task};
 use page::{Page, Row, Rule, Wrong, read};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/composition.md");

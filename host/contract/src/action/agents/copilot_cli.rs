@@ -1,0 +1,19 @@
+//! GitHub Copilot CLI. Source: the vendor's hooks reference; payloads recorded with 1.0.102. With hooks configured by
+//! events in Pascal case, `bash` is `Bash`.
+
+use super::Table;
+use crate::ShellDialect;
+
+pub(super) fn tools(table: &mut Table) {
+    table.shell(&["bash"], &["command"], &[]);
+    table.shell_in(ShellDialect::Powershell, &["powershell"], &["command"], &[]);
+    // What is typed into a session of `bash` or `powershell`.
+    table.shell(&["write_bash"], &["input"], &[]);
+    table.shell_in(ShellDialect::Powershell, &["write_powershell"], &["input"], &[]);
+    table.reads(&["view", "glob", "grep", "rg"], &["path"]);
+    table.writes(&["create", "edit"], &["path"]);
+    table.patches(&["apply_patch"], &["input", "patch"]);
+    table.fetches(&["web_fetch"], &["url"]);
+    table.spawns(&["task"], &["prompt"]);
+    table.other(&["exit_plan_mode"], "plan");
+}
