@@ -7,7 +7,7 @@
 use crate::audit::{CallRecord, EventRecord, Line, Record, SessionOpened};
 use crate::contract::{OutcomeKind, Shape};
 use crate::host::Host;
-use crate::session::{DispatchOptions, Recall, RecalledConsent, Session, SessionSpec};
+use crate::session::{DispatchOptions, ReplayInputs, ReplayedConsent, Session, SessionSpec};
 use crate::store::{Log, LogError};
 use serde::Serialize;
 use serde_json::Value;
@@ -239,12 +239,12 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
 /// Replays a recorded event.
 async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord, String> {
     session.set_turn(recorded.turn);
-    let asked_again = recorded.asked_again.as_ref().map(|again| RecalledConsent {
+    let asked_again = recorded.asked_again.as_ref().map(|again| ReplayedConsent {
         round: again.round,
         response: json(recorded.response.as_deref()),
         answered: again.answered.clone(),
     });
-    let recall = Recall {
+    let inputs = ReplayInputs {
         id: recorded.id.clone(),
         time: recorded.time,
         calls: recorded.calls.clone(),
@@ -257,7 +257,7 @@ async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord,
         [parameter] => Value::Object([((*parameter).to_owned(), value)].into_iter().collect()),
         _ => value,
     };
-    let settled = session.dispatch_again(recorded.event, payload, options, recall).await;
+    let settled = session.dispatch_again(recorded.event, payload, options, inputs).await;
     settled.map(|settled| *settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision<V, R> {
     /// The value may pass, once the questions are answered by a person.
-    Stands {
+    Accepted {
         /// The value that every enforcing plugin has seen in exactly this form.
         value: V,
         /// Who changed it, in the order of the changes.
@@ -191,7 +191,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         asked.retain(|(asking, _)| !approvers().any(|(_, layer)| layer.may_waive(*asking)));
         let held = self.questions.into_iter().enumerate();
         let held = held.filter_map(|(member, question)| Some((QuestionOrigin::Member(member), question?)));
-        Decision::Stands {
+        Decision::Accepted {
             value: self.value,
             changed_by: self.authors,
             response: self.response,

@@ -114,7 +114,7 @@ fn names_a_component(ty: &ComponentType<'_>) -> bool {
 /// What was found so far.
 #[derive(Default)]
 struct Scan {
-    /// The component that is read, last, and those around it; `None` stands for a core module.
+    /// The component that is read, last, and those around it; `None` means a core module.
     around: Vec<Option<Parts>>,
     code: u64,
     functions: u64,

@@ -201,7 +201,7 @@ fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Lim
         reads: reads.unwrap_or_default(),
         inputs: std::mem::take(&mut guest.inputs),
         unrepeatable: std::mem::take(&mut guest.unrepeatable),
-        missed: guest.recalled.as_ref().is_some_and(super::capability::Recalled::missed),
+        missed: guest.replayed.as_ref().is_some_and(super::capability::ReplayedInputs::missed),
         log: log.lines,
         log_dropped: log.dropped,
     }

@@ -10,7 +10,7 @@ mod view;
 
 pub(crate) use namespace::{Namespace, Stored};
 pub(crate) use reads::{MAX_RECORDED, Read, Reads};
-pub(crate) use source::{Found, Learnt, Namespaces, Source};
+pub(crate) use source::{Found, Namespaces, RecordedReads, Source};
 pub(crate) use view::{StateError, View, Write, Writes};
 
 use serde::{Deserialize, Serialize};

@@ -45,7 +45,7 @@ pub(crate) struct Namespaces {
 
 /// What the recorded calls of an event have read of the state, on top of another source for the rest.
 #[derive(Debug)]
-pub(crate) struct Learnt {
+pub(crate) struct RecordedReads {
     /// What was read, by key; a value counts for more than a size.
     pub(crate) values: BTreeMap<(Scope, String), Read>,
     /// The use of the scopes, if a call has read it.
@@ -79,7 +79,7 @@ impl Source for Namespaces {
     }
 }
 
-impl Source for Learnt {
+impl Source for RecordedReads {
     fn value(&self, scope: Scope, key: &str) -> Result<Found, String> {
         match self.values.get(&(scope, key.to_owned())) {
             Some(Read::Value(value)) => Ok(Found::Value(value.clone())),

@@ -383,7 +383,7 @@ fn a_known_size_counts_against_the_quota_and_reading_its_value_is_noted_as_not_r
     for key in ["size", "gone", "value", "other"] {
         rest.plugin.put(key, Stored { value: b"rest".to_vec(), expires: None });
     }
-    let source = || Learnt {
+    let source = || RecordedReads {
         values: learnt.clone().map(|(key, read)| ((Scope::Plugin, key.to_owned()), read)).into(),
         usage: Some([Usage { keys: 1, bytes: 500 }; 3]),
         rest: Arc::new(Namespaces::new([Arc::default(), Arc::default(), Arc::new(rest.plugin.clone())], 0)),

@@ -1,8 +1,8 @@
 //! The store without a file: it keeps state as long as the host lives, and has no log.
 
 use super::questions::{FirstAnswer, OpenQuestion, QuestionChange};
-use super::sessions::{KeepsSession, SessionRow};
-use super::{Late, Owner, Unit, owner};
+use super::sessions::{SessionChanges, SessionRow};
+use super::{LateWrite, Owner, Unit, owner};
 use crate::state::{Lineage, Namespace, Namespaces, Scope, Source, Time};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ impl Memory {
     }
 
     /// Applies a late write at once.
-    pub(super) fn push(&self, late: Late) {
+    pub(super) fn push(&self, late: LateWrite) {
         if let Some(id) = late.settles {
             self.questions().remove(&id);
         }
@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    fn write(&self, handle: &dyn KeepsSession) {
+    fn write(&self, handle: &dyn SessionChanges) {
         if !handle.is_changed() {
             return;
         }

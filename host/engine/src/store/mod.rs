@@ -18,8 +18,8 @@ mod turns;
 pub use error::StoreError;
 pub use log::{Lines, Log, LogError};
 pub(crate) use questions::{FirstAnswer, OpenQuestion, QuestionChange};
-pub(crate) use sessions::{Changed, KeepsSession, SessionRow};
-pub(crate) use turns::{Line, Turn};
+pub(crate) use sessions::{Changed, SessionChanges, SessionRow};
+pub(crate) use turns::{Turn, TurnQueue};
 
 use crate::state::{Lineage, Scope, Source, Time, Writes};
 use database::{Created, Identity};
@@ -111,23 +111,23 @@ struct Queue {
 struct Waiting {
     records: Vec<String>,
     /// Session handles with unwritten changes.
-    sessions: Vec<Arc<dyn KeepsSession>>,
+    sessions: Vec<Arc<dyn SessionChanges>>,
     /// Identifiers of settled questions, whose rows are deleted.
     settled: Vec<String>,
 }
 
 /// What may be written late, in one transaction.
 #[derive(Default)]
-pub(crate) struct Late {
+pub(crate) struct LateWrite {
     /// A record as JSON; ignored by a store without a log.
     pub(crate) record: Option<String>,
     /// A session handle with unwritten changes.
-    pub(crate) session: Option<Arc<dyn KeepsSession>>,
+    pub(crate) session: Option<Arc<dyn SessionChanges>>,
     /// The identifier of a settled question, whose row is deleted.
     pub(crate) settles: Option<String>,
 }
 
-impl Late {
+impl LateWrite {
     /// A record as JSON.
     pub(crate) fn of(record: String) -> Self {
         Self { record: Some(record), ..Self::default() }
@@ -146,7 +146,7 @@ pub(crate) struct Unit {
     pub(crate) root: String,
     pub(crate) time: Time,
     /// The session's handle, if it may have unwritten changes.
-    pub(crate) handle: Option<Arc<dyn KeepsSession>>,
+    pub(crate) handle: Option<Arc<dyn SessionChanges>>,
     /// A change of a question's row.
     pub(crate) question: Option<QuestionChange>,
 }
@@ -242,7 +242,7 @@ impl Store {
     ///
     /// # Errors
     /// If the queue is full.
-    pub(crate) fn push(&self, late: Late) -> Result<(), StoreError> {
+    pub(crate) fn push(&self, late: LateWrite) -> Result<(), StoreError> {
         let shared = match &self.0 {
             Backend::InMemory { memory, .. } => {
                 memory.push(late);
@@ -256,7 +256,7 @@ impl Store {
             return Err(queue.problem.clone().unwrap_or_else(full));
         }
         let was_empty = queue.waiting.is_empty();
-        let Late { record, session, settles } = late;
+        let LateWrite { record, session, settles } = late;
         queue.bytes += record.as_ref().map_or(0, String::len);
         queue.waiting.records.extend(record);
         queue.waiting.sessions.extend(session);
@@ -267,9 +267,9 @@ impl Store {
         Ok(())
     }
 
-    /// The line in which a session's events wait for their turn.
-    pub(crate) fn line(&self, session: &str) -> Line {
-        self.turns().line(session)
+    /// The queue in which a session's events wait for their turn.
+    pub(crate) fn turn_queue(&self, session: &str) -> TurnQueue {
+        self.turns().turn_queue(session)
     }
 
     fn turns(&self) -> &Turns {
@@ -448,7 +448,7 @@ impl Inner {
             return Ok(());
         }
         // Each handle once, since a handle writes all of its changes at once.
-        let mut handles: Vec<&Arc<dyn KeepsSession>> = Vec::new();
+        let mut handles: Vec<&Arc<dyn SessionChanges>> = Vec::new();
         for handle in unit.handle.iter().chain(&waiting.sessions).filter(|handle| handle.is_changed()) {
             if handles.iter().all(|other| other.handle() != handle.handle()) {
                 handles.push(handle);

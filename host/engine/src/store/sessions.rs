@@ -19,11 +19,11 @@ pub(crate) struct SessionRow {
     /// How many event numbers are taken.
     pub(crate) events: u64,
     /// The rest, as JSON; empty if there is none yet.
-    pub(crate) life: String,
+    pub(crate) state: String,
 }
 
 /// A session handle that may have unwritten changes.
-pub(crate) trait KeepsSession: Send + Sync {
+pub(crate) trait SessionChanges: Send + Sync {
     /// The session's identifier.
     fn id(&self) -> &str;
 
@@ -56,7 +56,7 @@ pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<Sessio
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
         let number = |column| row.get::<_, i64>(column).map_or(0, |number| number.clamp(0, MAX_NUMBER).cast_unsigned());
-        Ok(SessionRow { version: number(0), events: number(1), life: row.get(2).unwrap_or_default() })
+        Ok(SessionRow { version: number(0), events: number(1), state: row.get(2).unwrap_or_default() })
     };
     if let Some(row) = find.query_row([id], row).optional()? {
         return Ok(row);
@@ -66,17 +66,17 @@ pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<Sessio
 }
 
 /// Writes a handle's changes, within a transaction.
-pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusqlite::Result<Changed> {
+pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rusqlite::Result<Changed> {
     let before = read(connection, handle.id())?;
     let mut changed = handle.changed(before.clone());
     changed.row.version = before.version + 1;
-    let SessionRow { version, events, life } = &changed.row;
+    let SessionRow { version, events, state } = &changed.row;
     let mut put = connection.prepare_cached(
         "INSERT INTO session (id, version, events, life, touched) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (id) DO UPDATE SET version = ?2, events = ?3, life = ?4, touched = ?5",
     )?;
     let written =
-        put.execute((handle.id(), version.cast_signed(), events.cast_signed(), life, changed.time.cast_signed()))?;
+        put.execute((handle.id(), version.cast_signed(), events.cast_signed(), state, changed.time.cast_signed()))?;
     one_row(written)?;
     Ok(changed)
 }

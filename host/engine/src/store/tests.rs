@@ -1,7 +1,7 @@
 //! State and log, in one file and in memory.
 
 use super::Log;
-use super::{Late, Store, StoreError, Unit};
+use super::{LateWrite, Store, StoreError, Unit};
 use crate::audit::Flaw;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
 use futures_util::FutureExt as _;
@@ -285,7 +285,7 @@ fn state_of_sessions_and_of_trees_is_forgotten_after_30_days_and_that_of_plugins
 fn a_record_and_its_writes_are_committed_together_or_not_at_all() {
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
-    store.push(Late::of(r#"{"kind":"event","n":1}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"event","n":1}"#.into())).unwrap();
     // Too large for the file: neither the record nor the write is stored, and what was queued stays queued.
     let pages: i64 = {
         let inner = store.on_disk().unwrap().inner();
@@ -314,13 +314,13 @@ fn a_record_and_its_writes_are_committed_together_or_not_at_all() {
 fn queued_records_are_written_before_later_ones_and_when_the_store_is_closed() {
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
-    store.push(Late::of(r#"{"kind":"a"}"#.into())).unwrap();
-    store.push(Late::of(r#"{"kind":"b"}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"a"}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"b"}"#.into())).unwrap();
     commit(&store, &Unit { records: vec![r#"{"kind":"c"}"#.into()], ..Unit::default() });
     let written = lines(&path);
     let kinds: Vec<_> = written.iter().map(|line| &line[line.find("kind").unwrap() + 7..][..1]).collect();
     assert_eq!(kinds, ["l", "a", "b", "c"]);
-    store.push(Late::of(r#"{"kind":"d"}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"d"}"#.into())).unwrap();
     drop(store);
     assert_eq!(lines(&path).len(), 5);
 }
@@ -329,7 +329,7 @@ fn queued_records_are_written_before_later_ones_and_when_the_store_is_closed() {
 fn the_flusher_writes_what_is_queued() {
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
-    store.push(Late::of(r#"{"kind":"a"}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"a"}"#.into())).unwrap();
     let began = std::time::Instant::now();
     while lines(&path).len() < 2 {
         assert!(began.elapsed().as_secs() < 20, "nobody wrote it");
@@ -392,7 +392,7 @@ fn a_full_queue_takes_nothing_more() {
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let record = format!(r#"{{"kind":"{}"}}"#, "x".repeat(1 << 20));
-    let taken = (0..100).take_while(|_| store.push(Late::of(record.clone())).is_ok()).count();
+    let taken = (0..100).take_while(|_| store.push(LateWrite::of(record.clone())).is_ok()).count();
     assert!((16..20).contains(&taken), "{taken}");
     other.execute_batch("ROLLBACK").unwrap();
     block_on(store.flush()).unwrap();
@@ -410,7 +410,7 @@ fn records_of_several_processes_make_one_chain() {
                 for n in 0..50 {
                     let record = format!(r#"{{"kind":"event","writer":{writer},"n":{n}}}"#);
                     if n % 3 == 0 {
-                        store.push(Late::of(record)).unwrap();
+                        store.push(LateWrite::of(record)).unwrap();
                     } else {
                         commit(&store, &Unit { records: vec![record], ..Unit::default() });
                     }

@@ -65,8 +65,8 @@ impl Order {
     }
 }
 
-/// A handle's place in the line of a session.
-pub(crate) struct Line {
+/// A handle's place in the queue of a session.
+pub(crate) struct TurnQueue {
     place: u64,
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
@@ -89,7 +89,7 @@ struct TicketFile {
     alive: OnceLock<u32>,
 }
 
-/// A place in the line, until this is dropped.
+/// A place in the queue, until this is dropped.
 struct Ticket {
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
@@ -139,21 +139,21 @@ impl Turns {
         self.file.as_ref().map(|tickets| (tickets.path.clone(), database::identity_of(&tickets.file)))
     }
 
-    /// The line of a session.
-    pub(crate) fn line(&self, session: &str) -> Line {
+    /// The queue of a session.
+    pub(crate) fn turn_queue(&self, session: &str) -> TurnQueue {
         let digest = Digest::of_bytes(session.as_bytes());
         let hash = digest.as_bytes().iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
         let place = hash >> (64 - PLACE_BITS);
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let order = lines.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
             if lines.len() >= 64 && lines.len().is_power_of_two() {
-                lines.retain(|_, line| line.strong_count() > 0);
+                lines.retain(|_, order| order.strong_count() > 0);
             }
             let order = Arc::default();
             lines.insert(place, Arc::downgrade(&order));
             order
         });
-        Line { place, order, file: self.file.clone(), handle: rand::random::<u64>() | 1 }
+        TurnQueue { place, order, file: self.file.clone(), handle: rand::random::<u64>() | 1 }
     }
 
     /// The number by which other processes can tell whether this one is alive. The first call locks its byte.
@@ -179,8 +179,8 @@ impl Turns {
     }
 }
 
-impl Line {
-    /// Waits for a turn. Dropping the future leaves the line.
+impl TurnQueue {
+    /// Waits for a turn. Dropping the future leaves the queue.
     ///
     /// # Errors
     /// If the file cannot be locked, read or written.

@@ -68,7 +68,7 @@ struct Course {
 }
 
 /// What a chain leaves, with names in place of places.
-struct Stands {
+struct Accepted {
     value: u8,
     changed: bool,
     response: Option<Response>,
@@ -85,17 +85,17 @@ impl Story {
         (names, Event { plugins, asks: self.asks[usize::from(rules.asks)].clone(), value })
     }
 
-    fn asking(&self, asking: usize, value: u8) -> (Asking, Option<Stands>) {
+    fn asking(&self, asking: usize, value: u8) -> (Asking, Option<Accepted>) {
         let (names, event) = self.event(asking, value);
         let run = event.run();
-        let stands = match &run.decision {
+        let accepted = match &run.decision {
             Decision::Rejected(_) => None,
-            Decision::Stands { value, changed_by, response, questions, .. } => {
+            Decision::Accepted { value, changed_by, response, questions, .. } => {
                 let by = |asker: &QuestionOrigin| match asker {
                     QuestionOrigin::Configuration => None,
                     QuestionOrigin::Member(member) => Some(names[*member]),
                 };
-                Some(Stands {
+                Some(Accepted {
                     value: *value,
                     changed: !changed_by.is_empty(),
                     response: response.map(|(member, response)| (names[member], response)),
@@ -103,7 +103,7 @@ impl Story {
                 })
             }
         };
-        (Asking { value, names, event: format!("{event:?}"), run }, stands)
+        (Asking { value, names, event: format!("{event:?}"), run }, accepted)
     }
 
     /// As the session does it.
@@ -112,19 +112,19 @@ impl Story {
         let (mut askings, mut shown, mut value) = (Vec::new(), Vec::new(), self.value);
         let end = loop {
             assert!(askings.len() <= MAX_QUESTION_ROUNDS, "the asking does not end");
-            let (asking, stands) = self.asking(askings.len(), value);
+            let (asking, accepted) = self.asking(askings.len(), value);
             askings.push(asking);
-            let Some(stands) = stands else { break End::Rejected };
-            value = stands.value;
-            match consent.step(&value, stands.changed, stands.response.as_ref(), stands.questions) {
-                Step::Settled => break End::Runs(value, stands.response),
+            let Some(accepted) = accepted else { break End::Rejected };
+            value = accepted.value;
+            match consent.step(&value, accepted.changed, accepted.response.as_ref(), accepted.questions) {
+                Step::Settled => break End::Runs(value, accepted.response),
                 Step::TooManyRounds(_) => break End::TooManyRounds,
                 Step::Ask(questions) => {
-                    shown.push(Shown { value, response: stands.response, questions: questions.clone() });
+                    shown.push(Shown { value, response: accepted.response, questions: questions.clone() });
                     if !self.says[shown.len() - 1] {
                         break End::Denied;
                     }
-                    consent.give(value, stands.response, questions);
+                    consent.give(value, accepted.response, questions);
                 }
             }
         };
@@ -138,9 +138,9 @@ impl Story {
         // One asking more than rounds of questions: after the last yes the chain is still asked.
         for round in 0..=MAX_QUESTION_ROUNDS {
             let value = course.shown.last().map_or(self.value, |shown| shown.value);
-            let (asking, stands) = self.asking(round, value);
+            let (asking, accepted) = self.asking(round, value);
             course.askings.push(asking);
-            let Some(Stands { value, changed, response, questions }) = stands else {
+            let Some(Accepted { value, changed, response, questions }) = accepted else {
                 course.end = End::Rejected;
                 return course;
             };
@@ -208,16 +208,16 @@ proptest! {
         let course = story.course();
         if let End::Runs(value, response) = course.end {
             let last = course.askings.len() - 1;
-            let (asking, stands) = story.asking(last, course.askings[last].value);
-            let stands = stands.expect("what runs stands");
-            prop_assert_eq!((stands.value, stands.response), (value, response));
+            let (asking, accepted) = story.asking(last, course.askings[last].value);
+            let accepted = accepted.expect("what runs is accepted");
+            prop_assert_eq!((accepted.value, accepted.response), (value, response));
             let (_, event) = story.event(last, asking.value);
             let form = asking.run.last_form(&event);
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
                 let about_it = asking.run.replies.iter().find(|reply| (reply.member, reply.form) == (member, form));
                 let said_no = |said: &Verdict<u8, u8>| matches!(said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject));
                 let is_author = matches!(&asking.run.decision,
-                    Decision::Stands { changed_by, .. } if changed_by.last() == Some(&member));
+                    Decision::Accepted { changed_by, .. } if changed_by.last() == Some(&member));
                 prop_assert!(is_author || about_it.is_some_and(|reply| reply.value == value && !said_no(&reply.said)));
             }
         }
@@ -228,12 +228,12 @@ proptest! {
         let course = story.course();
         if let End::Runs(value, response) = course.end {
             let last = course.askings.len() - 1;
-            let (_, stands) = story.asking(last, course.askings[last].value);
-            let stands = stands.expect("what runs stands");
-            for question in stands.questions {
+            let (_, accepted) = story.asking(last, course.askings[last].value);
+            let accepted = accepted.expect("what runs is accepted");
+            for question in accepted.questions {
                 let about_this = |shown: &&Shown| shown.value == value && shown.response == response;
                 let answered = course.shown.iter().filter(about_this).any(|shown| shown.questions.contains(&question));
-                prop_assert!(answered && !stands.changed, "{question:?}");
+                prop_assert!(answered && !accepted.changed, "{question:?}");
             }
         }
     }

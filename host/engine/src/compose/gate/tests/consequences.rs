@@ -11,7 +11,7 @@ proptest! {
     #[test]
     fn the_accepted_value_was_seen_in_exactly_that_form_by_every_enforcing_plugin(event in event()) {
         let run = event.run();
-        if let Decision::Stands { value, changed_by, .. } = &run.decision {
+        if let Decision::Accepted { value, changed_by, .. } = &run.decision {
             let form = run.last_form(&event);
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
                 let about_it = run.replies.iter().find(|reply| (reply.member, reply.form) == (member, form));
@@ -87,7 +87,7 @@ proptest! {
 #[test]
 fn an_empty_chain_allows() {
     let decision = Event::before([]).decide();
-    let stands =
-        Decision::Stands { value: 0, changed_by: vec![], response: None, questions: vec![], approved_by: None };
-    assert_eq!(decision, stands);
+    let accepted =
+        Decision::Accepted { value: 0, changed_by: vec![], response: None, questions: vec![], approved_by: None };
+    assert_eq!(decision, accepted);
 }

@@ -146,7 +146,7 @@ impl Run {
         self.replies.retain(|reply| reply.member != index);
         self.replies.iter_mut().for_each(|reply| reply.member = down(reply.member));
         self.decision = match self.decision {
-            Decision::Stands { value, changed_by, response, questions, approved_by } => Decision::Stands {
+            Decision::Accepted { value, changed_by, response, questions, approved_by } => Decision::Accepted {
                 value,
                 changed_by: changed_by.into_iter().map(down).collect(),
                 response: response.map(|(member, response)| (down(member), response)),

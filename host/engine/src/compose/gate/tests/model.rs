@@ -162,7 +162,7 @@ impl Model<'_> {
         for member in 0..self.event.plugins.len() {
             questions.extend(self.question(member).map(|question| (QuestionOrigin::Member(member), question)));
         }
-        let decision = Decision::Stands {
+        let decision = Decision::Accepted {
             value,
             changed_by: self.forms().into_iter().filter_map(|(author, _)| author).collect(),
             response: self.response(),
@@ -234,7 +234,7 @@ fn the_random_events_come_to_every_end() {
             Decision::Rejected(Objection::Verdict { .. }) => see("rejected", true),
             Decision::Rejected(Objection::Failure { .. }) => see("failed", true),
             Decision::Rejected(Objection::Disagreement { .. }) => see("disagreed", true),
-            Decision::Stands { changed_by, response, questions, approved_by, value } => {
+            Decision::Accepted { changed_by, response, questions, approved_by, value } => {
                 let asks = |asker: fn(&QuestionOrigin) -> bool| questions.iter().any(|(by, _)| asker(by));
                 see("allowed as it was", changed_by.is_empty() && questions.is_empty());
                 see("allowed after several changes", changed_by.len() > 1 && questions.is_empty());

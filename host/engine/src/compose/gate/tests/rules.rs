@@ -56,7 +56,7 @@ proptest! {
     #[test]
     fn an_escalation_is_held_until_the_same_plugins_allow_about_a_newer_form(event in event()) {
         let run = event.run();
-        let Decision::Stands { questions, .. } = &run.decision else { return Ok(()) };
+        let Decision::Accepted { questions, .. } = &run.decision else { return Ok(()) };
         for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
             let said: Vec<&Reply> = run.replies.iter().filter(|reply| reply.member == member).collect();
             let escalated = said.iter().rposition(|reply| matches!(reply.said, Verdict::Escalate(_)));
@@ -88,7 +88,7 @@ proptest! {
     #[test]
     fn the_accepted_value_is_the_last_change_and_the_authors_of_all_are_named_in_order(event in event()) {
         let run = event.run();
-        if let Decision::Stands { value, changed_by, .. } = &run.decision {
+        if let Decision::Accepted { value, changed_by, .. } = &run.decision {
             let changes: Vec<&Reply> = run.binding(&event).filter(|reply| reply.changes()).collect();
             prop_assert_eq!(changed_by, &changes.iter().map(|reply| reply.member).collect::<Vec<_>>());
             let last = changes.last().map_or(Verdict::Change(event.value), |last| last.said.clone());
@@ -158,7 +158,7 @@ proptest! {
     #[test]
     fn the_first_response_since_the_last_change_counts(event in event()) {
         let run = event.run();
-        if let Decision::Stands { response, .. } = &run.decision {
+        if let Decision::Accepted { response, .. } = &run.decision {
             let form = run.last_form(&event);
             let first = run.binding(&event).find_map(|reply| match reply.said {
                 Verdict::Respond(response) if reply.form == form => Some((reply.member, response)),
@@ -187,7 +187,7 @@ proptest! {
         let approving: Vec<Layer> =
             approving.filter_map(|reply| event.plugins[reply.member].member.may_approve).collect();
         match run.decision {
-            Decision::Stands { value, response, questions, approved_by, .. } => {
+            Decision::Accepted { value, response, questions, approved_by, .. } => {
                 prop_assert_eq!(approved_by.is_some(), !approving.is_empty());
                 let of_configuration = questions.iter().filter(|(by, _)| *by == QuestionOrigin::Configuration);
                 let asked: Vec<Escalation> = of_configuration.map(|(_, asked)| asked.clone()).collect();
@@ -213,7 +213,7 @@ proptest! {
         event.asks.iter_mut().flatten().for_each(|(layer, _)| *layer = Layer::User);
         let allowing = event.saying(|_, _, said| if *said == Verdict::Approve { Verdict::Allow } else { said.clone() });
         match (event.decide(), allowing.decide()) {
-            (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
+            (Decision::Accepted { questions, .. }, Decision::Accepted { questions: without, .. }) => {
                 prop_assert_eq!(questions, without);
             }
             (decision, without) => prop_assert_eq!(decision, without),
@@ -224,7 +224,7 @@ proptest! {
     fn an_approve_never_waives_another_plugins_escalation(event in event()) {
         let allowing = event.saying(|_, _, said| if *said == Verdict::Approve { Verdict::Allow } else { said.clone() });
         match (event.decide(), allowing.decide()) {
-            (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
+            (Decision::Accepted { questions, .. }, Decision::Accepted { questions: without, .. }) => {
                 prop_assert_eq!(of_plugins(&questions), of_plugins(&without));
             }
             (decision, without) => prop_assert_eq!(decision, without),
@@ -235,7 +235,7 @@ proptest! {
 
     #[test]
     fn an_accepted_value_has_the_configurations_questions_and_then_the_plugins_in_order(event in event()) {
-        if let Decision::Stands { questions, .. } = event.decide() {
+        if let Decision::Accepted { questions, .. } = event.decide() {
             let place = |asker: &QuestionOrigin| match asker {
                 QuestionOrigin::Configuration => 0,
                 QuestionOrigin::Member(member) => member + 1,
@@ -254,8 +254,8 @@ proptest! {
         unasked.asks.iter_mut().for_each(Vec::clear);
         match (event.decide(), unasked.decide()) {
             (
-                Decision::Stands { value, changed_by, response, approved_by, .. },
-                Decision::Stands {
+                Decision::Accepted { value, changed_by, response, approved_by, .. },
+                Decision::Accepted {
                     value: then, changed_by: authors, response: instead, questions, approved_by: approver
                 },
             ) => {
