@@ -189,7 +189,7 @@ impl CompactionVerdict {
 impl CompletionVerdict {
     /// These tasks join the queue, up to the host's cap.
     #[must_use]
-    pub fn continue_with(tasks: impl IntoIterator<Item = Task>) -> Self {
+    pub fn go_on(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self::GoOn(tasks.into_iter().collect())
     }
 }

@@ -121,9 +121,10 @@ fn without_quotations(line: &str) -> String {
     quoted.replace_all(&code.replace_all(line, "`…`"), "\"…\"").into_owned()
 }
 
-/// Comments, texts, and the names of functions, whose words are a sentence where they are tests.
+/// Comments, texts, and the names of functions that have three words or more: those of tests are sentences. A shorter one may
+/// be the contract's.
 fn of_rust(text: &str) -> Vec<(usize, String)> {
-    let function = Regex::new(r"\bfn (\w+)").expect("a pattern");
+    let function = Regex::new(r"\bfn ([a-z0-9]+_[a-z0-9]+_\w+)").expect("a pattern");
     let path = Regex::new(r"[\w.]*/[\w./-]+").expect("a pattern");
     let word = Regex::new(r##"^b?r?#*"[\w-]*"#*$"##).expect("a pattern");
     let mut prose = Vec::new();

@@ -73,7 +73,7 @@ fn every_case_of_the_other_verdicts_can_be_configured() {
         "session-start": {"value": [{"prompt": "look"}]}}));
     let plan = Plan { title: "t".into(), tasks: vec![Task::new("p")], clear_existing: true };
     assert_eq!(AllEvents::plan_submit(s, &plan), PlanVerdict::Modify(plan.clone()));
-    let more = CompletionVerdict::continue_with([Task::new("more").title("t")]);
+    let more = CompletionVerdict::go_on([Task::new("more").title("t")]);
     assert_eq!(AllEvents::task_complete(s, &testing::completion("success")), more);
     assert_eq!(AllEvents::agent_error(s, "no"), CompletionVerdict::Finish);
     assert_eq!(AllEvents::session_start(s), [Task::new("look")]);
