@@ -117,7 +117,7 @@ fn ancestors(path: &str) -> Vec<&str> {
     all
 }
 
-/// All the texts that stand for a path: as it is, as seen from the workspace, and, where its root is not known, each of
+/// All spellings of a path: as it is, as seen from the workspace, and, where its root is not known, each of
 /// its ends, since any directory may be the workspace.
 fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
     match path {

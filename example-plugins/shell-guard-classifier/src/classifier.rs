@@ -84,7 +84,7 @@ impl Kind {
 pub(crate) struct Classifier {
     config: ClassifierConfig,
     prompt: String,
-    /// Of all that decides an answer, but for the command.
+    /// Of all that decides an answer, except the command.
     scope: String,
 }
 

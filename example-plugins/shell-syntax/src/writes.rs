@@ -6,7 +6,7 @@ use super::unwrap::runs_others;
 use super::word::Word;
 use super::{Command, RedirectKind, lower, program_name};
 
-/// Maximum length of a path on Linux, in bytes. A longer text is not a path, but for instance a script within the command.
+/// Maximum length of a path on Linux, in bytes. A longer text is not a path, except instance a script within the command.
 const MAX_PATH: usize = 4096;
 
 /// A path that a command writes.

@@ -192,7 +192,7 @@ pub struct Thinking {
     pub kind: ThinkingKind,
     /// What it says; of [`ThinkingKind::ReasoningDetails`] a JSON array.
     pub text: String,
-    /// The provider's signature of it; of [`ThinkingKind::RedactedThinking`] all that there is. Empty where there is none.
+    /// The provider's signature of it; of [`ThinkingKind::RedactedThinking`] all that there is. Empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub signature: String,
     /// How much of the answer's text came before it, in bytes.

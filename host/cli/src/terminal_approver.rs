@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How often an answer without the number of the question is taken for a slip; the next one is a no.
 const MAX_SLIPS: u32 = 2;
 
-/// The person at the terminal; `None` where there is none, or the answer is to be no.
+/// The person at the terminal; `None` if there is none, or the answer is to be no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
     if args.approve == Approve::Ask { changeable(args).0 } else { None }
 }

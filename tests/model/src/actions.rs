@@ -96,7 +96,7 @@ impl Sessions {
         let now = &state.events[event];
         let is_ready = match now.at {
             At::Away => {
-                // Events of one process are alike but for the first: they come in order.
+                // Events of one process are alike except the first: they come in order.
                 let is_like_one_before =
                     self.is_reduced && event == 2 && state.world.owners[1] == state.world.owners[2] && now.round == 0;
                 if is_like_one_before && state.events[1].at == At::Away {

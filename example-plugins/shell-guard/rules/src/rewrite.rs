@@ -131,7 +131,7 @@ fn names_one_of(script: &Script, names: &[String]) -> bool {
         })
 }
 
-/// Whether `after` runs what `before` runs, but for words that were put into the commands at `changed`, which are in order.
+/// Whether `after` runs what `before` runs, except words that were put into the commands at `changed`, which are in order.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
     let place = |at: usize| before.commands.get(at).map(|command| &command.place);
     // The words of `nice cargo build` are those of `nice` as well, which is a command of its own at the same place.

@@ -95,7 +95,7 @@ impl Context {
 /// The project: its repository, as far as there is one around the workspace.
 #[derive(Debug)]
 struct Project {
-    /// The repository's root; the workspace where there is none.
+    /// The repository's root; the workspace if there is none.
     root: PathBuf,
     /// From the root to the workspace, relative to the root.
     directories: Vec<PathBuf>,

@@ -93,7 +93,7 @@ pub struct Ending {
 pub struct Resumed {
     /// Writes what follows.
     pub writer: SessionWriter,
-    /// What it is so far. Its messages are valid for any provider, but for the calls of the last answer, which may be
+    /// What it is so far. Its messages are valid for any provider, except the calls of the last answer, which may be
     /// without results.
     pub session: StoredSession,
     /// What plugins wanted the model to be reminded of, each with the model calls before which that was.

@@ -496,7 +496,7 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
                 wrong.push(format!("{}: nobody was told", row.session()));
             }
         }
-        // An outcome is known when its record is written, but for what happens as a session ends.
+        // An outcome is known when its record is written, except what happens as a session ends.
         let deadline = Instant::now() + Duration::from_secs(20);
         let unasked = loop {
             let answers = answers(&directory.join(LOG));

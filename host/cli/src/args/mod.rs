@@ -208,7 +208,7 @@ pub(crate) struct AllowArgs {
     pub(crate) entry: Vec<String>,
 
     /// A grant, as a line of [plugin.grants]; can be repeated. What the plugin imports need not be
-    /// named, but for `model`
+    /// named, except `model`
     #[arg(long = "grant", value_name = "LINE")]
     pub(crate) grants: Vec<String>,
 

@@ -19,7 +19,7 @@ pub(super) fn paths(patch: &str) -> Vec<String> {
         } else if let Some(path) = line.strip_prefix("--- ").or_else(|| line.strip_prefix("+++ ")) {
             add(without_side(path));
         } else if let Some(both) = line.strip_prefix("diff --git ") {
-            // Both sides name one file, but for a rename, whose paths have lines of their own.
+            // Both sides name one file, except a rename, whose paths have lines of their own.
             if let Some(at) = both.rfind(" b/").or_else(|| both.rfind(" \"b/")) {
                 add(without_side(&both[..at]));
                 add(without_side(&both[at + 1..]));

@@ -129,7 +129,7 @@ async fn beside_a_failing_plugin_the_final_change_is_what_the_others_saw() {
 
 #[tokio::test]
 async fn a_plugin_that_changes_the_value_and_then_fails_about_anothers_change_did_not_agree_to_it() {
-    for (on_failure, stands) in [(OnFailure::Skip, true), (OnFailure::Reject, false)] {
+    for (on_failure, is_allowed) in [(OnFailure::Skip, true), (OnFailure::Reject, false)] {
         let changes = |value: &str| json!({"verdict": "modify", "value": {"command": value}});
         let mut first = changes("{command} first");
         first["when"] = json!({"round": 1});
@@ -143,11 +143,11 @@ async fn a_plugin_that_changes_the_value_and_then_fails_about_anothers_change_di
         let asked: Vec<_> = settled.record.calls.iter().map(|call| (&*call.plugin, call.failure.is_some())).collect();
         assert_eq!(asked, [("a", false), ("b", false), ("a", true)]);
         match settled.outcome {
-            GateOutcome::Allowed { value } if stands => {
+            GateOutcome::Allowed { value } if is_allowed => {
                 assert_eq!(value.arguments, r#"{"command":"ls first second"}"#);
                 assert_eq!(settled.record.changed_by, ["a", "b"]);
             }
-            GateOutcome::Rejected(rejection) if !stands => assert_eq!(rejection.by, ["a"]),
+            GateOutcome::Rejected(rejection) if !is_allowed => assert_eq!(rejection.by, ["a"]),
             other => panic!("{on_failure:?}: {other:?}"),
         }
     }

@@ -257,7 +257,7 @@ async fn a_plugin_is_tripped_by_any_kind_of_failure_and_the_user_is_told_once() 
     }
 }
 
-/// What the user is told, but for failures that are skipped.
+/// What the user is told, except failures that are skipped.
 fn of_tripping(session: &Session) -> Vec<String> {
     let mut notices = session.take_notices();
     notices.retain(|notice| !notice.contains(" failed on "));

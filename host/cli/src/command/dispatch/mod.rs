@@ -126,7 +126,7 @@ fn rejection(outcome: &Value) -> Option<Rejection> {
     serde_json::from_value(outcome.clone()).ok()
 }
 
-/// The final value; `null` where there is none.
+/// The final value; `null` if there is none.
 fn last(settled: &Settled<Value>) -> Value {
     let Settled { record, .. } = settled;
     if settled.kind().is_no() { Value::Null } else { json!(record.last.as_ref().unwrap_or(&record.original)) }

@@ -141,7 +141,7 @@ impl ForPeople {
     /// In full what was shown in part: the text of this number, or the last one.
     ///
     /// # Errors
-    /// A sentence, where there is none.
+    /// A sentence, if there is none.
     pub(crate) fn unfold(&self, number: Option<usize>) -> Result<String, String> {
         let shown = self.shown();
         let folded = shown.folded.as_ref().filter(|folded| !folded.texts.is_empty());

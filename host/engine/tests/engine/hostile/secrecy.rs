@@ -35,7 +35,7 @@ const KEEPER: &str = r#"
       (call $keep))
     (elem declare func $spill)"#;
 
-/// Looks at all that it has for anything that it did not put there itself: its memory (but for
+/// Looks at all that it has for anything that it did not put there itself: its memory (except
 /// where the event is, which the host has just given it, and its answer), what it gets more of, its
 /// table and globals. It answers with what it found.
 const SEEKER: &str = r#"
