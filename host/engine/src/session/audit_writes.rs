@@ -13,7 +13,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// When a record has to be written.
-#[derive(Clone, Inner, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Durability {
     /// Before the agent acts on it.
     Now,

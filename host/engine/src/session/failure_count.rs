@@ -15,7 +15,7 @@ const FIRST_BACK_OFF: Time = 10_000;
 const MAX_BACK_OFF: Time = 300_000;
 
 /// Whether a plugin is called for its next event.
-#[derive(Clone, Inner, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextCall {
     /// It is called.
     Made,
