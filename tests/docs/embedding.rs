@@ -149,9 +149,9 @@ use std::time::Duration;
 async fn end(host: &Host, session: Session, totals: Usage) -> Result<(), Box<dyn std::error::Error>> {
     let _ = session.session_end(totals).await;
     drop(session);
-    let unheard = host.drain(Duration::from_secs(2)).await?;
-    if unheard > 0 {
-        eprintln!("note: observers did not hear of {unheard} events");
+    let missed = host.drain(Duration::from_secs(2)).await?;
+    if missed > 0 {
+        eprintln!("note: observers missed {missed} events");
     }
     Ok(())
 }

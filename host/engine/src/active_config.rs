@@ -1,7 +1,7 @@
-//! The configuration that is active at one moment: the loaded plugins in chain order, the ask rules and the settings.
+//! The active configuration: the loaded plugins in chain order, the ask rules and the settings.
 //!
-//! An active configuration never changes. A new one is made aside and which takes the place of the old between events:
-//! each event is settled, recorded and told to observers under the one set that it began with.
+//! An active configuration never changes. A new one is built separately and replaces the old one between events: each
+//! event is settled, recorded and dispatched to observers under the configuration that it began with.
 
 use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Config, Entry, Settings};
@@ -12,7 +12,7 @@ use crate::sandbox::{PoolSize, SandboxError};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 
-/// Why a configuration does not become active.
+/// Why a configuration cannot become active.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotActive {
     #[error(transparent)]
@@ -33,7 +33,7 @@ impl ActiveConfig {
     /// Loads every enabled entry, or none. What the engine runs already is not compiled again.
     ///
     /// # Errors
-    /// If a plugin cannot be loaded, or there is no room for the sandbox.
+    /// If a plugin cannot be loaded, or there is no address space for the sandbox.
     pub(crate) async fn load(engine: &Engine, cache: Option<&Cache>, config: &Config) -> Result<Self, NotActive> {
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
@@ -70,7 +70,7 @@ impl ActiveConfig {
         Ok(plugins)
     }
 
-    /// In chain order.
+    /// The plugins, in chain order.
     pub(crate) fn plugins(&self) -> &[Plugin] {
         &self.plugins
     }
@@ -96,7 +96,7 @@ impl ActiveConfig {
         self.plugins.iter().find(|plugin| plugin.name() == name)
     }
 
-    /// As the log names them.
+    /// The plugins as records name them.
     pub(crate) fn loaded(&self) -> Vec<LoadedPlugin> {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
@@ -107,7 +107,7 @@ impl ActiveConfig {
         self.plugins.iter().map(loaded).collect()
     }
 
-    /// What this set has that `before` had not, and the other way round.
+    /// The differences between `before` and this configuration.
     pub(crate) fn changes_since(&self, before: &Self) -> Changes {
         let names = |plugins: &[Plugin], taken: &dyn Fn(&Plugin) -> bool| {
             plugins.iter().filter(|plugin| taken(plugin)).map(|plugin| plugin.name().to_owned()).collect()
@@ -123,8 +123,8 @@ impl ActiveConfig {
         }
     }
 
-    /// A sentence for each pattern of an entry's `tools` that fits none of a session's tools.
-    pub(crate) fn tool_patterns_that_fit_none(&self, known: &[ToolSpec]) -> Vec<String> {
+    /// A sentence for each pattern of an entry's `tools` that matches none of a session's tools.
+    pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<String> {
         if known.is_empty() {
             return Vec::new();
         }
@@ -133,7 +133,7 @@ impl ActiveConfig {
             let unfit = tools.filter(|pattern| !known.iter().any(|tool| pattern.matches(&tool.name)));
             unfit
                 .map(|pattern| {
-                    format!("the plugin {}: the pattern `{pattern}` of its `tools` fits no tool", plugin.name())
+                    format!("the plugin {}: the pattern `{pattern}` of its `tools` matches no tool", plugin.name())
                 })
                 .collect::<Vec<_>>()
         };
@@ -196,28 +196,28 @@ impl std::fmt::Debug for RuleSet {
     }
 }
 
-/// Whether two lists of ask rules differ in nothing but where in the files of one layer they are written.
+/// Whether two lists of ask rules are the same apart from their positions in the files of one layer.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
     let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)
 }
 
-/// What a new configuration has changed.
+/// The changes by a new configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changes {
     /// Plugins that were not loaded before, in chain order.
     pub added: Vec<String>,
-    /// Plugins that are loaded no more, in the chain order that they had.
+    /// Plugins that are no longer loaded, in their former chain order.
     pub removed: Vec<String>,
-    /// Plugins of which the file or anything in the entry is another, in chain order.
+    /// Plugins whose file or entry has changed, in chain order.
     pub changed: Vec<String>,
-    /// Whether an ask rule or a setting is another.
+    /// Whether an ask rule or a setting has changed.
     pub settings: bool,
 }
 
 impl Changes {
-    /// Whether there are none.
+    /// Whether nothing has changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { added, removed, changed, settings } = self;

@@ -1,4 +1,4 @@
-//! The host: the rules that count, and what an embedder brings.
+//! The host: the active rules, and what an embedder provides.
 
 pub use crate::active_config::{Changes, RuleSet};
 
@@ -13,8 +13,8 @@ use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::{Network, Resolver};
-use crate::session::{QuestionGone, Services, Session, SessionError, SessionSpec, Telling};
-use crate::store::{Late, Store, StoreError};
+use crate::session::{ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
+use crate::store::{LateWrite, Store, StoreError};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,18 +22,18 @@ use std::time::Duration;
 /// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
 #[derive(Clone)]
 pub struct Host {
-    shared: Arc<Shared>,
+    shared: Arc<HostInner>,
 }
 
-struct Shared {
+struct HostInner {
     services: Arc<Services>,
-    /// Held while a new configuration is loaded: they take turns.
+    /// Held while a new configuration is loaded, so that only one is loaded at a time.
     reloading: tokio::sync::Mutex<()>,
     engine: Engine,
     cache: Option<Cache>,
 }
 
-/// What a host is built from.
+/// Builds a host.
 pub struct HostBuilder {
     config: Config,
     engine: Engine,
@@ -53,7 +53,7 @@ pub enum Error {
     /// A plugin of the allowlist cannot be loaded. All of its enabled entries load, or none.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The machine gives no room for the sandbox.
+    /// The machine has no address space for the sandbox.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// Audit log and state cannot be kept where they should.
@@ -119,16 +119,16 @@ impl Host {
         self.shared.services.rules.has_subscriber(event)
     }
 
-    /// Takes up another configuration, while sessions run: its plugins are loaded and checked aside, then take the place of
-    /// the old ones between two events. An event under way is settled, recorded and told to observers by the plugins that
-    /// it began with; none is lost, asked about twice, or settled by some of both. What the new configuration leaves as it
-    /// was is not compiled again. The log says what was taken up.
+    /// Activates another configuration while sessions run. Its plugins are loaded and checked separately, and replace the old
+    /// ones between two events. An event under way is settled, recorded and dispatched to observers under the plugins that
+    /// it began with: no event is lost, asked about twice, or settled by some of both. Unchanged plugins are not compiled
+    /// again. The log records the change.
     ///
     /// A new plugin takes part in a session from its next event on: it gets no `session-start`. Failures in a row count
-    /// anew for a plugin that has changed; model calls do not.
+    /// from 0 for a plugin that has changed; model calls do not.
     ///
     /// # Errors
-    /// As [`HostBuilder::build`]; then all stays as it was.
+    /// As [`HostBuilder::build`]; then nothing has changed.
     pub async fn reload(&self, config: &Config) -> Result<Changes, Error> {
         self.reload_rules(&self.shared.services.rules, config).await
     }
@@ -136,9 +136,9 @@ impl Host {
     /// The same for the rules of a rule set, and the sessions that run under it.
     ///
     /// # Errors
-    /// As [`HostBuilder::build`]; then all stays as it was.
+    /// As [`HostBuilder::build`]; then nothing has changed.
     pub async fn reload_rules(&self, rules: &RuleSet, config: &Config) -> Result<Changes, Error> {
-        let Shared { services, reloading, engine, cache } = &*self.shared;
+        let HostInner { services, reloading, engine, cache } = &*self.shared;
         let _turn = reloading.lock().await;
         let before = rules.active();
         let config = ActiveConfig::load(engine, cache.as_ref(), config).await?;
@@ -148,7 +148,7 @@ impl Host {
         }
         let record = RulesChanged { time: crate::session::now(), plugins: config.loaded() };
         if services.store.keeps_log() {
-            services.store.push(Late::of(record.body(&config.settings().audit)))?;
+            services.store.push(LateWrite::of(record.body(&config.settings().audit)))?;
         }
         rules.replace(config);
         Ok(changes)
@@ -165,18 +165,18 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`].
     pub async fn load_rules(&self, config: &Config) -> Result<RuleSet, Error> {
-        let Shared { engine, cache, .. } = &*self.shared;
+        let HostInner { engine, cache, .. } = &*self.shared;
         Ok(RuleSet::new(ActiveConfig::load(engine, cache.as_ref(), config).await?))
     }
 
-    /// Waits until observers have heard of everything and all of it is recorded, for `deadline` at most. Whatever ends a
-    /// process that has opened sessions calls it last. Events that observers have not heard of by then are given up; how
-    /// many they were is recorded, and returned.
+    /// Waits until observers have handled all events and their calls are recorded, for `deadline` at most. Call it last in a
+    /// process that has opened sessions. Events that observers have not handled by then are given up; their number is
+    /// recorded and returned.
     ///
     /// # Errors
     /// If the last records could not be written.
     pub async fn drain(&self, deadline: Duration) -> Result<u64, StoreError> {
-        let given_up = self.shared.services.telling.drain(deadline).await;
+        let given_up = self.shared.services.observer_tasks.drain(deadline).await;
         self.shared.services.store.flush().await?;
         Ok(given_up)
     }
@@ -190,8 +190,8 @@ impl Host {
         self.shared.services.open_questions().await
     }
 
-    /// Answers a question, of this process or another one with the same store. The first answer counts. What comes of the
-    /// event, the process that asked settles and records.
+    /// Answers a question, of this process or another one with the same store. The first answer counts. The process
+    /// that asked settles and records the event.
     ///
     /// # Errors
     /// If the question waits for no answer any more, or the answer cannot be written.
@@ -199,9 +199,9 @@ impl Host {
         self.shared.services.answer(id, approval).await
     }
 
-    /// What the user is to be told of sessions that are closed, each sentence once: what their own
+    /// The notices of closed sessions for the user, each once: what their own
     /// [`take_notices`](crate::Session::take_notices) was not asked for, and what observers did afterwards. At most 256 wait
-    /// here. A process that ends takes them behind [`Self::drain`].
+    /// here. A process that ends takes them after [`Self::drain`].
     #[must_use]
     pub fn take_notices(&self) -> Vec<String> {
         self.shared.services.take_notices()
@@ -223,15 +223,15 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps compiled code in this folder, which must be the user's alone (it is made so where it is missing); without one,
-    /// every start compiles. A folder or file that others can reach is not used, and the log says so.
+    /// Keeps compiled code in this directory, which must be the user's alone (it is created so if it is missing). Without one,
+    /// every start compiles. A directory or file that others can access is not used, and the log says so.
     #[must_use]
-    pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.cache = Some(folder.into());
+    pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cache = Some(directory.into());
         self
     }
 
-    /// Keeps the audit log and the state of plugins in this database, which is made where there is none; several processes
+    /// Keeps the audit log and the state of plugins in this database, which is created if it is missing; several processes
     /// may share it. Without one, nothing is recorded, and state lives as long as the host.
     #[must_use]
     pub fn store(mut self, file: impl Into<PathBuf>) -> Self {
@@ -239,7 +239,7 @@ impl HostBuilder {
         self
     }
 
-    /// Who answers escalations; without one, each is rejected.
+    /// Sets the approver, which answers escalations; without one, each is rejected.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = Some(approver);
@@ -261,7 +261,7 @@ impl HostBuilder {
         self
     }
 
-    /// Who turns the names of servers into addresses, for the grant `http`; without one, the operating system does.
+    /// Sets the resolver of server names, for the grant `http`; without one, the operating system resolves them.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.network = Network::new(resolver);
@@ -273,9 +273,9 @@ impl HostBuilder {
     /// # Errors
     /// If a plugin cannot be loaded, the store cannot be used, or there is no room for the sandbox.
     pub async fn build(self) -> Result<Host, Error> {
-        let cache = self.cache.as_deref().and_then(|folder| {
-            let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
-            Cache::open(folder).map_err(failed).ok()
+        let cache = self.cache.as_deref().and_then(|directory| {
+            let failed = |error| tracing::warn!(directory = %directory.display(), %error, "compiled code is not kept");
+            Cache::open(directory).map_err(failed).ok()
         });
         let config = ActiveConfig::load(&self.engine, cache.as_ref(), &self.config).await?;
         let store = match &self.store {
@@ -291,14 +291,14 @@ impl HostBuilder {
             model,
             network: Arc::new(network),
             store,
-            telling: Telling::default(),
+            observer_tasks: ObserverTasks::default(),
             open: Mutex::default(),
             notices: Mutex::default(),
         };
-        // What a process left behind that is gone.
+        // Questions of processes that are gone.
         services.open_questions().await?;
         let reloading = tokio::sync::Mutex::default();
-        let shared = Shared { services: Arc::new(services), reloading, engine, cache };
+        let shared = HostInner { services: Arc::new(services), reloading, engine, cache };
         Ok(Host { shared: Arc::new(shared) })
     }
 }

@@ -59,7 +59,7 @@ impl Model for Sessions {
 pub(crate) fn is_taken_sooner_or_later(action: Action) -> bool {
     match action {
         Action::Step(_)
-        | Action::Told(..)
+        | Action::SawLocked(..)
         | Action::Answered(..)
         | Action::Deadline
         | Action::Poll
@@ -96,7 +96,7 @@ impl Sessions {
         let now = &state.events[event];
         let is_ready = match now.at {
             At::Away => {
-                // Events of one process are alike but for the first: they come in order.
+                // Events of one process are alike except the first: they come in order.
                 let is_like_one_before =
                     self.is_reduced && event == 2 && state.world.owners[1] == state.world.owners[2] && now.round == 0;
                 if is_like_one_before && state.events[1].at == At::Away {
@@ -112,7 +112,7 @@ impl Sessions {
             At::Scan => {
                 let told = (usize::from(now.byte)..BYTES).filter(|byte| !state.is_unlocked_for(host, *byte));
                 let before = actions.len();
-                actions.extend(told.map(|byte| Action::Told(index, number(byte))));
+                actions.extend(told.map(|byte| Action::SawLocked(index, number(byte))));
                 actions.len() == before
             }
             At::Wait => {
@@ -167,7 +167,7 @@ impl Sessions {
                 actions.push(Action::List);
             }
         }
-        // Where the question is gone it is told so.
+        // If the question is gone, it learns that.
         if let Answerer::Listed(seen) = state.answerer
             && round == Some(seen)
         {

@@ -25,7 +25,7 @@ pub struct Protocol {
     pub holds_effects_back: bool,
     /// The asking process locks its byte before the question can be found; otherwise after.
     pub shows_itself_first: bool,
-    /// An answer is written only where there is none; otherwise in any case.
+    /// An answer is written only if there is none; otherwise in any case.
     pub answers_if_unanswered: bool,
     /// An answer is taken up in a turn; otherwise at once.
     pub takes_up_in_a_turn: bool,

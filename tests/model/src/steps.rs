@@ -9,7 +9,7 @@ impl Sessions {
     pub(crate) fn act(&self, state: &mut State, action: Action) {
         match action {
             Action::Come(event) | Action::Step(event) => self.step(state, usize::from(event)),
-            Action::Told(event, byte) => state.events[usize::from(event)].byte = byte + 1,
+            Action::SawLocked(event, byte) => state.events[usize::from(event)].byte = byte + 1,
             Action::Answered(event, verdict) => self.answered(state, usize::from(event), verdict),
             Action::Approver(answer) => state.answers(answer),
             Action::Deadline => state.answers(false),

@@ -33,9 +33,9 @@ pub(super) struct Conversation {
 #[derive(Debug)]
 struct Compacted {
     head: Vec<Message>,
-    /// Index of the first message behind it.
+    /// Index of the first message after it.
     from: usize,
-    /// Where what was said behind this begins.
+    /// Index of the first message after this.
     until: usize,
 }
 

@@ -11,7 +11,7 @@ use hookhost::contract::{
 use serde_json::json;
 
 impl Run<'_> {
-    /// Opens the session. The user's prompt is the first task; tasks of plugins come behind it.
+    /// Opens the session. The user's prompt is the first task; tasks of plugins come after it.
     pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let goes_on = prompt.is_none();
         // The model of the parent wrote a sub-agent's prompt.

@@ -1,7 +1,7 @@
 //! How an event of each shape is settled.
 
 use super::pending::Begun;
-use super::{Dispatch, DispatchOptions, Recall, Session, Settled};
+use super::{Dispatch, DispatchOptions, ReplayInputs, Session, Settled};
 use crate::contract::{EventKind, GateOutcome, Task, TransformOutcome};
 use crate::event::*;
 use crate::store::StoreError;
@@ -18,7 +18,7 @@ pub(crate) trait Dispatched: Kind {
     fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload)
     -> impl Future<Output = Begun<Self::Outcome>> + Send;
 
-    /// What comes of the event where its session could not have its turn.
+    /// The outcome if the session could not have its turn.
     fn without_turn(dispatch: Box<Dispatch<'_>>, error: &StoreError) -> Settled<Self::Outcome>;
 }
 
@@ -44,10 +44,10 @@ macro_rules! dispatched {
                 event: EventKind,
                 payload: Value,
                 options: DispatchOptions,
-                recall: Option<Box<Recall>>,
+                replay: Option<Box<ReplayInputs>>,
             ) -> Result<Begun<Value>, serde_json::Error> {
                 match event {
-                    $(EventKind::$event => self.begin_json::<$event>(payload, options, recall).await,)*
+                    $(EventKind::$event => self.begin_json::<$event>(payload, options, replay).await,)*
                     // `every_event` is tested to have all of them.
                     other => Err(serde_json::Error::custom(format!("this host has no event `{other}`"))),
                 }

@@ -1,7 +1,7 @@
 //! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
 
-use super::observers::Telling;
-use super::{QuestionGone, life, now};
+use super::observers::ObserverTasks;
+use super::{QuestionGone, now, state};
 use crate::active_config::RuleSet;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, ToRecord as _};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most notices of closed sessions that wait to be taken.
+/// Upper bound of the waiting notices of closed sessions.
 const MAX_NOTICES: usize = 256;
 
 /// What sessions share.
@@ -23,19 +23,19 @@ pub(crate) struct Services {
     pub(crate) rules: RuleSet,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// Whether answers are taken from the store, where other programs of the user may have put them.
+    /// Whether answers from the store count, which other programs of the user may have written.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
-    pub(crate) telling: Telling,
-    /// The sessions of which a handle is open, by identifier.
+    pub(crate) observer_tasks: ObserverTasks,
+    /// The sessions with an open handle, by identifier.
     pub(crate) open: Mutex<HashMap<String, OpenSession>>,
-    /// What the user is to be told of sessions that are closed.
+    /// Notices of closed sessions for the user.
     pub(crate) notices: Mutex<Vec<String>>,
 }
 
-/// A session of which a handle is open.
+/// A session with an open handle.
 pub(crate) struct OpenSession {
     /// The root of its tree.
     root: String,
@@ -65,10 +65,10 @@ impl Services {
         known.handles == 1
     }
 
-    /// The root of the tree that a session is in, as far as this host and its store know; else itself.
+    /// The root of the tree that a session is in, as far as this host and its store know; otherwise the session itself.
     pub(crate) fn root_of(&self, id: &str) -> String {
         let open = self.open().get(id).map(|open| open.root.clone());
-        let kept = || life::root_in(id, &self.store.session(id).unwrap_or_default());
+        let kept = || state::root_in(id, &self.store.session(id).unwrap_or_default());
         open.or_else(kept).unwrap_or_else(|| id.to_owned())
     }
 
@@ -127,7 +127,7 @@ impl Services {
         let change = Some(QuestionChange::GiveUp(question.id.clone()));
         let unit = Unit { records, question: change, time: now(), ..Unit::default() };
         match self.store.commit(&unit).await {
-            // Somebody else has said so.
+            // Another process has settled it.
             Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),
             done => done,
         }

@@ -1,7 +1,7 @@
-//! Whose turn it is: the events of one session are settled one at a time, in order of arrival, across processes.
+//! Turns: the events of one session are settled one at a time, in order of arrival, across processes.
 //!
-//! Each arrival holds a ticket until it leaves: a lock of the kernel on one byte of a file, which ends with the process that
-//! holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
+//! Each arrival holds a ticket until it leaves. A ticket is a kernel lock on one byte of a file, and ends with the process
+//! that holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
 
 use super::StoreError;
 use super::database::{self, Identity};
@@ -19,19 +19,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Bits of a session's place in the file. Sessions of one place take turns with each other, which costs time and no more.
+/// Bits of a session's place in the file. Sessions that share a place wait for each other, which costs only time.
 const PLACE_BITS: u32 = 30;
 
 /// Bits of a ticket within its place: bytes that a session has for its door and its tickets.
 const TICKET_BITS: u32 = 32;
 
-/// Where the bytes begin by which processes show that they are alive: behind all places.
+/// The first of the bytes that processes lock to show that they are alive; it comes after all places.
 const ALIVE: u64 = 1 << (PLACE_BITS + TICKET_BITS);
 
-/// How long until a ticket or a door that another process holds is looked at again.
+/// How long to wait before checking again whether another process still holds a ticket or a door.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Cells at the beginning of the file, of 8 bytes: in each, the handle that had the last turn of a session of this cell.
+/// Cells of 8 bytes at the start of the file. Each contains the handle that had the last turn of a session of this cell.
 const CELLS: u64 = 1 << 16;
 
 /// The turns of a store's sessions; without a file there is no other process.
@@ -41,19 +41,19 @@ pub(crate) struct Turns {
     lines: Mutex<HashMap<u64, Weak<Order>>>,
 }
 
-/// What the handles of one place in this process know together.
+/// The state that all handles of one place share in this process.
 #[derive(Default)]
 struct Order {
-    /// One of them arrives at a time, in order.
+    /// Lets one of them arrive at a time, in order.
     door: tokio::sync::Mutex<()>,
     held: Mutex<Held>,
-    /// Woken when one of them leaves.
+    /// Notified when one of them leaves.
     left: Notify,
 }
 
 #[derive(Default)]
 struct Held {
-    /// Tickets that this process holds, in ascending order: the kernel does not tell a process of its own locks.
+    /// Tickets that this process holds, in ascending order: the kernel does not report a process's own locks.
     tickets: VecDeque<u64>,
     /// The handle that had the last turn in this process.
     last: u64,
@@ -65,16 +65,16 @@ impl Order {
     }
 }
 
-/// The line of a session, as this process has it.
-pub(crate) struct Line {
+/// A handle's place in the queue of a session.
+pub(crate) struct TurnQueue {
     place: u64,
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
-    /// Tells this handle from every other one.
+    /// A random number that identifies the handle, across processes.
     handle: u64,
 }
 
-/// A turn: nobody else settles an event of the session until it is dropped.
+/// A turn: until it is dropped, no other handle settles an event of the session.
 #[must_use]
 pub(crate) struct Turn {
     /// Whether another handle of the session may have had a turn since this one's last.
@@ -85,11 +85,11 @@ pub(crate) struct Turn {
 struct TicketFile {
     path: PathBuf,
     file: File,
-    /// The byte by which this process shows that it is alive, from [`ALIVE`] on.
+    /// The number of the byte that this process has locked to show that it is alive, counted from [`ALIVE`].
     alive: OnceLock<u32>,
 }
 
-/// A place in the line, until this is dropped.
+/// A place in the queue, until this is dropped.
 struct Ticket {
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
@@ -100,13 +100,13 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let mut held = self.order.held();
         if let Some(file) = &self.file {
-            // To unlock what one has locked does not fail; and the lock ends with the process.
+            // Unlocking an own lock does not fail; at the latest the lock ends with the process.
             let _ = file.unlock(self.byte);
         }
-        // Behind the lock: whoever takes this number next locks it anew.
+        // After unlocking: the next holder of this number locks it again.
         match held.tickets.front() == Some(&self.byte) {
             true => drop(held.tickets.pop_front()),
-            // It is given up while it waits.
+            // The event gave up while it waited.
             false => held.tickets.retain(|ticket| *ticket != self.byte),
         }
         drop(held);
@@ -127,7 +127,7 @@ impl Drop for Door<'_> {
 }
 
 impl Turns {
-    /// The turns of the sessions of a database, in the file `path`, which is made where there is none.
+    /// The turns of a database's sessions, in the file `path`, which is created if it is missing.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = files::open_lock(path).map_err(|error| StoreError::file(error, path))?;
         let file = TicketFile { path: path.to_owned(), file, alive: OnceLock::new() };
@@ -139,24 +139,24 @@ impl Turns {
         self.file.as_ref().map(|tickets| (tickets.path.clone(), database::identity_of(&tickets.file)))
     }
 
-    /// The line of a session.
-    pub(crate) fn line(&self, session: &str) -> Line {
+    /// The queue of a session.
+    pub(crate) fn turn_queue(&self, session: &str) -> TurnQueue {
         let digest = Digest::of_bytes(session.as_bytes());
         let hash = digest.as_bytes().iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
         let place = hash >> (64 - PLACE_BITS);
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let order = lines.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
             if lines.len() >= 64 && lines.len().is_power_of_two() {
-                lines.retain(|_, line| line.strong_count() > 0);
+                lines.retain(|_, order| order.strong_count() > 0);
             }
             let order = Arc::default();
             lines.insert(place, Arc::downgrade(&order));
             order
         });
-        Line { place, order, file: self.file.clone(), handle: rand::random::<u64>() | 1 }
+        TurnQueue { place, order, file: self.file.clone(), handle: rand::random::<u64>() | 1 }
     }
 
-    /// The number by which others can tell whether this process is alive; it is locked from the first call on.
+    /// The number by which other processes can tell whether this one is alive. The first call locks its byte.
     ///
     /// # Errors
     /// If the file cannot be locked.
@@ -164,13 +164,13 @@ impl Turns {
         self.file.as_ref().map_or(Ok(0), |file| file.show_alive())
     }
 
-    /// Whether the process of this number is alive.
+    /// Whether the process with this number is alive.
     ///
     /// # Errors
     /// If the file's locks cannot be read.
     pub(super) fn is_alive(&self, number: u32) -> Result<bool, StoreError> {
         let Some(file) = &self.file else { return Ok(true) };
-        // One's own locks are not told.
+        // The kernel does not report a process's own locks.
         if file.alive.get() == Some(&number) {
             return Ok(true);
         }
@@ -179,8 +179,8 @@ impl Turns {
     }
 }
 
-impl Line {
-    /// Waits for the session's turn. To drop the future is to leave the line.
+impl TurnQueue {
+    /// Waits for a turn. Dropping the future leaves the queue.
     ///
     /// # Errors
     /// If the file cannot be locked, read or written.
@@ -210,7 +210,7 @@ impl Line {
         }
     }
 
-    /// Takes the ticket behind the highest that anybody holds.
+    /// Takes the ticket after the highest one that is held.
     async fn arrive(&self, file: &TicketFile) -> Result<Ticket, StoreError> {
         let _arriving = self.order.door.lock().await;
         let first = self.place << TICKET_BITS;
@@ -262,12 +262,12 @@ impl TicketFile {
         Ok(Door { file: self, byte })
     }
 
-    /// Notes that `handle` has a turn; whether another handle may have had one since its last.
+    /// Notes that `handle` has the turn. Returns whether another handle may have had one since this one's last.
     fn is_other(&self, place: u64, handle: u64) -> Result<bool, StoreError> {
         let of = |error: std::io::Error| StoreError::io(&error, &self.path);
         let at = (place % CELLS) * 8;
         let mut last = [0; 8];
-        // A file that ends before has not been written there.
+        // A file that ends before this cell has no value in it.
         let is_written = self.file.read_at(&mut last, at).map_err(of)? == last.len();
         if is_written && u64::from_le_bytes(last) == handle {
             return Ok(false);
@@ -306,7 +306,7 @@ impl TicketFile {
         unlocked.map(drop).map_err(|error| self.error(error))
     }
 
-    /// A byte from `from` to before `end` that another process has locked; none where there is none.
+    /// The first byte in `from..end` that another process has locked.
     fn first_locked(&self, from: u64, end: u64) -> Result<Option<u64>, StoreError> {
         if from >= end {
             return Ok(None);
@@ -324,7 +324,7 @@ impl TicketFile {
 
 fn range(kind: i32, from: u64, end: u64) -> libc::flock {
     libc::flock {
-        // The constants are int, the field is short, and both are small.
+        // The constants are `int`, the field is `short`; the values are small.
         l_type: i16::try_from(kind).unwrap_or_default(),
         l_whence: 0,
         l_start: from.cast_signed(),
@@ -333,7 +333,7 @@ fn range(kind: i32, from: u64, end: u64) -> libc::flock {
     }
 }
 
-/// Locks of an open file description: two hosts of one process hold them against each other, too.
+/// Locks of an open file description, which also work between two hosts of one process.
 /// <https://man7.org/linux/man-pages/man2/F_GETLK.2const.html>
 #[cfg(target_os = "linux")]
 mod ranges {
@@ -348,7 +348,7 @@ mod ranges {
     }
 }
 
-/// Locks of the process, where the system knows no others: then a database belongs into one host of a process.
+/// Locks of the process, on systems without the other kind: there, only one host of a process may open a database.
 #[cfg(not(target_os = "linux"))]
 mod ranges {
     use super::{FcntlArg, libc};

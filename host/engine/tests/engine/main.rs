@@ -1,6 +1,6 @@
 //! The engine with real components: what a plugin answers, how it fails, what a session promises, what is not loaded.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod asks;
 mod audit;

@@ -121,9 +121,9 @@ async fn until_asked<T>(mut event: Pin<&mut (impl Future<Output = T> + Send)>, m
 }
 
 #[tokio::test]
-async fn each_event_has_an_identifier_of_its_own_also_behind_one_that_was_given_up() {
+async fn each_event_has_an_identifier_of_its_own_also_after_one_that_was_given_up() {
     for _ in 0..10 {
-        let (_folder, log, recording) = recording(vec![waits()]);
+        let (_directory, log, recording) = recording(vec![waits()]);
         let model = Waits::default();
         let one = recording.model(Arc::new(model.clone())).build().await.unwrap();
         let other = host_at(&log, vec![waits()]).await;
@@ -147,10 +147,10 @@ async fn each_event_has_an_identifier_of_its_own_also_behind_one_that_was_given_
 #[cfg(unix)]
 #[tokio::test]
 async fn two_names_of_one_database_are_one_line() {
-    let (folder, log, recording) = recording(vec![waits()]);
+    let (directory, log, recording) = recording(vec![waits()]);
     let lets = Waits::default();
     let one = recording.model(Arc::new(lets.clone())).build().await.unwrap();
-    let link = folder.path().join("link.db");
+    let link = directory.path().join("link.db");
     std::os::unix::fs::symlink(&log, &link).unwrap();
     let other = host_at(&link, vec![waits()]).await;
     let (a, b) = (shared(&one), shared(&other));
@@ -165,7 +165,7 @@ async fn two_names_of_one_database_are_one_line() {
 
 #[tokio::test]
 async fn a_question_is_answered_once_also_where_the_file_of_turns_is_taken_away() {
-    let (_folder, log, recording) = recording(vec![asks()]);
+    let (_directory, log, recording) = recording(vec![asks()]);
     let one = recording.build().await.unwrap();
     let session = shared(&one);
     let pending = ask(&session, "ask").await;
@@ -182,7 +182,7 @@ async fn a_question_is_answered_once_also_where_the_file_of_turns_is_taken_away(
 
 #[tokio::test]
 async fn no_effect_is_lost_also_where_the_file_of_turns_is_taken_away() {
-    let (_folder, log, recording) = recording(vec![waits()]);
+    let (_directory, log, recording) = recording(vec![waits()]);
     let lets = Waits::default();
     let one = recording.model(Arc::new(lets.clone())).build().await.unwrap();
     let a = shared(&one);
@@ -204,7 +204,7 @@ async fn no_effect_is_lost_also_where_the_file_of_turns_is_taken_away() {
 async fn an_approver_that_is_asked_after_the_deadline_cannot_say_yes() {
     let mut settings = Settings::default();
     settings.approval_deadline = Duration::from_millis(50);
-    let (_folder, log, _) = recording(vec![]);
+    let (_directory, log, _) = recording(vec![]);
     let config = Config::from_entries(vec![asks()], settings).unwrap();
     let host = builder(config).store(&log).share_questions().build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
@@ -238,7 +238,7 @@ impl Approver for PanicsWhenDropped {
 
 #[tokio::test]
 async fn an_approver_that_panics_when_another_process_has_answered_is_not_the_hosts_panic() {
-    let (_folder, log, recording) = recording(vec![asks()]);
+    let (_directory, log, recording) = recording(vec![asks()]);
     let host = recording.share_questions().approver(Arc::new(PanicsWhenDropped)).build().await.unwrap();
     let other = host_at(&log, vec![]).await;
     let session = host.open_session(spec()).unwrap();
@@ -265,7 +265,7 @@ async fn a_plugin_that_was_tripped_when_it_was_asked_is_asked_after_a_yes() {
         ]}),
     );
     guard.on_failure = Some(OnFailure::Skip);
-    let (_folder, _log, recording) = recording(vec![asks(), guard]);
+    let (_directory, _log, recording) = recording(vec![asks(), guard]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     for _ in 0..3 {
@@ -280,7 +280,7 @@ async fn a_plugin_that_was_tripped_when_it_was_asked_is_asked_after_a_yes() {
 
 #[tokio::test]
 async fn what_one_handle_settles_after_another_was_closed_is_replayed() {
-    let (_folder, log, recording) = recording(vec![waits()]);
+    let (_directory, log, recording) = recording(vec![waits()]);
     let one = recording.build().await.unwrap();
     let other = host_at(&log, vec![waits()]).await;
     let (a, b) = (shared(&one), shared(&other));
@@ -298,7 +298,7 @@ async fn what_one_handle_settles_after_another_was_closed_is_replayed() {
 
 #[tokio::test]
 async fn a_session_that_is_taken_up_after_months_uses_no_identifier_twice() {
-    let (_folder, log, recording) = recording(vec![]);
+    let (_directory, log, recording) = recording(vec![]);
     let host = recording.build().await.unwrap();
     let session = shared(&host);
     let _ = call(&session, "ls").await;
@@ -317,7 +317,7 @@ async fn a_session_that_is_taken_up_after_months_uses_no_identifier_twice() {
 #[tokio::test]
 async fn numbers_that_another_program_has_put_into_a_sessions_row_are_no_panic() {
     for change in ["events = -1", "version = -1", "events = 9223372036854775807", "version = 9223372036854775807"] {
-        let (_folder, log, recording) = recording(vec![waits()]);
+        let (_directory, log, recording) = recording(vec![waits()]);
         let host = recording.build().await.unwrap();
         let session = shared(&host);
         let _ = call(&session, "ls").await;
@@ -337,8 +337,8 @@ async fn numbers_that_another_program_has_put_into_a_sessions_row_are_no_panic()
 }
 
 #[tokio::test]
-async fn a_row_that_is_no_question_keeps_no_host_from_being_built() {
-    let (_folder, log, recording) = recording(vec![]);
+async fn a_row_that_is_not_a_question_keeps_no_host_from_being_built() {
+    let (_directory, log, recording) = recording(vec![]);
     drop(recording.build().await.unwrap());
     let connection = rusqlite::Connection::open(&log).unwrap();
     let row = "INSERT INTO question (id, session, asker, expires, answerable, request) VALUES ('x', 's', -1, 'soon', 1, x'ff')";
@@ -352,7 +352,7 @@ async fn a_row_that_is_no_question_keeps_no_host_from_being_built() {
 async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question_that_nobody_else_may_answer() {
     let mut settings = Settings::default();
     settings.audit.mask = vec!["*password*".to_owned().try_into().unwrap()];
-    let (folder, log, _) = recording(vec![]);
+    let (directory, log, _) = recording(vec![]);
     let config = Config::from_entries(vec![asks()], settings).unwrap();
     let host = builder(config).store(&log).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
@@ -362,7 +362,7 @@ async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question_that_nobody_el
     let Begun::Escalated(pending) = begun else { panic!("nobody asks") };
     let _ = settled(pending.resolve(Approval::Denied(None)).await);
     drop((session, host));
-    for file in std::fs::read_dir(folder.path()).unwrap() {
+    for file in std::fs::read_dir(directory.path()).unwrap() {
         let file = file.unwrap().path();
         let bytes = std::fs::read(&file).unwrap();
         let secret = b"correct-horse";
@@ -372,7 +372,7 @@ async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question_that_nobody_el
 
 #[tokio::test]
 async fn events_are_settled_in_order_of_arrival_also_where_one_process_has_several() {
-    let (_folder, log, recording) = recording(vec![waits()]);
+    let (_directory, log, recording) = recording(vec![waits()]);
     let lets = Waits::default();
     let one = recording.model(Arc::new(lets.clone())).build().await.unwrap();
     let other = host_at(&log, vec![waits()]).await;
@@ -404,12 +404,12 @@ impl Transcript for Conversation {
 }
 
 #[tokio::test]
-async fn a_plugin_that_has_read_the_conversation_is_asked_again_where_that_went_on() {
+async fn a_plugin_that_has_read_the_conversation_is_asked_again_if_that_continued() {
     let reads = plugin(
         "reads",
         json!({"before-tool-call": {"do": [{"transcript": [0, 9]}], "verdict": "escalate", "question": "{last}"}}),
     );
-    let (_folder, _log, recording) = recording(vec![reads]);
+    let (_directory, _log, recording) = recording(vec![reads]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     session.set_transcript(Arc::new(Conversation(1)));
@@ -420,8 +420,8 @@ async fn a_plugin_that_has_read_the_conversation_is_asked_again_where_that_went_
 }
 
 #[tokio::test]
-async fn a_row_that_is_no_sessions_keeps_no_other_session_from_being_recorded() {
-    let (_folder, log, recording) = recording(vec![waits()]);
+async fn a_row_that_is_not_a_sessions_keeps_no_other_session_from_being_recorded() {
+    let (_directory, log, recording) = recording(vec![waits()]);
     let host = recording.build().await.unwrap();
     let (session, other) = (shared(&host), host.open_session(spec()).unwrap());
     let _ = call(&session, "ls").await;
