@@ -62,7 +62,7 @@ const ZEROS: Number = Number::Place(0xfff0);
 pub(crate) struct Script {
     /// What the functions do, in the order of the exports; they begin again where there are more exports.
     functions: Vec<Code>,
-    /// What the host gets where it asks for memory; well-behaved where there is none.
+    /// What the host gets where it asks for memory; well-behaved if there is none.
     realloc: Option<Code>,
     /// What its memory holds at first, from address 0.
     memory: Vec<u8>,

@@ -25,12 +25,12 @@ pub(crate) struct Lab {
     used: u32,
 }
 
-/// Runs `work` in this thread's lab. It is made anew now and then, so that its log does not grow for ever.
+/// Runs `work` in this thread's lab. It is replaced now and then, so that its log does not grow for ever.
 pub(crate) fn with<T>(work: impl FnOnce(&mut Lab) -> T) -> T {
-    const OFTEN: u32 = 500;
+    const RUNS_PER_LAB: u32 = 500;
     thread_local!(static LAB: RefCell<Option<Lab>> = const { RefCell::new(None) });
     LAB.with_borrow_mut(|lab| {
-        if lab.as_ref().is_none_or(|lab| lab.used >= OFTEN) {
+        if lab.as_ref().is_none_or(|lab| lab.used >= RUNS_PER_LAB) {
             *lab = None;
         }
         let lab = lab.get_or_insert_with(Lab::new);
@@ -39,7 +39,7 @@ pub(crate) fn with<T>(work: impl FnOnce(&mut Lab) -> T) -> T {
     })
 }
 
-/// Says again what it is told.
+/// Logs the messages it gets.
 struct Echo;
 
 impl Model for Echo {

@@ -34,7 +34,7 @@ async fn answer(provider: &dyn Provider) {
     };
     let mut over = false;
     while let Some(delta) = deltas.next().await {
-        assert!(!over, "{delta:?} came behind the end");
+        assert!(!over, "{delta:?} came after the end");
         over = matches!(delta, Err(_) | Ok(Delta::Stop(_)));
     }
     assert!(over, "an answer ends with a stop or an error");

@@ -3,7 +3,7 @@
 use hookhost_guest::types::ShellDialect;
 use shell_guard_rules::{MAX_WORK, judge_for_fuzzing};
 
-/// The bytes as a command, in each dialect. What is not UTF-8 is what becomes of it on its way into JSON.
+/// The bytes as a command, in each dialect. Bytes that are not UTF-8 are replaced, as on their way into JSON.
 pub fn shell(bytes: &[u8]) {
     let command = String::from_utf8_lossy(bytes);
     for dialect in [ShellDialect::Posix, ShellDialect::Powershell, ShellDialect::Cmd, ShellDialect::Unknown] {

@@ -30,15 +30,15 @@ fn what_the_targets_make_plugins_of_is_loaded_and_asked() {
 /// Otherwise nothing but the look at its version is tried.
 #[test]
 fn the_logs_of_the_corpus_are_of_todays_format() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/log");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/log");
     for (name, _) in hookhost_fuzz::logs() {
         // A log for reading is a file that its owner alone can write.
         let copy = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::copy(folder.join(name), copy.path()).expect("a file of the corpus");
-        let log = Log::open(copy.path()).unwrap_or_else(|error| panic!("{name}: {error}; `{MAKE}` makes it anew"));
+        std::fs::copy(directory.join(name), copy.path()).expect("a file of the corpus");
+        let log = Log::open(copy.path()).unwrap_or_else(|error| panic!("{name}: {error}; `{MAKE}` makes it again"));
         if ["database", "export"].contains(&name) {
-            let report = log.verify(None).unwrap_or_else(|error| panic!("{name}: {error}; `{MAKE}` makes it anew"));
-            assert!(report.is_sound() && report.lines > 5, "{name}: {report:?}; `{MAKE}` makes it anew");
+            let report = log.verify(None).unwrap_or_else(|error| panic!("{name}: {error}; `{MAKE}` makes it again"));
+            assert!(report.is_sound() && report.lines > 5, "{name}: {report:?}; `{MAKE}` makes it again");
         }
     }
 }
@@ -49,9 +49,9 @@ const MAKE: &str = "cargo test --workspace --test corpora -- --ignored make_the_
 #[test]
 #[ignore = "it writes the corpus: run it where the log's format has changed"]
 fn make_the_logs() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/log");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/log");
     for (name, bytes) in hookhost_fuzz::logs() {
-        std::fs::write(folder.join(name), bytes).expect("a file of the corpus");
+        std::fs::write(directory.join(name), bytes).expect("a file of the corpus");
     }
 }
 

@@ -14,8 +14,8 @@ use crate::{Tool, Verdict};
 /// about nothing else.
 ///
 /// The methods take no `self`, since every event gets a fresh instance of the component. What
-/// [`configure`](Plugin::configure) leaves behind, in a [`Configured`](crate::Configured) for instance, is there in
-/// each of them; what another method leaves behind is gone.
+/// [`configure`](Plugin::configure) stores, in a [`Configured`](crate::Configured) for instance, is there in
+/// each of them; what another method stores is gone.
 ///
 /// A *gate* is asked before something happens and can stop, change or defer it. A *transform* is handed a value on its
 /// way and can replace it. What is *observed* has happened, and there is no answer.
@@ -75,7 +75,7 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Gate. Behind [`before_inference`](Plugin::before_inference), about the body that is sent, in the provider's own
+    /// Gate. After [`before_inference`](Plugin::before_inference), about the body that is sent, in the provider's own
     /// protocol. A refusal ends the task.
     fn request_send(session: &Session, request: &RawRequest) -> RequestVerdict {
         Verdict::allow()

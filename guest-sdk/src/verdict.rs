@@ -206,7 +206,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_change_that_is_no_json_is_refused_rather_than_dropped() {
+    fn a_change_that_is_not_json_is_refused_rather_than_dropped() {
         let no_json = BTreeMap::from([((1, 2), 3)]);
         assert!(matches!(ToolCallVerdict::modify(&no_json), ToolCallVerdict::Reject(_)));
         assert!(matches!(CustomVerdict::modify(&no_json), CustomVerdict::Reject(_)));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_final_and_lets_the_loop_go_on_unless_it_says_otherwise() {
+    fn a_refusal_is_final_and_lets_the_loop_continue_unless_it_says_otherwise() {
         let refusal = Refusal::new("no");
         assert!(!refusal.retryable && !refusal.stop);
         let refusal = refusal.code("a.b").retryable().stop();

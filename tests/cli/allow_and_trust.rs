@@ -25,7 +25,7 @@ fn chain(user: &User, event: &str) -> Vec<Value> {
 }
 
 #[test]
-fn allow_shows_what_the_plugin_hears_imports_and_gets_and_pins_the_digest() {
+fn allow_shows_what_the_plugin_subscribes_to_imports_and_gets_and_pins_the_digest() {
     let user = User::new();
     let file = wasm(&user);
     let ended = user.run(["allow", "all_events.wasm", "--yes"].into_iter().chain(MODEL));
@@ -71,7 +71,7 @@ fn a_model_is_granted_only_by_name() {
 }
 
 #[test]
-fn a_server_is_granted_only_by_name_and_without_one_it_is_said_that_requests_are_denied() {
+fn a_server_is_granted_only_by_name_and_without_one_the_user_is_told_that_requests_are_denied() {
     let user = User::new();
     user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
     user.run(["allow", "asks.wasm", "--yes"])
@@ -119,7 +119,7 @@ fn priority_grants_and_configuration_are_written_as_they_are_given() {
 }
 
 #[test]
-fn flags_that_make_no_entry_are_told_and_nothing_is_written() {
+fn flags_that_make_no_entry_are_reported_and_nothing_is_written() {
     let user = User::new();
     wasm(&user);
     for (flags, said) in [
@@ -160,7 +160,7 @@ fn what_cannot_be_loaded_cannot_be_allowed() {
 }
 
 #[test]
-fn a_rebuilt_plugin_is_pinned_anew_and_its_entry_stays_as_it_was() {
+fn a_rebuilt_plugin_is_pinned_again_and_its_entry_stays_as_it_was() {
     let user = User::new();
     let file = wasm(&user);
     let allow = |flags: &[&str]| user.run(["allow", "all_events.wasm", "--yes"].iter().chain(flags));
@@ -175,7 +175,7 @@ fn a_rebuilt_plugin_is_pinned_anew_and_its_entry_stays_as_it_was() {
     allow(&["--priority", "4"]).expect(2, &["guard is on the allowlist already, at ", "only pin its new digest"]);
     let ended = allow(&[]);
     ended.expect(0, &[&format!("instead sha256 {old}")]);
-    assert!(ended.stdout.starts_with("allowed anew guard at "), "{ended:#?}");
+    assert!(ended.stdout.starts_with("allowed again guard at "), "{ended:#?}");
     let after = std::fs::read_to_string(user.config_file()).unwrap();
     assert_eq!(after, before.replace(&old, &digest(&file)));
     assert!(allow(&[]).stdout.starts_with("allowed already guard at "));
@@ -394,7 +394,7 @@ fn what_a_project_asks_about_is_shown_before_it_is_trusted() {
 }
 
 #[test]
-fn that_a_project_answers_for_you_is_said_on_a_line_of_its_own_before_it_is_trusted() {
+fn a_project_that_answers_for_you_is_reported_on_a_line_of_its_own_before_it_is_trusted() {
     let user = User::new();
     let sha256 = "0".repeat(64);
     let entry =

@@ -68,7 +68,7 @@ fn show_prints_the_last_records_oldest_first() {
 }
 
 #[test]
-fn a_record_shows_what_it_was_about_what_came_of_it_why_and_what_each_plugin_said() {
+fn a_record_shows_its_event_the_outcome_the_reason_and_what_each_plugin_said() {
     let user = user_with_a_log();
     let text = audit(&user, &["show", "--outcome", "rejected"]).stdout;
     let lines: Vec<_> = text.lines().collect();
@@ -99,7 +99,7 @@ fn records_can_be_chosen_by_session_event_plugin_and_outcome() {
 }
 
 #[test]
-fn a_word_that_is_none_is_told_with_the_nearest_one() {
+fn an_unknown_word_is_reported_with_the_nearest_one() {
     let user = user_with_a_log();
     for (arguments, said) in [
         (["show", "--event", "before-tool-cal"], "'before-tool-call'"),
@@ -239,7 +239,7 @@ fn verify_names_each_record_that_was_changed_removed_or_moved() {
 }
 
 #[test]
-fn a_tail_that_a_crash_has_cut_is_told_as_that_and_is_no_flaw() {
+fn a_tail_that_a_crash_has_cut_is_reported_as_that_and_is_not_a_flaw() {
     let user = user_with_a_log();
     let export = audit(&user, &["show", "--all", "--json"]).stdout;
     user.write("log.jsonl", &export[..export.len() - 40]);
@@ -289,7 +289,7 @@ fn a_log_of_a_later_version_is_not_read() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_reader_that_goes_away_is_not_an_error() {
     let user = user_with_a_log();
     // More than a pipe holds.
     let _ = user.dispatch("before-tool-call", &call(&"x".repeat(200_000)));
@@ -320,7 +320,7 @@ fn following_prints_the_records_of_other_processes_as_they_come_until_ctrl_c() {
 }
 
 #[test]
-fn following_tells_once_of_what_is_no_record_and_goes_on() {
+fn following_tells_once_of_what_is_not_a_record_and_continues() {
     let user = user_with_a_log();
     let database = rusqlite::Connection::open(user.log_file()).unwrap();
     database.execute_batch("UPDATE audit SET line = 'nothing' WHERE seq = 10").unwrap();

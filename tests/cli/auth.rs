@@ -130,7 +130,7 @@ fn a_pipe_or_a_link_in_place_of_the_file_of_keys_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_no_key_or_no_provider_is_refused() {
+fn an_invalid_key_and_an_unknown_provider_are_refused() {
     let user = User::new();
     user.run_with_input(["auth", "set", "openai"], "two words").expect(2, &["that is no key"]);
     user.run_with_input(["auth", "set", "opnai"], KEY).expect(2, &["there is no provider named `opnai`"]);
@@ -139,7 +139,7 @@ fn what_is_no_key_or_no_provider_is_refused() {
 }
 
 #[test]
-fn the_first_provider_that_is_ready_is_taken_and_said() {
+fn the_first_provider_that_is_ready_is_used_and_named() {
     let user = User::new();
     user.configure("[agent.providers.near]\nkind = \"openai\"\nbase-url = \"http://127.0.0.1:1/v1\"\nkey-variable = \"NEAR_KEY\"\nmodel = \"small\"\n");
     let ended = Ended::of(user.command(["run", "go"]).env("NEAR_KEY", "k"));

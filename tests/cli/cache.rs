@@ -36,7 +36,7 @@ fn compiled(user: &User) -> PathBuf {
 }
 
 #[test]
-fn it_is_shown_and_cleared_and_compiled_anew() {
+fn it_is_shown_and_cleared_and_compiled_again() {
     let user = user();
     assert_eq!(cache(&user)["files"], 0);
     dispatch(&user);
@@ -52,7 +52,7 @@ fn it_is_shown_and_cleared_and_compiled_anew() {
 }
 
 #[test]
-fn what_was_tampered_with_or_lies_open_is_compiled_anew_and_that_is_said() {
+fn what_was_tampered_with_or_lies_open_is_compiled_again_and_that_is_reported() {
     let user = user();
     dispatch(&user);
     let file = compiled(&user);
@@ -69,7 +69,7 @@ fn what_was_tampered_with_or_lies_open_is_compiled_anew_and_that_is_said() {
         assert_eq!(cache(&user)["unusable"][0]["why"], why);
         let said = dispatch(&user).stderr;
         assert!(
-            said.starts_with("warning: compiled anew, since the cached code cannot be used; plugin: p; "),
+            said.starts_with("warning: compiled again, since the cached code cannot be used; plugin: p; "),
             "{said}"
         );
         assert!(said.contains(why), "{said}");
@@ -149,7 +149,7 @@ fn what_lacks_a_grant_is_refused_before_it_is_compiled() {
 }
 
 #[test]
-fn what_belongs_to_somebody_else_is_compiled_anew_and_that_is_said() {
+fn what_belongs_to_somebody_else_is_compiled_again_and_that_is_reported() {
     let user = user();
     dispatch(&user);
     let file = compiled(&user);
@@ -157,7 +157,7 @@ fn what_belongs_to_somebody_else_is_compiled_anew_and_that_is_said() {
         println!("only root can give a file away: not tried");
         return;
     }
-    assert!(dispatch(&user).stderr.contains("compiled anew, since the cached code cannot be used"));
+    assert!(dispatch(&user).stderr.contains("compiled again, since the cached code cannot be used"));
     // It was replaced by one's own.
     assert_eq!(dispatch(&user).stderr, "");
     std::os::unix::fs::chown(user.path("cache/compiled"), Some(12_345), None).unwrap();

@@ -100,13 +100,13 @@ fn two_entries_of_one_file_are_refused_however_the_path_is_spelt() {
 }
 
 #[test]
-fn text_that_is_no_toml_is_refused_with_line_and_column() {
+fn text_that_is_not_toml_is_refused_with_line_and_column() {
     refused("[[plugin]\n", &[":1:"]);
     refused("a = 1\nb = \n", &[":2:"]);
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_that_is_wrong_is_reported_at_once() {
     let (text, _) = entry("limits", "fule = 1\nmemry = 2");
     refused(&text, &["unknown key `fule`", "unknown key `memry`"]);
 }

@@ -1,4 +1,4 @@
-//! `hookhost dispatch`: one event through the chain, as one JSON object, and an exit code that says what came of it.
+//! `hookhost dispatch`: one event through the chain, as one JSON object, and an exit code for its outcome.
 
 use hookhost_tests::{Ended, Entry, User, hookhost, plugin};
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ fn a_response_takes_the_tools_place() {
 }
 
 #[test]
-fn transforms_tasks_and_observers_are_told_as_what_they_are() {
+fn transforms_tasks_and_observers_are_reported_as_what_they_are() {
     let user = user_with(&[(
         "all",
         json!({
@@ -240,7 +240,7 @@ fn an_event_without_a_payload_shows_an_example_that_works() {
 }
 
 #[test]
-fn a_payload_that_is_none_is_told_with_what_is_wrong_and_an_example() {
+fn an_invalid_payload_is_reported_with_the_mistake_and_an_example() {
     let user = User::new();
     let wrong = |payload: &str, said: &[&str]| {
         let ended = user.run_with_input(["dispatch", "before-tool-call", "--payload", "-"], payload);
@@ -268,7 +268,7 @@ fn a_payload_can_be_a_file() {
 }
 
 #[test]
-fn an_unknown_event_is_told_with_those_that_exist() {
+fn an_unknown_event_is_reported_with_those_that_exist() {
     User::new().run(["dispatch", "before-tool"]).expect(2, &["before-tool-call", "session-start", "audit-record"]);
 }
 

@@ -1,4 +1,4 @@
-//! `hookhost dispatch --shell`: what becomes of a command, for people. Asked is the real
+//! `hookhost dispatch --shell`: the decision about a command, for people. Asked is the real
 //! `shell-guard`, and what is shown of it holds for every plugin.
 
 use hookhost_tests::{Ended, Entry, User, plugin};
@@ -54,7 +54,7 @@ fn a_rule_that_does_nothing_says_what_it_would_have_done() {
 }
 
 #[test]
-fn a_question_that_nobody_can_answer_is_told_with_its_rule() {
+fn a_question_that_nobody_can_answer_is_reported_with_its_rule() {
     let ended = judge(&guarded(json!({ "stacks": [] })), "git stash drop");
     ended.expect(3, &[]);
     assert!(ended.stdout.starts_with("rejected (not approved) by shell-guard\n"), "{ended:#?}");
@@ -73,7 +73,7 @@ fn what_nobody_finds_fault_with_says_who_was_asked() {
 }
 
 #[test]
-fn where_no_plugin_hears_of_commands_it_says_what_to_do() {
+fn if_no_plugin_subscribes_to_commands_it_says_what_to_do() {
     let user = User::new();
     let ended = judge(&user, "rm -rf /");
     ended.expect(0, &[]);
@@ -91,7 +91,7 @@ fn where_no_plugin_hears_of_commands_it_says_what_to_do() {
 }
 
 #[test]
-fn a_command_that_is_none_is_refused_with_a_sentence() {
+fn an_unknown_command_is_refused_with_a_sentence() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
     let user = User::new();
@@ -184,7 +184,7 @@ fn a_part_is_of_the_command_as_the_plugin_was_asked_about_it() {
 }
 
 #[test]
-fn a_refusal_without_a_finding_is_told_by_its_reason() {
+fn a_refusal_without_a_finding_is_reported_by_its_reason() {
     let user = with_any_plugin(&json!({ "verdict": "reject", "reason": "no make today" }), "");
     let ended = judge(&user, "make");
     ended.expect(3, &[]);

@@ -21,7 +21,7 @@ fn misbehaving() -> Value {
     json!({ "before-tool-call": MISBEHAVIOURS.iter().map(behaviour).collect::<Vec<_>>() })
 }
 
-/// A user with a plugin that misbehaves, and one behind it that refuses what it is told to.
+/// A user with a plugin that misbehaves, and one after it that refuses what it is told to.
 fn user(on_failure: &str) -> User {
     let user = User::new();
     let copy = |name: &str| user.write(name, std::fs::read(plugin("all-events")).unwrap());
@@ -121,7 +121,7 @@ fn results(user: &User) -> Vec<String> {
 }
 
 #[test]
-fn the_session_goes_on_after_every_misbehaviour() {
+fn the_session_continues_after_every_misbehaviour() {
     let user = user("");
     let names: Vec<_> = MISBEHAVIOURS.iter().flat_map(|(name, _, _)| [*name, "hello"]).chain(["refused"]).collect();
     let ended = user.run(["run", "go", "--script", &script(&user, &names)]);

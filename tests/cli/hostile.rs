@@ -18,14 +18,14 @@ pub(crate) fn rows<const N: usize>(columns: [&str; N]) -> Vec<[String; N]> {
     lines.skip(1).map_while(row).collect()
 }
 
-/// Whether the text is what a row says of it, where `…` stands for something.
+/// Whether the text is what a row says of it, where `…` matches something.
 pub(crate) fn says(row: &str, text: &str) -> bool {
     let parts: Vec<_> = row.split('…').collect();
     let [first, between @ .., last] = &parts[..] else { return row == text };
     let Some(mut rest) = text.strip_prefix(first) else { return false };
     for part in between {
-        let Some((_, behind)) = rest.split_once(part) else { return false };
-        rest = behind;
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
     }
     rest.ends_with(last)
 }

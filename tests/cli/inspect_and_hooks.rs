@@ -101,7 +101,7 @@ fn inspect_tells_what_a_large_stack_costs() {
     assert_eq!(inspect(&user, "other.wasm")["metadata"]["stack"], Value::Null);
 }
 
-/// The bytes of a component, and a custom section behind them.
+/// The bytes of a component, and a custom section after them.
 fn with_section(mut bytes: Vec<u8>, name: &str, text: &[u8]) -> Vec<u8> {
     let mut section = vec![u8::try_from(name.len()).unwrap()];
     section.extend(name.as_bytes());
@@ -151,7 +151,7 @@ fn at_run_time_only_the_priority_of_the_file_counts() {
 }
 
 #[test]
-fn a_proposal_that_is_no_priority_is_said_and_allowed_only_with_one() {
+fn a_proposal_that_is_not_a_priority_is_reported_and_allowed_only_with_one() {
     let says = |texts: &[&[u8]]| {
         let plain = WatPlugin::default().build();
         texts.iter().fold(plain, |bytes, text| with_section(bytes, "hookhost:priority", text))
@@ -355,7 +355,7 @@ fn inspect_allowed_says_whether_a_plugin_is_set_up_once_or_for_each_event() {
     };
     says(json!({}), true, "  set-up    once; what it leaves");
     // What has printed holds a stream of its host, and no image can hold that.
-    says(json!({"configure": {"do": [{"print": "configuring"}]}}), false, "  set-up    anew for each event");
+    says(json!({"configure": {"do": [{"print": "configuring"}]}}), false, "  set-up    again for each event");
     let refuses = Entry::new("all", &file).grants(hookhost_tests::ALL_EVENTS_GRANTS);
     user.configure(&refuses.config(json!({"configure": {"error": "not so"}})).to_toml());
     user.run(["inspect", "--allowed", "all.wasm"]).expect(5, &["refuses its configuration: not so"]);

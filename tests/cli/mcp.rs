@@ -83,7 +83,7 @@ fn a_server_inherits_no_key_and_what_it_started_dies_with_the_run() {
 }
 
 #[test]
-fn a_server_that_ends_in_a_call_is_told_and_the_session_goes_on() {
+fn a_server_that_ends_in_a_call_is_reported_and_the_session_continues() {
     let user = User::new();
     user.configure(&section("good", ""));
     let script = call("mcp__test__quit", &json!({})) + &call("mcp__test__say", &json!({ "text": "again" }));
@@ -125,7 +125,7 @@ fn a_server_that_cannot_be_used_is_left_out_with_one_sentence() {
 }
 
 #[test]
-fn garbage_is_passed_over_and_ten_thousand_tools_are_cut_off() {
+fn garbage_is_skipped_and_ten_thousand_tools_are_cut_off() {
     let user = User::new();
     user.configure(&section("garbage", ""));
     run(&user, &call("mcp__test__say", &json!({ "text": "x" }))).expect(0, &[]);
@@ -196,7 +196,7 @@ fn a_service_over_http_is_called_with_its_key_and_the_key_is_written_nowhere() {
     }
 }
 
-/// The rows of `docs/hostile.md`: how a server misbehaves, and what is said of a program and of a service.
+/// The rows of `docs/hostile.md`: how a server misbehaves, and the message about a program and about a service.
 fn hostile_rows() -> Vec<[String; 5]> {
     hostile::rows(["MCP server", "what it answers", "at most", "a program", "a service"])
 }
@@ -227,7 +227,7 @@ fn the_page_has_the_bounds_of_what_a_server_answers() {
 fn a_program_that_answers_too_much_is_what_its_row_says_and_is_read_no_further_where_it_has_not_ended_its_message() {
     for [kind, _, _, said, _] in hostile_rows().into_iter().filter(|row| !row[3].is_empty() && row[0] != "pings") {
         let user = User::new();
-        // A message that is passed over is no answer; what is read no further is told, however slow the machine.
+        // A skipped message is not an answer; that reading stopped is reported, however slow the machine is.
         user.configure(&section("good", if kind == "large" { "call-seconds = 3" } else { "call-seconds = 100" }));
         let script =
             call("mcp__test__flood", &json!({ "kind": kind })) + &call("mcp__test__say", &json!({ "text": "again" }));
@@ -259,7 +259,7 @@ fn a_service_that_answers_too_much_is_what_its_row_says_and_its_next_answer_coun
 }
 
 #[test]
-fn a_server_that_asks_and_takes_no_answer_is_what_its_row_says_and_the_others_go_on() {
+fn a_server_that_asks_and_takes_no_answer_is_what_its_row_says_and_the_others_continue() {
     let service = Service::start("http-events");
     let [_, _, _, program_said, service_said] = hostile_rows().into_iter().find(|row| row[0] == "pings").unwrap();
     let far = format!("[mcp.test]\nurl = {:?}\nkey-variable = 'TEST_MCP_KEY'\ncall-seconds = 100\n", service.1);

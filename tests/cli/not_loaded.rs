@@ -194,7 +194,7 @@ fn an_import_that_is_not_granted_is_refused_with_the_line_to_add_and_where() {
     // Adding the line that is asked for leads to the next one, and in the end to a plugin that loads.
     for (import, line) in steps {
         let entry = Entry::new("guard", &plugin("all-events")).grants(&grants);
-        // It has to be compiled to know what it imports, which takes a second: one command stands for all.
+        // It has to be compiled to know what it imports, which takes a second: one command represents all.
         refused_by(
             &COMMANDS[..1],
             &user,
@@ -220,7 +220,7 @@ fn an_import_that_no_plugin_is_given_is_refused() {
 }
 
 #[test]
-fn a_configuration_that_the_plugin_refuses_is_told_in_its_own_words() {
+fn a_configuration_that_the_plugin_refuses_is_reported_in_its_own_words() {
     let user = User::new();
     let config = json!({ "configure": { "error": "I want a list of globs" } });
     refused_by(

@@ -86,7 +86,7 @@ fn a_failure_that_may_pass_is_tried_again_and_one_that_stays_is_the_plugins_affa
     let server = Server::start(vec![again, streamed("openai", r#"{"kind": "allow", "confidence": 0.9}"#)]);
     judge(&user(&models("openai", server.url()))).expect(0, &[]);
     assert_eq!(server.requests().len(), 2);
-    // A wait that the plugin's deadline would cut short is none.
+    // There is no wait if the plugin's deadline would cut it short.
     let later = Reply::Whole { status: 429, headers: "retry-after: 60\r\n".into(), body: "{}".into() };
     let limited = Server::start(vec![later]);
     let ended = judge(&user(&models("openai", limited.url())));
@@ -101,7 +101,7 @@ fn a_failure_that_may_pass_is_tried_again_and_one_that_stays_is_the_plugins_affa
 }
 
 #[test]
-fn a_model_that_cannot_be_asked_is_told_where_it_would_be_and_by_hooks() {
+fn a_model_that_cannot_be_asked_is_reported_where_it_would_be_and_by_hooks() {
     for (section, said) in [
         ("", "[agent.plugin-models] has no model of the name small"),
         ("[agent.plugin-models]\nsmall = { provider = \"nowhere\" }\n", "there is no provider named `nowhere`: use "),

@@ -53,7 +53,7 @@ fn without_a_key_nothing_is_asked_and_the_variable_is_named() {
 }
 
 #[test]
-fn a_key_that_is_refused_is_told_with_its_variable() {
+fn a_key_that_is_refused_is_reported_with_its_variable() {
     for kind in KINDS {
         let server = Server::start(vec![Reply::status(401)]);
         let user = user(kind, server.url());
@@ -65,7 +65,7 @@ fn a_key_that_is_refused_is_told_with_its_variable() {
 }
 
 #[test]
-fn a_rate_limit_is_told_with_the_wait() {
+fn a_rate_limit_is_reported_with_the_wait() {
     for kind in KINDS {
         let headers = "retry-after: 30\r\n".to_owned();
         let server = Server::start(vec![Reply::Whole { status: 429, headers, body: "{}".into() }]);
@@ -79,7 +79,7 @@ fn a_rate_limit_is_told_with_the_wait() {
 }
 
 #[test]
-fn a_failure_of_the_server_is_told_as_its_own() {
+fn a_failure_of_the_server_is_reported_as_its_own() {
     for kind in KINDS {
         let server = Server::start(vec![Reply::status(500)]);
         let user = user(kind, server.url());
@@ -88,7 +88,7 @@ fn a_failure_of_the_server_is_told_as_its_own() {
 }
 
 #[test]
-fn a_refused_connection_is_told_with_the_address() {
+fn a_refused_connection_is_reported_with_the_address() {
     for kind in KINDS {
         // A port that was free a moment ago, and that nobody listens on.
         let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -138,7 +138,7 @@ fn rest(kind: &str) -> String {
 }
 
 #[test]
-fn a_stream_that_breaks_off_is_no_answer() {
+fn a_stream_that_breaks_off_is_not_an_answer() {
     for kind in KINDS {
         let server = Server::start(vec![Reply::BrokenStream(beginning(kind))]);
         let user = user(kind, server.url());
@@ -151,7 +151,7 @@ fn a_stream_that_breaks_off_is_no_answer() {
 }
 
 #[test]
-fn a_failure_that_passes_is_tried_again_and_told() {
+fn a_failure_that_passes_is_tried_again_and_reported() {
     for kind in KINDS {
         let server = Server::start(vec![
             Reply::Whole { status: 429, headers: "retry-after: 0\r\n".into(), body: "{}".into() },
@@ -167,7 +167,7 @@ fn a_failure_that_passes_is_tried_again_and_told() {
 }
 
 #[test]
-fn plugins_hear_a_real_providers_answer_and_the_model_gets_what_they_leave_of_the_prompt() {
+fn plugins_get_a_real_providers_answer_and_the_model_gets_what_they_leave_of_the_prompt() {
     for kind in KINDS {
         let server = Server::start(vec![Reply::stream(&(beginning(kind) + &rest(kind)))]);
         let user = User::new();

@@ -102,7 +102,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn yes(&mut self) -> String {
         loop {
-            let last = self.seen.rsplit_once("Go on? Type \"");
+            let last = self.seen.rsplit_once("Continue? Type \"");
             if let Some((yes, _)) = last.and_then(|(_, asked)| asked.split_once("\" to agree [N]")) {
                 return yes.to_owned();
             }
@@ -172,7 +172,7 @@ impl Session {
 
     /// The same, and what a person sees in the end.
     pub(crate) fn end_looking(mut self) -> (Option<i32>, String, String) {
-        // What it writes must be read, else it cannot end.
+        // Its output must be read, otherwise it cannot end.
         let code = loop {
             match self.child.try_wait().unwrap() {
                 Some(status) => break status.code(),

@@ -118,7 +118,7 @@ fn into_one_file(user: &User) {
 }
 
 #[test]
-fn commands_that_hear_no_event_make_no_log() {
+fn commands_without_events_make_no_log() {
     let user = user();
     user.run(["hooks"]).expect(0, &[]);
     assert!(!user.path("state").exists());
@@ -228,7 +228,7 @@ fn what_cannot_be_recorded_is_rejected_and_says_why() {
 }
 
 #[test]
-fn where_the_disk_is_full_a_gate_is_rejected_nothing_is_lost_and_the_log_goes_on_later() {
+fn where_the_disk_is_full_a_gate_is_rejected_nothing_is_lost_and_the_log_continues_later() {
     let user = user();
     user.run(DISPATCH).expect(0, &[]);
     let before = user.records();
@@ -274,7 +274,7 @@ fn processes_that_record_at_once_make_one_chain_with_all_records() {
 }
 
 #[test]
-fn observers_that_do_not_come_to_an_end_are_given_up_counted_and_told() {
+fn observers_that_do_not_end_are_given_up_counted_and_reported() {
     let user = user();
     let slow = Entry::all_events("slow", json!({ "stream-end": { "misbehave": "sleep" } }));
     let slow = slow.keys("events = [\"stream-end\"]").limits("compute = \"1h\"\ndeadline = \"1h\"\n");
@@ -298,7 +298,7 @@ fn observers_that_are_quick_enough_are_waited_for() {
 }
 
 #[test]
-fn a_second_ctrl_c_leaves_a_whole_log_that_counts_what_observers_did_not_hear_of() {
+fn a_second_ctrl_c_leaves_a_whole_log_that_counts_what_observers_missed() {
     let user = user();
     let slow = Entry::all_events("slow", json!({ "any": { "misbehave": "sleep" } }));
     let slow =

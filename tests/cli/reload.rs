@@ -82,7 +82,7 @@ fn a_changed_configuration_counts_from_the_next_event_on() {
 }
 
 #[test]
-fn rules_that_cannot_be_loaded_leave_the_old_ones_until_they_are_mended() {
+fn rules_that_cannot_be_loaded_leave_the_old_ones_until_they_are_fixed() {
     let user = User::new();
     user.configure(&rule("guard", true));
     let mut run = Running::start(&user);
@@ -99,7 +99,7 @@ fn rules_that_cannot_be_loaded_leave_the_old_ones_until_they_are_mended() {
 }
 
 #[test]
-fn a_plugin_file_that_is_no_longer_the_allowed_one_is_said_and_the_loaded_one_stays() {
+fn a_plugin_file_that_is_no_longer_the_allowed_one_is_reported_and_the_loaded_one_stays() {
     let user = User::new();
     let copy = user.path("guard.wasm");
     std::fs::copy(hookhost_tests::plugin("all-events"), &copy).unwrap();
@@ -145,13 +145,13 @@ fn a_projects_file_that_a_tool_changes_or_removes_counts_in_the_next_run_as_it_w
         let run = Running::start(&user);
         let said = run.finish(&user);
         assert!(said.contains("by guard") && said.contains("what you approved counts"), "{said}");
-        assert_eq!(said.matches("what you approved counts").count(), 1, "it is said once: {said}");
+        assert_eq!(said.matches("what you approved counts").count(), 1, "it is reported once: {said}");
         assert!(!ran_the_second_call(&user));
     }
 }
 
 #[test]
-fn whoever_goes_on_changing_a_file_keeps_no_new_rule_away() {
+fn a_file_that_keeps_changing_does_not_postpone_a_reload_for_ever() {
     let user = User::new();
     user.configure(&rule("guard", true));
     let mut run = Running::start(&user);
@@ -171,7 +171,7 @@ fn whoever_goes_on_changing_a_file_keeps_no_new_rule_away() {
 }
 
 #[test]
-fn a_directory_that_was_made_anew_is_watched_again() {
+fn a_directory_that_was_made_again_is_watched_again() {
     let user = User::new();
     let directory = user.path("plugins");
     let copy = directory.join("guard.wasm");

@@ -68,7 +68,7 @@ fn with_the_same_plugins_nothing_differs() {
 }
 
 #[test]
-fn a_changed_rule_shows_each_event_that_would_come_out_otherwise() {
+fn a_changed_rule_shows_each_event_with_another_outcome() {
     let user = user_with_a_log();
     let reject = json!({ "before-tool-call": { "when": { "contains": "two" }, "verdict": "reject", "reason": "no \u{1b}[2Jtwo" } });
     user.configure(&guard(reject).to_toml());
@@ -172,7 +172,7 @@ fn a_replay_changes_neither_the_log_nor_the_state_and_runs_no_tool() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_counted_with_its_reason_and_is_no_difference() {
+fn what_cannot_be_replayed_is_counted_with_its_reason_and_is_not_a_difference() {
     let user = User::new();
     let real = Entry::new("real", &plugin("all-events"))
         .grants(&format!("{}clock = true\n", hookhost_tests::ALL_EVENTS_GRANTS))
@@ -196,7 +196,7 @@ fn what_cannot_be_replayed_is_counted_with_its_reason_and_is_no_difference() {
 }
 
 #[test]
-fn lines_of_an_export_that_are_no_records_are_counted_and_passed_over_where_nothing_is_verified() {
+fn lines_of_an_export_that_are_not_records_are_counted_and_skipped_where_nothing_is_verified() {
     let user = user_with_a_log();
     let export = user.run(["audit", "show", "--all", "--json"]).stdout;
     user.write("log.jsonl", format!("{export}no record\n"));

@@ -22,7 +22,7 @@ fn asked_while_the_rules_change(user: &User, to: &Value) -> Session {
     session.sees("guard asks: Run it?");
     session.yes();
     user.configure(&rule(to));
-    // The note about it comes behind the question, which is alone on the screen.
+    // The note about it comes after the question, which is alone on the screen.
     let deadline = Instant::now() + Duration::from_secs(60);
     while !user.records().iter().any(|record| record["kind"] == "rules-changed") {
         assert!(Instant::now() < deadline, "the rules are not taken up");
@@ -32,7 +32,7 @@ fn asked_while_the_rules_change(user: &User, to: &Value) -> Session {
 }
 
 #[test]
-fn a_yes_to_what_new_rules_reject_runs_nothing_and_that_is_said() {
+fn a_yes_to_what_new_rules_reject_runs_nothing_and_that_is_reported() {
     let user = User::new();
     let mut session = asked_while_the_rules_change(&user, &json!({ "verdict": "reject", "reason": "not any more" }));
     session.agrees();
@@ -47,7 +47,7 @@ fn a_yes_to_what_new_rules_reject_runs_nothing_and_that_is_said() {
          Rejected by guard: not any more\n",
     );
     assert!(changed < refused && refused < why, "{screen}");
-    assert_eq!(screen.matches("Go on? Type ").count(), 1, "{screen}");
+    assert_eq!(screen.matches("Continue? Type ").count(), 1, "{screen}");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_yes_to_what_new_rules_ask_about_is_followed_by_their_question() {
         session.agrees();
         session.sees("guard asks: Even today?");
         assert!(!user.project().join("made").exists(), "the first yes was no answer to the second question");
-        session.sees_times("Go on? Type ", 2);
+        session.sees_times("Continue? Type ", 2);
         assert_ne!(session.yes(), first, "each question has its own number (one in ten thousand is the same)");
         match answer {
             Some(no) => session.types(no),

@@ -1,4 +1,4 @@
-//! `hookhost run`: the agent on a real directory, and how its end is told.
+//! `hookhost run`: the agent on a real directory, and how its end is reported.
 
 use hookhost_tests::{Entry, User};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn the_models_text_is_the_output_and_what_happens_beside_it_is_on_the_standard_e
 }
 
 #[test]
-fn refused_changed_and_masked_are_told_with_the_plugins_name() {
+fn refused_changed_and_masked_are_reported_with_the_plugins_name() {
     let config = json!({
         "before-tool-call": [
             { "when": { "contains": "rm" }, "verdict": "reject", "reason": "nothing is deleted here", "code": "rm.no" },
@@ -113,7 +113,7 @@ fn a_plugin_that_fails_and_so_ends_the_run_ends_it_with_4() {
 }
 
 #[test]
-fn a_run_that_cannot_go_on_ends_with_1() {
+fn a_run_that_cannot_continue_ends_with_1() {
     let user = user(json!({}), &bash("ls"));
     user.configure("");
     user.run(RUN).expect(1, &["the script script.toml has run out: it has 1 turn, and the agent asks for turn 2"]);
@@ -164,11 +164,11 @@ fn an_entry_that_is_not_enabled_loads_where_it_is_named() {
     let user = User::new();
     user.write("script.toml", BYE);
     let wasm = user.write("guard.wasm", std::fs::read(hookhost_tests::plugin("all-events")).unwrap());
-    let reject = json!({ "prompt-submit": { "verdict": "reject", "reason": "heard" } });
+    let reject = json!({ "prompt-submit": { "verdict": "reject", "reason": "received" } });
     let entry = Entry::new("guard", &wasm).grants(hookhost_tests::ALL_EVENTS_GRANTS).config(reject);
     user.configure(&entry.keys("enabled = false").to_toml());
     user.run(RUN).expect(0, &[]);
-    user.run(RUN.into_iter().chain(["--plugin", "../project/guard.wasm"])).expect(3, &["heard"]);
+    user.run(RUN.into_iter().chain(["--plugin", "../project/guard.wasm"])).expect(3, &["received"]);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_reader_that_goes_away_does_not_end_the_run() {
 }
 
 #[test]
-fn a_skipped_failure_and_one_of_an_observer_are_told_once_each_also_as_json_before_the_outcome() {
+fn a_skipped_failure_and_one_of_an_observer_are_reported_once_each_also_as_json_before_the_outcome() {
     let script = bash("true") + &bash("true") + BYE;
     let user = user(json!({}), &script);
     let failing = |name: &str, event: &str| {

@@ -42,7 +42,7 @@ fn said(session: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_run_can_be_listed_shown_gone_on_with_and_removed() {
+fn a_run_can_be_listed_shown_continued_and_removed() {
     let user = user(&(bash("echo hello") + &says("It says hello.")));
     user.run(["session", "list"]).expect(0, &["there are no sessions yet"]);
     user.run(RUN).expect(0, &[]);
@@ -72,7 +72,7 @@ fn a_run_can_be_listed_shown_gone_on_with_and_removed() {
 }
 
 #[test]
-fn a_session_that_is_none_is_told_with_what_lists_them() {
+fn an_unknown_session_is_reported_with_the_command_that_lists_them() {
     let user = user(&says("Bye."));
     for command in
         [["session", "show", "x"], ["session", "rm", "x"], ["session", "resume", "x"], ["run", "--session", "x"]]
@@ -86,7 +86,7 @@ fn a_session_that_is_none_is_told_with_what_lists_them() {
 }
 
 #[test]
-fn a_process_that_is_killed_in_the_middle_of_a_call_leaves_a_session_that_goes_on() {
+fn a_process_that_is_killed_in_the_middle_of_a_call_leaves_a_session_that_continues() {
     // Calls start while the answer still comes in: once that is on disk.
     let stored = "until ls ../state/sessions/*/messages/0002-*; do sleep 0.1; done";
     let user = user(&bash(&format!("touch started; {stored}; kill -9 $(cat ../pid); sleep 60")));
@@ -113,7 +113,7 @@ fn a_process_that_is_killed_in_the_middle_of_a_call_leaves_a_session_that_goes_o
 }
 
 #[test]
-fn the_log_and_the_state_of_plugins_go_on_under_the_same_id() {
+fn the_log_and_the_state_of_plugins_continue_under_the_same_id() {
     let user = user(&says("Bye."));
     let count = json!({ "prompt-submit": {
         "do": [{ "increment": ["session", "n", 1] }, { "get": ["session", "n"] }],
@@ -156,7 +156,7 @@ fn a_second_process_on_a_session_is_refused() {
 }
 
 #[test]
-fn a_message_that_is_damaged_missing_or_edited_is_told_and_nothing_is_lost() {
+fn a_message_that_is_damaged_missing_or_edited_is_reported_and_nothing_is_lost() {
     let user = user(&(bash("echo hello") + &says("Hello.")));
     user.run(RUN).expect(0, &[]);
     let id = last(&user);
@@ -205,7 +205,7 @@ fn a_full_disk_ends_the_run_with_one_sentence_and_the_session_stays_whole() {
 }
 
 #[test]
-fn a_session_goes_on_in_its_own_workspace_unless_another_is_named() {
+fn a_session_continues_in_its_own_workspace_unless_another_is_named() {
     let user = user(&says("Bye."));
     user.write("other/file", "");
     user.run(RUN.into_iter().chain(["--workspace", "other"])).expect(0, &[]);
@@ -293,7 +293,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_full_disk_ends_a_run_with_one_sentence_and_the_session_goes_on_when_there_is_room() {
+fn a_full_disk_ends_a_run_with_one_sentence_and_the_session_continues_when_there_is_room() {
     let user = User::new();
     let Some(_disk) = SmallDisk::at(user.path("state/sessions")) else { return };
     let fill = user.path("state/sessions/fill");
@@ -336,10 +336,10 @@ fn a_full_disk_under_the_log_lets_no_further_call_run() {
 }
 
 #[test]
-fn continue_goes_on_with_the_last_session_of_the_directory_and_no_others() {
+fn continue_takes_the_last_session_of_the_directory_and_no_others() {
     let user = user(&says("One."));
-    let go_on = ["run", "more", "--continue", "--script", "script.toml"];
-    user.run(go_on).expect(2, &["there is no session of ", " to continue"]);
+    let resume = ["run", "more", "--continue", "--script", "script.toml"];
+    user.run(resume).expect(2, &["there is no session of ", " to continue"]);
     user.run(RUN).expect(0, &[]);
     let here = last(&user);
     // A session of another directory is used later.
@@ -347,8 +347,8 @@ fn continue_goes_on_with_the_last_session_of_the_directory_and_no_others() {
     std::fs::create_dir(&other).unwrap();
     user.run([&RUN[..], &["--workspace", other.to_str().unwrap()]].concat()).expect(0, &[]);
     assert_ne!(last(&user), here);
-    user.run(go_on).expect(0, &[]);
+    user.run(resume).expect(0, &[]);
     assert_eq!(last(&user), here);
     assert_eq!(user.sessions()[0]["messages"].as_array().unwrap().len(), 4);
-    user.run([&go_on[..], &["--session", &here]].concat()).expect(2, &["cannot be used with"]);
+    user.run([&resume[..], &["--session", &here]].concat()).expect(2, &["cannot be used with"]);
 }

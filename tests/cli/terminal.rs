@@ -33,7 +33,7 @@ const RUN: [&str; 4] = ["run", "go", "--script", "script.toml"];
 fn a_question_shows_the_final_value_what_was_changed_by_whom_and_a_yes_lets_it_run() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    session.sees("Go on? Type ");
+    session.sees("Continue? Type ");
     assert!(!user.project().join("made").exists(), "it ran before anybody answered");
     session.agrees();
     let (code, screen) = session.end();
@@ -55,7 +55,7 @@ fn anything_but_a_yes_is_a_no() {
     for answer in ["n\n", "\n", "yep\n", "\u{4}"] {
         let user = asked();
         let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-        session.sees("Go on? Type ");
+        session.sees("Continue? Type ");
         session.types(answer);
         let (code, screen) = session.end();
         assert_eq!(code, Some(0), "the model continues with the refusal: {screen}");
@@ -65,7 +65,7 @@ fn anything_but_a_yes_is_a_no() {
 }
 
 #[test]
-fn a_yes_without_the_number_of_its_question_is_asked_again_and_is_no_yes() {
+fn a_yes_without_the_number_of_its_question_is_asked_again_and_is_not_a_yes() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
     let yes = session.yes();
@@ -82,7 +82,7 @@ fn a_yes_without_the_number_of_its_question_is_asked_again_and_is_no_yes() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
     for times in 1..=3 {
-        session.sees_times("Go on? Type ", times);
+        session.sees_times("Continue? Type ", times);
         session.types("y\n");
     }
     let (_, screen) = session.end();
@@ -91,7 +91,7 @@ fn a_yes_without_the_number_of_its_question_is_asked_again_and_is_no_yes() {
 }
 
 #[test]
-fn what_was_typed_before_allow_and_trust_ask_is_no_answer() {
+fn what_was_typed_before_allow_and_trust_ask_is_not_an_answer() {
     let user = User::new();
     user.write("guard.wasm", std::fs::read(plugin("all-events")).unwrap());
     user.write("hookhost.toml", "");
@@ -106,7 +106,7 @@ fn what_was_typed_before_allow_and_trust_ask_is_no_answer() {
 }
 
 #[test]
-fn what_was_typed_before_the_question_is_no_answer_to_it() {
+fn what_was_typed_before_the_question_is_not_an_answer_to_it() {
     let user = asked();
     let script = "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]\ntext = \"Hm.\\n\"\n[[turn]]\ntext = \"Bye.\"\n";
     user.write("script.toml", script);
@@ -128,7 +128,7 @@ fn a_question_that_is_not_answered_in_time_is_a_no_and_the_next_one_can_be_answe
     session.sees("no longer asked: the answer is no");
     session.sees("nobody answered within 1s");
     assert!(!user.project().join("made").exists());
-    session.sees_again("Go on? Type ");
+    session.sees_again("Continue? Type ");
     session.agrees();
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
@@ -156,7 +156,7 @@ fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
     ] {
         let mut session = Session::start(user.command(arguments).env("TERM", "dumb"));
         session.sees("the configuration asks: Run this command?");
-        session.sees("Go on? Type ");
+        session.sees("Continue? Type ");
         if answer == "y" {
             session.agrees();
         } else {
@@ -169,7 +169,7 @@ fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
     for arguments in [&RUN[..], &dispatch[..]] {
         let denied = arguments.iter().copied().chain(["--approve", "deny"]);
         let (_, screen) = Session::start(user.command(denied).env("TERM", "dumb")).end();
-        assert!(!screen.contains("Go on?") && screen.contains("nobody is there to answer"), "{screen}");
+        assert!(!screen.contains("Continue?") && screen.contains("nobody is there to answer"), "{screen}");
         // Without a terminal nobody is asked either.
         let ended = user.run(arguments);
         assert!(format!("{}{}", ended.stdout, ended.stderr).contains("nobody is there to answer"), "{ended:#?}");
@@ -196,12 +196,12 @@ fn a_yes_for_the_session_is_asked_for_once_and_each_use_is_in_the_log() {
     session
         .sees(&format!("With \"{}\" you agree to this same call for the rest of the session.", yes.replace('y', "a")));
     session.types(&format!("{}\n", yes.replace('y', "a")));
-    session.sees_times("Go on? Type ", 2);
+    session.sees_times("Continue? Type ", 2);
     session.sees("touch other");
     session.types("n\n");
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
-    assert_eq!(screen.matches("Go on? Type ").count(), 2, "{screen}");
+    assert_eq!(screen.matches("Continue? Type ").count(), 2, "{screen}");
     assert_eq!(std::fs::read_to_string(user.project().join("made")).unwrap(), "\n\n\n");
     assert!(!user.project().join("other").exists());
     let log = user.run(["audit", "show", "--all", "--event", "before-tool-call"]).stdout;
@@ -234,7 +234,7 @@ fn ctrl_c_at_a_question_of_dispatch_ends_it_with_130_and_a_whole_log() {
     );
     let dispatch = ["dispatch", "before-tool-call", "--payload", "call.json"];
     let mut session = Session::start(user.command(dispatch).env("TERM", "dumb"));
-    session.sees("Go on? Type ");
+    session.sees("Continue? Type ");
     kill_process(Pid::from_child(&session.child), Signal::INT).unwrap();
     let (code, screen) = session.end();
     assert_eq!(code, Some(130), "{screen}");
@@ -248,14 +248,14 @@ fn nobody_is_asked_where_the_answer_is_to_be_no() {
     let session = Session::start(user.command(RUN.into_iter().chain(["--approve", "deny"])).env("TERM", "dumb"));
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
-    assert!(!screen.contains("Go on?") && screen.contains("nobody is there to answer"), "{screen}");
+    assert!(!screen.contains("Continue?") && screen.contains("nobody is there to answer"), "{screen}");
 }
 
 #[test]
 fn ctrl_c_at_a_question_ends_the_run_with_130() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    session.sees("Go on? Type ");
+    session.sees("Continue? Type ");
     kill_process(Pid::from_child(&session.child), Signal::INT).unwrap();
     let (code, screen) = session.end();
     assert_eq!(code, Some(130), "{screen}");

@@ -33,7 +33,7 @@ pub(crate) async fn session(entry: Entry, model: Option<Arc<Scripted>>) -> Sessi
     host.open_session(SessionSpec::new("test", Path::new("/work/project"))).expect("a session")
 }
 
-/// What became of a command, in one word or as the command that it became, and the guard's only call.
+/// The decision about a command, in one word or as the changed command, and the guard's only call.
 pub(crate) async fn judged(session: &Session, command: &str) -> (String, CallRecord) {
     let call = session.tool_call("1", "bash", &json!({ "command": command }), ToolOrigin::Builtin);
     let settled = session.before_tool_call(call).await;
@@ -107,7 +107,7 @@ async fn work_grows_with_the_length_and_stays_far_from_the_default_fuel() {
     }
 }
 
-/// Each wrapper is asked about with all words behind it.
+/// Each wrapper is asked about with all words after it.
 #[tokio::test]
 async fn a_chain_of_wrappers_costs_little_more_than_its_words() {
     let session = session(entry("shell-guard", json!({})), None).await;

@@ -1,6 +1,6 @@
 //! `docs/cli.md` is followed literally: every command of its console blocks, in order, as one user, and what it prints.
 //!
-//! In the expected output `…` stands for any text within a line, and a line of only `…` for any further lines;
+//! In the expected output `…` matches any text within a line, and a line of only `…` for any further lines;
 //! `[exit N]` is the exit code where it is not 0.
 
 use hookhost_tests::{Ended, User, hookhost, plugin};

@@ -33,6 +33,16 @@ async fn take_up(host: &Host, project: &Path, places: &UserDirectories) {
     }
 }
 
+use hookhost::{Engine, RuleSet};
+
+async fn tenant(engine: &Engine, config: Config) -> Result<Host, hookhost::Error> {
+    Host::builder(config).engine(engine).build().await
+}
+
+async fn session_under(host: &Host, rules: &RuleSet, project: &Path) -> Result<Session, Box<dyn std::error::Error>> {
+    Ok(host.open_session(SessionSpec::new("my-agent", project).rules(rules))?)
+}
+
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Session, TransformOutcome};
 use serde_json::Value;
@@ -139,9 +149,9 @@ use std::time::Duration;
 async fn end(host: &Host, session: Session, totals: Usage) -> Result<(), Box<dyn std::error::Error>> {
     let _ = session.session_end(totals).await;
     drop(session);
-    let unheard = host.drain(Duration::from_secs(2)).await?;
-    if unheard > 0 {
-        eprintln!("note: observers did not hear of {unheard} events");
+    let missed = host.drain(Duration::from_secs(2)).await?;
+    if missed > 0 {
+        eprintln!("note: observers missed {missed} events");
     }
     Ok(())
 }
@@ -307,6 +317,20 @@ async fn what_another_process_answers_settles_the_call_of_the_guide() {
         let (outcome, ()) = tokio::join!(settled_elsewhere(&session, call), answered);
         assert_eq!(matches!(outcome, GateOutcome::Allowed { .. }), yes, "{outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn tenants_and_rule_sets_of_the_guide_share_an_engine() {
+    let engine = Engine::new();
+    let config = || Config::from_entries(Vec::new(), Settings::default()).expect("a configuration");
+    let asks = AskRule::about_actions([ActionKind::WriteFiles]);
+    let host = tenant(&engine, config()).await.expect("a host");
+    let _another = tenant(&engine, config()).await.expect("a host");
+    let rules = host.load_rules(&config().with_asks(vec![asks]).expect("a rule")).await.expect("rules");
+    let session = session_under(&host, &rules, Path::new("/work")).await.expect("a session");
+    let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
+    let answer = call_tool(&session, "1", "write_file", &arguments).await;
+    assert!(answer.starts_with("Rejected: not approved"), "{answer}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) fn section<'a>(page: &'a str, heading: &str) -> &'a str {
 /// A fenced block.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// The word behind the fence.
+    /// The word after the fence.
     pub(crate) language: String,
     /// Its lines.
     pub(crate) text: String,
@@ -75,7 +75,7 @@ pub(crate) fn normalised(text: &str) -> String {
     })
 }
 
-/// Fails unless this was printed as it is shown, where a line `…` stands for any lines.
+/// Fails unless this was printed as it is shown, where a line `…` matches any lines.
 #[track_caller]
 pub(crate) fn assert_shown(shown: &str, printed: &str) {
     let (shown, printed) = (normalised(shown), normalised(printed));
@@ -87,7 +87,7 @@ pub(crate) fn assert_shown(shown: &str, printed: &str) {
     assert!(pattern.is_match(&format!("{printed}\n")), "the guide shows\n{shown}\n\nand printed is\n{printed}");
 }
 
-/// The relative links of a page, outside of its fenced blocks: each a path, an anchor behind `#`, or both.
+/// The relative links of a page, outside of its fenced blocks: each a path, an anchor after `#`, or both.
 pub(crate) fn links(page: &str) -> Vec<String> {
     let pattern = Regex::new(r"\]\(([^) ]+)\)").expect("a pattern");
     let targets = prose(page)

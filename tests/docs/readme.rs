@@ -49,15 +49,15 @@ fn the_rule_of_the_readme_causes_the_refusal_that_it_shows() {
 fn the_transcript_is_what_the_demo_prints() {
     let tour = page("docs/tour.md");
     let shown = blocks_of(section(&tour, "## The demo"), "text").remove(0);
-    let (folder, printed) = demo();
-    let target = folder.path().canonicalize().expect("the temporary folder");
+    let (directory, printed) = demo();
+    let target = directory.path().canonicalize().expect("the temporary directory");
     let begin = printed.find("==> a fresh project").expect("the first line that is no build line");
     let printed = printed[begin..].replace(target.to_str().expect("UTF-8"), "target");
     assert_shown(&shown.replace("/home/me/hookhost/target", "target"), &printed);
 }
 
 #[test]
-fn the_demo_replayed_comes_out_the_same_event_by_event() {
+fn the_replayed_demo_has_the_same_outcomes_event_by_event() {
     let (directory, _) = demo();
     let demo = directory.path().canonicalize().expect("the temporary directory").join("demo");
     let hookhost = |arguments: &[&str]| {

@@ -90,7 +90,7 @@ fn typed(command: &mut Command) -> String {
     while let Ok(length @ 1..) = terminal.read(&mut piece) {
         screen.extend_from_slice(&piece[..length]);
         let seen = String::from_utf8_lossy(&screen);
-        let asked = seen.split_once("Go on? Type \"").and_then(|(_, asked)| asked.split_once("\" to agree [N] "));
+        let asked = seen.split_once("Continue? Type \"").and_then(|(_, asked)| asked.split_once("\" to agree [N] "));
         if let (None, Some((yes, _))) = (&answered, asked) {
             terminal.write_all(format!("{yes}\n").as_bytes()).expect("the keyboard");
             answered = Some(yes.to_owned());

@@ -173,7 +173,7 @@ fn only_the_configured_hosts_are_fetched_from() {
 /// The page below its first plugin.
 fn reference() -> String {
     let page = page("docs/writing-plugins.md");
-    page.split_once("## The plugin type\n").expect("the part behind the first plugin").1.to_owned()
+    page.split_once("## The plugin type\n").expect("the part after the first plugin").1.to_owned()
 }
 
 #[test]

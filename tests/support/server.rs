@@ -17,7 +17,7 @@ pub enum Reply {
         /// The body.
         body: String,
     },
-    /// An event stream that breaks off behind this text.
+    /// An event stream that breaks off after this text.
     BrokenStream(String),
 }
 
@@ -53,13 +53,13 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
         let url = format!("http://{}", listener.local_addr().expect("its address"));
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&requests);
+        let received = Arc::clone(&requests);
         thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
                 let reply = replies.get(number).or(replies.last()).expect("a reply");
                 // A client that goes away in the middle is what some tests are about.
                 if let Ok(request) = read_request(&stream) {
-                    heard.lock().expect("the requests").push(request);
+                    received.lock().expect("the requests").push(request);
                     let _ = answer(stream, reply);
                 }
             }

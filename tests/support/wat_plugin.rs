@@ -7,7 +7,7 @@ pub struct WatPlugin<'a> {
     pub import: Option<&'a str>,
     /// The exported interface.
     pub interface: &'a str,
-    /// Fields behind those of `session`.
+    /// Fields after those of `session`.
     pub more_session: &'a str,
     /// The case `reject` of the verdict.
     pub reject: &'a str,

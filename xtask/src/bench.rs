@@ -16,11 +16,11 @@ use crate::{
 /// Where the instructions of an event are noted, as `KIND COUNT` lines.
 const NOTED: &str = "host/engine/benches/instructions.txt";
 
-/// How much more than noted a count may be, in hundredths: hash maps are seeded anew in each
+/// How much more than noted a count may be, in hundredths: hash maps get a new seed in each
 /// process, and the thread that writes the log takes what comes.
 const TOLERANCE: u64 = 10;
 
-/// Events that are counted, and those of the run that is taken off, which starts up all the same.
+/// Events that are counted, and those of the run that is taken off, which starts up as well.
 const EVENTS: [u64; 2] = [600, 100];
 
 /// The table of budgets, that of the agent's loop, what the kernel is asked in steady state, and
@@ -72,7 +72,7 @@ fn system_calls(steady: &Path, plugins: &Path) -> Outcome {
         }
         let each = all as f64 / 10_000.0;
         match kind {
-            // What goes by the clock is there all the same: the thread that ticks each millisecond, and who it wakes.
+            // What depends on the clock is still counted: the thread that ticks each millisecond, and who it wakes.
             "hookhost" => {
                 let word = if each < 0.1 { "met" } else { "**beyond**" };
                 println!(
@@ -103,7 +103,7 @@ pub(crate) fn instructions(workspace: &Workspace, arguments: &[String]) -> Outco
     let directory = plugins::build(workspace)?;
     let steady = steady(workspace, &["test"])?;
     let mut counts = Vec::new();
-    for kind in ["bare", "unheard", "hookhost"] {
+    for kind in ["bare", "without-subscribers", "hookhost"] {
         let [many, few] = EVENTS.map(|events| instructions_of(&steady, kind, events, &directory));
         counts.push((kind, (many? - few?) / (EVENTS[0] - EVENTS[1])));
     }

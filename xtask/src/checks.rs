@@ -39,7 +39,7 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     bench::instructions(workspace, &[])
 }
 
-/// Writes the types of the contract anew.
+/// Generates the types of the contract again.
 pub(crate) fn contract(workspace: &Workspace) -> Outcome {
     let types = output(&mut workspace.cargo(&["run", "--quiet", "-p", "hookhost-wit"]))?;
     let file = workspace.root.join("host/contract/src/generated.rs");

@@ -1,4 +1,4 @@
-//! Fuzzing: every target for as long as it is told.
+//! Fuzzing: every target for as long as the arguments say.
 
 use std::{fs, process::Command};
 

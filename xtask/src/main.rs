@@ -30,7 +30,7 @@ const TASKS: [Task; 8] = [
     },
     Task {
         name: "contract",
-        help: "write the types of host/contract anew, from wit/",
+        help: "generate the types of host/contract from wit/",
         run: |workspace, _| checks::contract(workspace),
     },
     Task {

@@ -58,7 +58,7 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     Ok(directory)
 }
 
-/// A directory of this machine, and what stands for it in a component.
+/// A directory of this machine, and its name in a component.
 struct Place {
     directory: String,
     instead: &'static str,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_that_plugins_share_is_no_plugin() {
+    fn a_package_that_plugins_share_is_not_a_plugin() {
         assert!(is_component("[package]\nname = \"a\"\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]"));
         assert!(!is_component("[package]\nname = \"a\"\n[lib]\ndoctest = false"));
     }

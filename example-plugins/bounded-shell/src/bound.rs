@@ -44,7 +44,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-')
 }
 
-/// One shell word that stands for exactly `text`: within single quotes nothing is special but the quote itself.
+/// One shell word whose value is exactly `text`: within single quotes nothing is special but the quote itself.
 pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

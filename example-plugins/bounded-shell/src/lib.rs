@@ -12,7 +12,7 @@
 //! kill-after-seconds = 5          # default 5: what ignores SIGTERM gets SIGKILL so much later; at most 3600
 //! shell = "sh"                    # default "sh": what runs the command
 //! timeout = "timeout"             # default "timeout"; "gtimeout" where coreutils has that name, as on macOS
-//! on-other-dialects = "allow"     # default; or "reject": what becomes of PowerShell, cmd and unknown shells
+//! on-other-dialects = "allow"     # default; or "reject": for PowerShell, cmd and unknown shells
 //! ```
 //!
 //! `cargo test` becomes `timeout -k 5 60 sh -c 'cargo test'`: the answer to `before-tool-call` is *rewrite*, which the

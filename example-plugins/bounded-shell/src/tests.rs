@@ -53,7 +53,7 @@ fn directory_and_dialect_stay_as_they_are() {
 }
 
 #[test]
-fn other_actions_are_none_of_its_business() {
+fn other_actions_are_left_alone() {
     configure(json!({"on-other-dialects": "reject"})).unwrap();
     let read = call("read_file", json!({}), Action::ReadFile("a".into()));
     assert_eq!(BoundedShell::before_tool_call(&session(), &read), ToolCallVerdict::Allow);

@@ -25,7 +25,7 @@ use std::num::NonZeroUsize;
 /// Where the notes are.
 const KEY: &str = "notes";
 
-/// Longest title, in characters.
+/// Maximum length of a title, in characters.
 const MAX_TITLE: usize = 100;
 
 /// What the allowlist's `[plugin.config]` says.

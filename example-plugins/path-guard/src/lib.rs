@@ -27,8 +27,8 @@
 //!   that it writes (`mcp__files__write_file`).
 //! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
 //!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: within `sh -c`, `$(…)`, loops and functions,
-//!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a folder above a protected path
-//!   counts. A path is meant from every directory that the command has been in, since a `cd` may fail.
+//!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a directory above a protected path
+//!   counts. A path is resolved from every directory that the command has been in, since a `cd` may fail.
 //!
 //! A path may be relative, absolute, under `~` or `$HOME`, with `.`, `..`, doubled or back slashes. Where its root cannot
 //! be known (`$DIR/infra/x`) any of its ends may be what is meant, and it is refused if one of them is protected.
@@ -50,7 +50,7 @@ use hookhost_guest::prelude::*;
 use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
-use shell::Written;
+use shell::Writes;
 use shell_syntax::Places;
 use shell_syntax::path::is_absolute;
 
@@ -96,7 +96,7 @@ impl Plugin for PathGuard {
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
-        let Written { targets, unreadable, .. } = written(session, call);
+        let Writes { targets, unreadable, .. } = written(session, call);
         let places = Places::new(&session.workspace);
         for (written, target) in targets {
             if let Some(pattern) = guard.rules.protecting(&target, places.workspace()) {
@@ -118,7 +118,7 @@ impl Guard {
 }
 
 /// What a call writes.
-fn written(session: &Session, call: &ToolCall) -> Written {
+fn written(session: &Session, call: &ToolCall) -> Writes {
     let mut named: Vec<String> = call.action.written_paths().to_vec();
     // Arguments that are no JSON hold no member to look at; what the host made of them is in the action.
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
@@ -129,8 +129,8 @@ fn written(session: &Session, call: &ToolCall) -> Written {
         named.extend(path_arguments(&call.name, &arguments));
     }
     let mut written = match call.action.shell() {
-        Some(shell) => shell::written(shell, session),
-        None => Written::default(),
+        Some(shell) => shell::writes(shell, session),
+        None => Writes::default(),
     };
     // Where the arguments are relative to is the tool's affair: the directory and the workspace both count.
     let places = [Places::new(&session.cwd), Places::new(&session.workspace)];

@@ -17,7 +17,7 @@ struct Rule {
     /// As it was configured.
     written: String,
     forms: Vec<Pattern>,
-    /// Its folders up to the first wildcard: whoever removes one of them removes what is protected.
+    /// Its directories up to the first wildcard: removing one of them removes what is protected.
     stem: String,
     ignore_case: bool,
 }
@@ -71,7 +71,7 @@ impl Rule {
         !path.is_empty() && self.forms.iter().any(|form| form.matches_with(&path, OPTIONS))
     }
 
-    /// Whether the target takes the stem with it: as one of the folders above it, or by its wildcards.
+    /// Whether the target takes the stem with it: as one of the directories above it, or by its wildcards.
     fn stem_lies_in(&self, path: &str, target: &Target, workspace: &str) -> bool {
         if self.stem.is_empty() {
             return false;
@@ -89,7 +89,7 @@ impl Rule {
         // Removing `*` takes with it what is below; `in*/x` writes below `in*`.
         let reached = if target.whole { &above[..] } else { &above[..1] };
         let fits = |pattern: &str, stems: &[&str]| {
-            // So many wildcards are there to be slow, and stand for anything.
+            // A pattern with so many wildcards is meant to be slow. It is treated as matching everything.
             if pattern.matches(WILDCARDS).count() > MAX_WILDCARDS {
                 return true;
             }
@@ -107,7 +107,7 @@ impl Rule {
     }
 }
 
-/// A path and the folders that it lies in, itself first; the last is `/`, or nothing for a relative one.
+/// A path and the directories that contain it, itself first; the last is `/`, or nothing for a relative one.
 fn ancestors(path: &str) -> Vec<&str> {
     let mut all = vec![path];
     all.extend(path.rmatch_indices('/').map(|(at, _)| if at == 0 { "/" } else { &path[..at] }));
@@ -117,8 +117,8 @@ fn ancestors(path: &str) -> Vec<&str> {
     all
 }
 
-/// All the texts that stand for a path: as it is, as seen from the workspace, and, where its root is not known, each of
-/// its ends, since any folder may be the workspace.
+/// All spellings of a path: as it is, as seen from the workspace, and, where its root is not known, each of
+/// its ends, since any directory may be the workspace.
 fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
     match path {
         Normal::Absolute(absolute) => vec![absolute.clone(), path::relative(absolute, workspace)],
@@ -166,11 +166,11 @@ fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
     Ok(Rule { written: written.to_owned(), forms: compiled, stem: stem(base), ignore_case })
 }
 
-/// The folders before the first wildcard; of a single name, what stands before the wildcard.
+/// The directories before the first wildcard; for a single name, its text before the wildcard.
 fn stem(base: &str) -> String {
     let Some(wildcard) = base.find(WILDCARDS) else { return base.to_owned() };
     let fixed = &base[..wildcard];
-    fixed.rsplit_once('/').map_or(fixed, |(folders, _)| folders).to_owned()
+    fixed.rsplit_once('/').map_or(fixed, |(directories, _)| directories).to_owned()
 }
 
 #[cfg(test)]
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_removes_a_folder_removes_what_is_below() {
+    fn removing_a_directory_removes_what_is_below() {
         let rules = Rules::new(&["a/infra/*.tf".into()], &[], true).unwrap();
         let falls = |path: &str, whole, wild| {
             rules.protecting(&Target { path: Normal::Absolute(path.into()), whole, wild }, "/w").is_some()
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_no_glob_is_named() {
+    fn an_invalid_glob_is_named() {
         for pattern in ["a/[", "a**b", "{a,b}", "/", ""] {
             let error = Rules::new(&[pattern.into()], &[], true).unwrap_err();
             assert!(error.contains(&format!("`{pattern}`")), "{error}");

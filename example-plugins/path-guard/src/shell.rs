@@ -7,26 +7,26 @@ use shell_syntax::path::{Normal, clean, is_absolute};
 use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, read, read_likely};
 use std::collections::BTreeSet;
 
-/// The most directories, and the most paths, of one command line that are followed. To compare a path with a pattern takes some
+/// Maximum number of directories, and of paths, that are followed in one command line. To compare a path with a pattern takes some
 /// ten thousand units of fuel.
-const DIRECTORIES: usize = 32;
-const PATHS: usize = 1_000;
+const MAX_DIRECTORIES: usize = 32;
+const MAX_PATHS: usize = 1_000;
 
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
 /// What a command line writes, as far as it is read.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct Writes {
     /// Each as the command spells it, and as it is compared.
     pub(crate) targets: Vec<(String, Target)>,
-    /// Those of them that are told by a command line, each once.
+    /// The targets that a command line shows, each once.
     seen: BTreeSet<Target>,
     /// Why some of it could not be read.
     pub(crate) unreadable: Option<String>,
 }
 
 /// All that the command of `shell` obviously writes.
-pub(crate) fn written(shell: &ShellCommand, session: &Session) -> Written {
+pub(crate) fn writes(shell: &ShellCommand, session: &Session) -> Writes {
     let places = Places::new(&session.workspace).or_home_of(&session.cwd);
     let start =
         match places.spelt(&shell.cwd, Some(Places::new(&session.cwd).workspace()).filter(|cwd| is_absolute(cwd))) {
@@ -37,16 +37,16 @@ pub(crate) fn written(shell: &ShellCommand, session: &Session) -> Written {
     let cwd = start.as_deref().unwrap_or(&unknown);
     let script = read(&shell.command, shell.dialect, cwd, &places);
     let likely = read_likely(&script, &shell.command, shell.dialect, cwd, &places);
-    let mut written = Written::default();
+    let mut writes = Writes::default();
     for script in [Some(script), likely].into_iter().flatten() {
-        written.take(&script, start.as_deref(), &places);
+        writes.take(&script, start.as_deref(), &places);
         let why = script.unreadable.map(|why| format!("the command cannot be read: {why}"));
-        written.unreadable = written.unreadable.or(why);
+        writes.unreadable = writes.unreadable.or(why);
     }
-    written
+    writes
 }
 
-impl Written {
+impl Writes {
     fn take(&mut self, script: &Script, start: Option<&str>, places: &Places) {
         // All of them count, since a `cd` may fail.
         let mut directories = vec![start];
@@ -60,7 +60,7 @@ impl Written {
             if !directories.contains(&cwd) {
                 directories.push(cwd);
             }
-            if directories.len() > DIRECTORIES || self.seen.len() > PATHS {
+            if directories.len() > MAX_DIRECTORIES || self.seen.len() > MAX_PATHS {
                 self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
                 return;
             }
@@ -76,7 +76,7 @@ impl Written {
                 }
             }
         }
-        if self.seen.len() > PATHS {
+        if self.seen.len() > MAX_PATHS {
             self.unreadable.get_or_insert_with(|| TOO_OFTEN.into());
         }
     }
@@ -86,12 +86,12 @@ impl Written {
             // `cd */`: each that fits may be meant.
             let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
             let mut normal = places.resolve(path, *directory);
-            // Where a folder of this machine lies in a container is not known.
+            // It is unknown where a directory of this machine is in a container.
             if let (Location::Container, Normal::Absolute(absolute)) = (command.location, &normal) {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
             let target = Target { path: normal, whole, wild };
-            if self.seen.len() <= PATHS && self.seen.insert(target.clone()) {
+            if self.seen.len() <= MAX_PATHS && self.seen.insert(target.clone()) {
                 self.targets.push((path.text.replace(UNKNOWN, "…"), target));
             }
         }

@@ -74,7 +74,7 @@ fn shell_in(cwd: &str, command: &str) -> ToolCall {
 }
 
 #[test]
-fn an_exception_is_one_path_and_no_way_to_its_folder() {
+fn an_exception_is_one_path_and_no_way_to_its_directory() {
     usual();
     assert!(!is_refused(&write_files(["./infra/README.md"])));
     assert!(is_refused(&write_files(["infra/readme.md"])));
@@ -435,9 +435,9 @@ fn what_shell_guard_reads_as_written_is_what_is_judged() {
 /// What a rule of shell-guard finds written is written to path-guard, too.
 #[test]
 fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judged() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell-guard/rules/catalogues");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell-guard/rules/catalogues");
     let mut of_writes: Vec<String> = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         let catalogue: toml::Table = toml::from_str(&text).unwrap();
         for rule in catalogue.get("rule").and_then(toml::Value::as_array).into_iter().flatten() {

@@ -10,7 +10,7 @@
 //!
 //! [plugin.config]                 # all of it is optional
 //! disable = ["url-password"]      # kinds that are not to be masked
-//! keep = ["AKIAIOSFODNN7EXAMPLE"] # values that are no secrets, exactly as they stand
+//! keep = ["AKIAIOSFODNN7EXAMPLE"] # values that are no secrets, exactly as written
 //! patterns = [                    # secrets of your own, as linear-time regular expressions
 //!   { name = "staff-id", regex = 'ACME-[0-9]{8}' },
 //!   { name = "build-key", regex = 'key is (?<secret>\S+)' },    # a group `secret` is masked alone
@@ -27,7 +27,7 @@
 //! `assigned-secret`: a value that is assigned to a name which ends like `password`, `secret`, `token` or `api_key`, and
 //! that is no placeholder, no path and random enough.
 //!
-//! What to know: a secret of an unknown format that stands alone is not recognised, nor is one that a tool has encoded
+//! What to know: a secret of an unknown format without a name beside it is not recognised, nor is one that a tool has encoded
 //! or broken over lines. Streamed text comes line by line, so within it a private key's body is recognised by its looks.
 //! Known formats cost some 50 to 100 units of fuel per byte of text, so that the default limit does for a result of
 //! 1 MB. A pattern of yours that begins with fixed text (`ACME-`) adds little; one that does not adds 900 per byte: raise

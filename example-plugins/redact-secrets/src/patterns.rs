@@ -1,4 +1,4 @@
-//! The configured patterns: regular expressions of linear time, asked only where their fixed beginning stands.
+//! The configured patterns: regular expressions of linear time, searched for only where their fixed prefix occurs.
 
 use crate::scan::{Counts, mark};
 use regex_lite::{Captures, Regex};
@@ -24,7 +24,7 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// # Errors
-    /// If the name cannot stand in a mark, or the regex does not compile or matches the empty text.
+    /// If the name cannot be used in a mark, or the regex does not compile or matches the empty text.
     pub(crate) fn new(configured: &Configured) -> Result<Self, String> {
         let Configured { name, regex: written } = configured;
         if name.is_empty() || name.contains(['[', ']', '\n']) {
@@ -50,13 +50,13 @@ impl Pattern {
         &self.name
     }
 
-    /// The text with all matches masked, or of each its group `secret` where it has one; nothing where there are none.
+    /// The text with all matches masked, or of each its group `secret` where it has one; `None` if there are none.
     pub(crate) fn mask(&self, text: &str, is_kept: impl Fn(&str) -> bool, counts: &mut Counts) -> Option<String> {
         let mut masked = String::new();
         let (mut copied, mut at) = (0, 0);
         while let Some((from, captures)) = self.next(text, at) {
             let all = captures.get(0)?;
-            // A match is never empty, so this goes on.
+            // A match is never empty, so the loop advances.
             at = from + all.end().max(1);
             let secret = captures.name("secret").unwrap_or(all);
             if secret.is_empty() || is_kept(secret.as_str()) {
@@ -76,7 +76,7 @@ impl Pattern {
     /// The next match from `at` on, with the place that its own places count from.
     fn next<'t>(&self, text: &'t str, at: usize) -> Option<(usize, Captures<'t>)> {
         if self.beginning.is_empty() {
-            // Searched within the whole text, so that `\b` and `^` see what stands before.
+            // Searched within the whole text, so that `\b` and `^` see the text before.
             return self.regex.captures_at(text, at).map(|captures| (0, captures));
         }
         let mut places = text.get(at..)?.match_indices(&self.beginning).map(|(place, _)| at + place);

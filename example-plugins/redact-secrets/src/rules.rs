@@ -23,7 +23,7 @@ pub(crate) struct Rule {
     pub(crate) check: fn(&str) -> bool,
 }
 
-/// What may stand before a match.
+/// What may precede a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     Anything,

@@ -137,7 +137,7 @@ impl Scanner {
         Some(mark(ASSIGNED, counts))
     }
 
-    /// For streamed text, where the frame of a private key stands in other lines than its body.
+    /// For streamed text, where the frame of a private key is on other lines than its body.
     pub(crate) fn mask_key_lines(&self, text: &str) -> Option<String> {
         if !self.rules.iter().any(|rule| rule.kind == "private-key") || !text.lines().any(is_key_line) {
             return None;
@@ -175,7 +175,7 @@ impl Scanner {
         Some(masked)
     }
 
-    /// The length of the mark that stands there: `[redacted: github-token]=` assigns nothing to a token.
+    /// The length of the mark at this place: `[redacted: github-token]=` assigns nothing to a token.
     fn mark_at(&self, text: &str, at: usize) -> Option<usize> {
         if !text.as_bytes()[at..].starts_with(OPENING.as_bytes()) {
             return None;
@@ -207,7 +207,7 @@ impl Scanner {
             // Ends at the first byte that differs, unlike `eq_ignore_ascii_case`.
             let same = |one: &u8, other: &u8| one == other || (rule.fold && one.to_ascii_lowercase() == *other);
             let begins = there.iter().zip(start.as_bytes()).all(|(one, other)| same(one, other));
-            let may_begin = begins && may_stand_before(rule.before, before);
+            let may_begin = begins && may_precede(rule.before, before);
             let place = if may_begin { rule.shape.find(text, at, end, rule.check) } else { None }?;
             let is_secret = !self.is_kept(&text[place.clone()]);
             is_secret.then_some(Found { kind: rule.kind, place, prefix: rule.prefix })
@@ -224,7 +224,7 @@ pub(crate) fn mark(kind: &str, counts: &mut Counts) -> String {
     format!("{OPENING}{kind}]")
 }
 
-fn may_stand_before(rule: Before, byte: Option<u8>) -> bool {
+fn may_precede(rule: Before, byte: Option<u8>) -> bool {
     let Some(byte) = byte else { return true };
     match rule {
         Before::Anything => true,

@@ -60,7 +60,7 @@ const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "apikey", "bot", "digest
 /// The most bytes of a URL's user and password.
 const MAX_USER: usize = 64;
 const MAX_PASSWORD: usize = 128;
-/// How far the words `PRIVATE KEY` may stand from the beginning of a key's first line.
+/// Maximum distance of the words `PRIVATE KEY` from the start of a key's first line.
 const MAX_LABEL: usize = 48;
 
 impl Shape {
@@ -124,7 +124,7 @@ fn header(text: &str, at: usize) -> Option<Range<usize>> {
 }
 
 fn url_password(text: &str, at: usize) -> Option<Range<usize>> {
-    // Only these end a user or a password; a text without them goes on too long to be one.
+    // Only these end a user or a password; a text without them is too long to be one.
     let end = |from: usize, longest: usize| {
         let rest = text.as_bytes().get(from..)?;
         let stop = |byte: &u8| byte.is_ascii_whitespace() || b"/:@\"'`<>".contains(byte);
@@ -136,7 +136,7 @@ fn url_password(text: &str, at: usize) -> Option<Range<usize>> {
     (text.as_bytes()[password] == b'@' && password - start >= 3).then_some(start..password)
 }
 
-/// A key whose end is missing goes on to the end of the text.
+/// A key without its end line extends to the end of the text.
 fn key_end(text: &str, at: usize) -> Option<usize> {
     let label = &text[at..text.floor_char_boundary(text.len().min(at + MAX_LABEL))];
     if !label.split("-----").next()?.contains("PRIVATE KEY") {

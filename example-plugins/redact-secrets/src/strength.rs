@@ -26,7 +26,7 @@ pub(crate) fn is_aws_secret(value: &str) -> bool {
     value.len() == 40 && is_base64 && is_random_token(value)
 }
 
-/// Variables, templates and rows of one character stand for a secret; they are none.
+/// Variables, templates and repetitions of one character are placeholders for a secret, not secrets.
 pub(crate) fn is_no_placeholder(value: &str) -> bool {
     let reference = value.starts_with(['$', '<', '{', '%', '[']) || value.contains("${") || value.contains("{{");
     let mut rest = value.chars().skip(1);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_several_words_is_no_token() {
+    fn a_name_of_several_words_is_not_a_token() {
         assert!(!is_random_token("sk-loading-spinner-container-2"));
         assert!(is_random_token("sk-aB3dE5fG7hI9jK1lM3nO5"));
     }

@@ -22,7 +22,7 @@ fn random(n: usize) -> String {
 }
 
 #[test]
-fn each_known_format_is_masked_wherever_it_stands() {
+fn each_known_format_is_masked_wherever_it_is() {
     configure(json!({})).unwrap();
     let upper: String = "ABCD2345EFGH67IJ".into();
     for (secret, expected) in [

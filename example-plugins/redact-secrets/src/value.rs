@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-/// Shorter ones are no secrets worth the name.
-const SHORTEST: usize = 8;
+/// Shorter values are not taken for secrets.
+const MIN_LENGTH: usize = 8;
 /// Bytes by which a value is judged. All of it is masked, but a text of many beginnings must not be read many times.
-const JUDGED: usize = 64;
+const MAX_JUDGED: usize = 64;
 
 /// Where the value begins that is assigned to the name which ends at `at`: after `=`, `:`, `:=` or `=>`, with quotes round
 /// either side, which may be escaped. `["TOKEN"] = …` is one as well.
@@ -31,8 +31,8 @@ pub(crate) fn place(text: &str, start: usize, check: fn(&str) -> bool) -> Option
     let quote = before.chars().next_back().filter(|c| matches!(c, '"' | '\'' | '`'));
     let escaped = quote.is_some_and(|_| before[..start - 1].ends_with('\\'));
     let rest = &text[start..];
-    let judged = &rest[..end(&rest[..boundary(rest, JUDGED)], quote, escaped)];
-    if judged.len() < SHORTEST || !check(judged) {
+    let judged = &rest[..end(&rest[..boundary(rest, MAX_JUDGED)], quote, escaped)];
+    if judged.len() < MIN_LENGTH || !check(judged) {
         return None;
     }
     Some(start..start + end(rest, quote, escaped))

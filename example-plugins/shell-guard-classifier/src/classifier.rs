@@ -44,7 +44,7 @@ impl Default for ClassifierConfig {
     }
 }
 
-/// What becomes of a command that the model has not decided.
+/// The verdict on a command that the model has not decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Policy {
@@ -55,7 +55,7 @@ enum Policy {
 
 /// A model's answer.
 #[derive(Clone, Debug)]
-struct Answer {
+struct Completion {
     kind: Kind,
     confidence: f64,
     rewritten: Option<String>,
@@ -84,7 +84,7 @@ impl Kind {
 pub(crate) struct Classifier {
     config: ClassifierConfig,
     prompt: String,
-    /// Of all that decides an answer, but for the command.
+    /// Of all that decides an answer, except the command.
     scope: String,
 }
 
@@ -163,7 +163,7 @@ impl Classifier {
         }
     }
 
-    fn answer(&self, shell: &ShellCommand, session: &Session) -> (Result<Answer, String>, bool) {
+    fn answer(&self, shell: &ShellCommand, session: &Session) -> (Result<Completion, String>, bool) {
         // Where it runs is a part of what it does; blanks within quotes are, too.
         let command = shell.command.trim();
         let key = format!("{}:{:016x}", self.scope, hash(&[command, &shell.cwd, &session.workspace]));
@@ -198,7 +198,7 @@ impl Classifier {
     fn report(
         &self,
         shell: &ShellCommand,
-        answer: &Result<Answer, String>,
+        answer: &Result<Completion, String>,
         cache_hit: bool,
         policy: Option<Policy>,
         verdict: &ToolCallVerdict,
@@ -237,13 +237,13 @@ impl Classifier {
 }
 
 /// The answer that is kept under `key`, if it is that to `command`.
-fn remembered(key: &str, command: &str) -> Option<Answer> {
+fn remembered(key: &str, command: &str) -> Option<Completion> {
     let value = String::from_utf8(state::get(Scope::Plugin, key).ok()??).ok()?;
     read(value.strip_prefix(command)?.strip_prefix('\0')?).ok()
 }
 
 /// The one line of JSON in what the model answered.
-fn read(text: &str) -> Result<Answer, String> {
+fn read(text: &str) -> Result<Completion, String> {
     let line = text.trim().trim_start_matches("```json").trim_start_matches("```").trim_end_matches("```").trim();
     let unreadable = |why: &str| format!("the model's answer cannot be read: {why}");
     let answer: Value = serde_json::from_str(line).map_err(|error| unreadable(&error.to_string()))?;
@@ -262,7 +262,7 @@ fn read(text: &str) -> Result<Answer, String> {
     };
     let text = |key: &str| answer.get(key).and_then(Value::as_str).map(str::to_owned);
     let references = answer.get("references").and_then(Value::as_array).into_iter().flatten();
-    Ok(Answer {
+    Ok(Completion {
         kind,
         confidence,
         rewritten: text("rewritten"),

@@ -34,7 +34,7 @@
 //!
 //! The command goes to the model as data, apart from the instructions, whatever it says. A model can still be talked into an
 //! `allow`: it judges only what no rule knows, so that nothing which a rule refuses gets past by its word. An answer is remembered
-//! for one command in one folder, under one prompt; an error is never remembered.
+//! for one command in one directory, under one prompt; an error is never remembered.
 
 mod classifier;
 

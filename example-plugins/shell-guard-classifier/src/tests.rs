@@ -60,7 +60,7 @@ fn a_sure_answer_decides_and_every_other_follows_the_policy() {
 }
 
 #[test]
-fn why_no_model_was_asked_is_said_in_words() {
+fn the_reason_why_no_model_was_asked_is_shown_in_words() {
     for (error, why) in [
         (Error::Failed("down".into()), "down"),
         (Error::Denied("not granted".into()), "not granted"),

@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// Writes all files as one packed text. Of each there is a line with its name and, behind a tab, its JSON without the rules, a
+/// Writes all files as one packed text. Each has a line with its name and, after a tab, its JSON without the rules, a
 /// line with the JSON of each rule, and an empty line. The examples are for tests and docs, and left out of the component.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut lines = String::new();
@@ -65,7 +65,7 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// JSON without other characters than those of ASCII, which may only stand in its texts.
+/// JSON in which all characters outside of ASCII, which only occur in its texts, are escaped.
 fn ascii(json: &str) -> String {
     let mut units = [0; 2];
     json.chars()
@@ -78,25 +78,26 @@ fn ascii(json: &str) -> String {
 
 /// What `src/rules/embedded.rs` unpacks: the longest part of a line that was there before is named by its length and its distance.
 fn packed(text: &[u8]) -> Vec<u8> {
-    const FEWEST: usize = 4;
-    const MAX_COMMON: usize = FEWEST + 0x7F;
-    /// How far back, in bytes, what is repeated begins at most.
-    const FARTHEST: usize = 16 * 1024;
-    /// The most places, the latest first, at which a longer part is looked for.
-    const PLACES: usize = 200;
+    const MIN_REPEATED: usize = 4;
+    const MAX_COMMON: usize = MIN_REPEATED + 0x7F;
+    /// Maximum distance, in bytes, to the start of a repeated part.
+    const MAX_DISTANCE: usize = 16 * 1024;
+    /// Maximum number of places, the latest first, at which a longer part is searched for.
+    const MAX_PLACES: usize = 200;
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
     let mut out = Vec::new();
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        let found = rest.get(..FEWEST).and_then(|key| places.get(key)).into_iter().flatten().rev().take(PLACES);
+        let found =
+            rest.get(..MIN_REPEATED).and_then(|key| places.get(key)).into_iter().flatten().rev().take(MAX_PLACES);
         let length = |place: &usize| {
             text[*place..].iter().zip(rest).take(MAX_COMMON).take_while(|(a, b)| a == b && **b != b'\n').count()
         };
-        let near = found.filter(|place| at - **place <= FARTHEST);
+        let near = found.filter(|place| at - **place <= MAX_DISTANCE);
         let step = match near.map(|place| (length(place), at - place)).max_by_key(|(length, _)| *length) {
-            Some((length, distance)) if length >= FEWEST => {
-                out.push(0x80 | u8::try_from(length - FEWEST).unwrap_or(0));
+            Some((length, distance)) if length >= MIN_REPEATED => {
+                out.push(0x80 | u8::try_from(length - MIN_REPEATED).unwrap_or(0));
                 out.extend(u16::try_from(distance).unwrap_or(0).to_le_bytes());
                 length
             }
@@ -106,7 +107,7 @@ fn packed(text: &[u8]) -> Vec<u8> {
             }
         };
         for place in at..at + step {
-            if let Some(key) = text.get(place..place + FEWEST) {
+            if let Some(key) = text.get(place..place + MIN_REPEATED) {
                 places.entry(key).or_default().push(place);
             }
         }

@@ -26,15 +26,15 @@
 //!
 //! A custom rule has the fields of those in the catalogues, `catalogues` takes whole ones (one of a known id replaces it), and
 //! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` deny in every mode;
-//! an operator who does not want one removes it by its id. An action that is none of these words is advice: it is reported as it
-//! stands, and the command runs. When a session starts, the plugin logs which catalogues it has: `hookhost dispatch session-start`
+//! an operator who does not want one removes it by its id. An action that is not one of these words is advice: it is reported as it
+//! is, and the command runs. When a session starts, the plugin logs which catalogues it has: `hookhost dispatch session-start`
 //! shows them, too.
 //!
 //! # Stacks
 //!
 //! Rules of a stack hold where that stack is used: `rust`, `python`, `typescript` (or `ts`), `swift`, `sql`, `harn`, and those of
-//! catalogues that the config brings. `stacks` names them. Without it they are told by files such as `Cargo.toml` in the folder
-//! that the entry grants as `/workspace`. Without that folder no stack is detected and these rules are silent; wherever one of them
+//! catalogues that the config brings. `stacks` names them. Without it they are detected by files such as `Cargo.toml` in the directory
+//! that the entry grants as `/workspace`. Without that directory no stack is detected and these rules are silent; wherever one of them
 //! would have matched, the finding `shell-guard.stacks` says so. `stacks = []` means none, and no such finding. `sql` is never
 //! detected.
 //!
@@ -49,8 +49,8 @@
 //! literal assignments and scripts that the same command writes followed. What only the shell will know is *unknown*, and rules ask
 //! about it.
 //!
-//! In a container or on another machine nobody here knows what a folder holds: what would be deleted there is asked about, unless it
-//! is a root, a folder for temporary files, or, on a machine, a part of the system or a home.
+//! In a container or on another machine nobody here knows what a directory contains: what would be deleted there is asked about, unless it
+//! is a root, a directory for temporary files, or, on a machine, a part of the system or a home.
 //!
 //! # What is not seen
 //!

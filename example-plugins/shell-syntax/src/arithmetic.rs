@@ -1,4 +1,4 @@
-//! What may stand between `((` and `))`: told by its shape, in one pass.
+//! Recognises arithmetic between `((` and `))` by its shape, reading the text once.
 
 /// Whether `text` is an expression, and no list of commands: values and operators take turns, and brackets close.
 pub(super) fn is_expression(text: &str) -> bool {
@@ -29,7 +29,7 @@ pub(super) fn is_expression(text: &str) -> bool {
                     return false;
                 }
             }
-            // These may stand before a value, or behind it as well.
+            // These may come before a value, or after it as well.
             '+' | '-' if chars.peek() == Some(&c) => {
                 chars.next();
             }

@@ -1,37 +1,37 @@
 //! What is too much to be read. The parser recurses once for each level of nesting and takes some microseconds for each
 //! word, so both are counted first, by one pass without recursion.
 
-/// The longest command that is read, in bytes.
-pub const LENGTH: usize = 64 * 1024;
-/// The longest that it may be beside its here-documents: of other text the parser looks at each character for long.
-const TEXT: usize = 32 * 1024;
-/// The most words and operators, here-documents left out.
-const WORDS: usize = 3000;
-/// The deepest nesting of brackets, quotes and substitutions.
-const DEPTH: usize = 24;
-/// The deepest nesting of subshells: for each of these the parser tries several readings of what it holds.
-const SUBSHELLS: usize = 8;
-/// The deepest nesting of indices, `${a[${b[1]}]}`: each may be an assignment, and is read both ways.
-const INDICES: usize = 2;
-/// The most indices that stand in others.
-const INNER_INDICES: usize = 16;
-/// The most words that open a compound command, wherever they stand.
-const COMPOUNDS: usize = 64;
-/// The most work that reading a text may be, loops, calls of functions and nested texts counted each time. A byte that is
-/// parsed or filled in is one unit. What the bounds above let through is far below, unless it multiplies itself.
-pub const WORK: usize = 256 * 1024;
+/// Maximum length of a command, in bytes.
+pub const MAX_LENGTH: usize = 64 * 1024;
+/// Maximum length without its here-documents, in bytes: the parser is slow at each character of other text.
+const MAX_TEXT: usize = 32 * 1024;
+/// Maximum number of words and operators, without here-documents.
+const MAX_WORDS: usize = 3000;
+/// Maximum nesting of brackets, quotes and substitutions.
+const MAX_DEPTH: usize = 24;
+/// Maximum nesting of subshells: for each of these the parser tries several readings of what it holds.
+const MAX_SUBSHELLS: usize = 8;
+/// Maximum nesting of indices, `${a[${b[1]}]}`: each may be an assignment, and is read both ways.
+const MAX_INDICES: usize = 2;
+/// Maximum number of indices within others.
+const MAX_INNER_INDICES: usize = 16;
+/// Maximum number of words that open a compound command, wherever they are.
+const MAX_COMPOUNDS: usize = 64;
+/// Maximum work of reading a text, with loops, calls of functions and nested texts counted each time. A byte that is
+/// parsed or filled in is one unit. Text within the bounds above takes far less, unless it multiplies itself.
+pub const MAX_WORK: usize = 256 * 1024;
 
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
 
 /// What `work` units too many are said to be.
 pub(super) fn check_work(work: usize) -> Result<(), String> {
-    if work > WORK { Err("what it runs multiplies itself beyond what can be gone through".into()) } else { Ok(()) }
+    if work > MAX_WORK { Err("what it runs multiplies itself beyond what can be gone through".into()) } else { Ok(()) }
 }
 
 /// Whether the parser can read `text` within bounds; else why not.
 pub(crate) fn check(text: &str) -> Result<(), String> {
-    if text.len() > LENGTH {
-        return Err(format!("it is {} bytes long, and no more than {LENGTH} are read", text.len()));
+    if text.len() > MAX_LENGTH {
+        return Err(format!("it is {} bytes long, and no more than {MAX_LENGTH} are read", text.len()));
     }
     let bytes = text.as_bytes();
     let mut scan = Scan {
@@ -55,24 +55,24 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         if let Some(why) = scan.refused {
             return Err(why.into());
         }
-        if scan.open.len() > DEPTH {
-            return Err(format!("it is nested more than {DEPTH} levels deep"));
+        if scan.open.len() > MAX_DEPTH {
+            return Err(format!("it is nested more than {MAX_DEPTH} levels deep"));
         }
-        if scan.subshells > SUBSHELLS {
-            return Err(format!("subshells are nested more than {SUBSHELLS} levels deep"));
+        if scan.subshells > MAX_SUBSHELLS {
+            return Err(format!("subshells are nested more than {MAX_SUBSHELLS} levels deep"));
         }
-        if scan.indices > INDICES {
-            return Err(format!("indices are nested more than {INDICES} levels deep"));
+        if scan.indices > MAX_INDICES {
+            return Err(format!("indices are nested more than {MAX_INDICES} levels deep"));
         }
-        if scan.inner_indices > INNER_INDICES {
-            return Err(format!("more than {INNER_INDICES} indices stand in others"));
+        if scan.inner_indices > MAX_INNER_INDICES {
+            return Err(format!("more than {MAX_INNER_INDICES} indices are nested in others"));
         }
-        if scan.words > WORDS || scan.compounds > COMPOUNDS {
+        if scan.words > MAX_WORDS || scan.compounds > MAX_COMPOUNDS {
             return Err("it holds too many commands".into());
         }
     }
-    if text.len() - scan.skipped.min(text.len()) > TEXT {
-        return Err(format!("it is longer than {TEXT} bytes beside its here-documents"));
+    if text.len() - scan.skipped.min(text.len()) > MAX_TEXT {
+        return Err(format!("it is longer than {MAX_TEXT} bytes beside its here-documents"));
     }
     Ok(())
 }
@@ -98,7 +98,7 @@ struct Scan<'a> {
     at: usize,
     open: Vec<Open>,
     subshells: usize,
-    /// Those that are open, and all that stand in others.
+    /// The open ones, and the number of all nested ones.
     indices: usize,
     inner_indices: usize,
     words: usize,
@@ -110,7 +110,7 @@ struct Scan<'a> {
     /// The bytes of those that were left out.
     skipped: usize,
     arithmetic: Option<Arithmetic>,
-    /// Whether the parser may take what follows for arithmetic that is none, or the other way round.
+    /// Whether the parser may wrongly take what follows for arithmetic, or the other way round.
     is_lost: bool,
     /// Why it cannot be read as the shell would.
     refused: Option<&'static str>,
@@ -120,7 +120,7 @@ struct Scan<'a> {
 struct Arithmetic {
     /// What was open when it began.
     depth: usize,
-    /// Whether it stands behind a `$`.
+    /// Whether it follows a `$`.
     is_value: bool,
     /// Whether something else was opened in it: the parser forgets then that it is in arithmetic.
     is_nested: bool,
@@ -131,11 +131,11 @@ struct Arithmetic {
 /// Where a here-document begins on the same line as a substitution, the parser loses the words of the substitution, or takes what
 /// follows for words of it.
 const DOCUMENT: &str =
-    "a here-document begins on the line of a substitution that is opened behind it, or that it stands in";
+    "a here-document begins on the line of a substitution that is opened after it, or that contains it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
-const PATTERN: &str = "a bracket behind one of `!@?+*` may be a pattern or a list of commands";
-/// Whether `<<` is arithmetic, it tells by whether arithmetic was opened or closed last, whatever stands in what.
-const SHIFT: &str = "`<<` stands where it may be arithmetic or begin a here-document";
+const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern or a list of commands";
+/// The parser takes `<<` for arithmetic if arithmetic was opened last and not closed, whatever the nesting is.
+const SHIFT: &str = "`<<` may be arithmetic here, or begin a here-document";
 
 impl Scan<'_> {
     fn step(&mut self) {
@@ -275,7 +275,7 @@ impl Scan<'_> {
         self.arithmetic = Some(Arithmetic { depth: self.open.len(), is_value, is_nested: false, has_shift: false });
     }
 
-    /// After a closing bracket. `((a); b)` are two subshells, but the parser goes on to take it for arithmetic.
+    /// After a closing bracket. `((a); b)` are two subshells, but the parser still takes it for arithmetic.
     fn end_arithmetic(&mut self) {
         let next = self.next();
         let Some(arithmetic) = &mut self.arithmetic else { return };
@@ -305,7 +305,7 @@ impl Scan<'_> {
         self.bytes.get(self.at + 1).copied()
     }
 
-    /// Whether it stands behind `${`, or in an index there.
+    /// Whether it follows `${`, or is in an index there.
     fn in_name(&self) -> bool {
         matches!(self.open.last(), Some(Open::Name | Open::Index))
     }
@@ -368,7 +368,7 @@ impl Scan<'_> {
         let blanks = self.bytes[self.at + 1..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
         self.at += blanks;
         let delimiter = self.delimiter();
-        // Of several blanks in a substitution the parser takes one for the delimiter; behind an empty one it looks for ever.
+        // Of several blanks in a substitution the parser takes one for the delimiter; after an empty one it searches for ever.
         let is_misread = blanks > 1 && self.open.contains(&Open::Round);
         match delimiter.filter(|delimiter| !delimiter.is_empty() && !is_misread) {
             Some(delimiter) => self.documents.push(delimiter),
@@ -376,7 +376,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Goes to the end of a here-document's delimiter, which it returns without its quotes. Nothing where a substitution stands in
+    /// Goes to the end of a here-document's delimiter, which it returns without its quotes. `None` if there is a substitution in
     /// it, which the shell takes for its letters.
     fn delimiter(&mut self) -> Option<Vec<u8>> {
         let (mut delimiter, mut quote) = (Vec::new(), None);

@@ -1,6 +1,6 @@
 //! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
 
-use super::read::{PARSE, Reader, Unreadable};
+use super::read::{Reader, Unreadable, WORK_OF_PARSE};
 use super::word::{HOME, UNKNOWN, Word};
 use brush_parser::word::{
     BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, SpecialParameter, TildeExpr, WordPiece,
@@ -8,15 +8,15 @@ use brush_parser::word::{
 };
 use std::ops::Range;
 
-/// The most words that braces make of one.
-const BRACES: usize = 32;
-/// The most expansions that a here-document may leave open.
-const UNCLOSED: usize = 3;
-/// The most work that is spent on the braces of a word.
-const BRACE_WORK: usize = 8 * 1024;
-/// The longest word that is taken apart, in bytes.
+/// Maximum number of words that braces make of one.
+const MAX_BRACES: usize = 32;
+/// Maximum number of expansions that a here-document may leave open.
+const MAX_UNCLOSED: usize = 3;
+/// Maximum work that is spent on the braces of a word.
+const MAX_BRACE_WORK: usize = 8 * 1024;
+/// Maximum length of a word that is split, in bytes.
 const MAX_WORD_BYTES: usize = 8 * 1024;
-/// The longest value that is filled in, in bytes; beyond, it is unknown.
+/// Maximum length of a value that is filled in, in bytes; a longer one is unknown.
 pub(super) const MAX_VALUE: usize = 4096;
 
 /// [`HOME`], which is one byte long.
@@ -106,7 +106,7 @@ impl Reader<'_> {
         }
         let begin = words.len();
         if raw.contains('{') {
-            self.spend(PARSE + brace_work(raw).unwrap_or_default())?;
+            self.spend(WORK_OF_PARSE + brace_work(raw).unwrap_or_default())?;
         }
         for raw in braces(raw) {
             let mut making = Making::default();
@@ -121,7 +121,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The one word that becomes of a value or a file name, where nothing is split.
+    /// A value or a file name as one word, where nothing is split.
     pub(super) fn word(&mut self, raw: &str, span: Option<Range<usize>>) -> Result<Word, Unreadable> {
         if is_plain(raw) {
             return Ok(Word { text: raw.to_owned(), span, ..Word::default() });
@@ -132,7 +132,7 @@ impl Reader<'_> {
         Ok(word)
     }
 
-    /// The value that a variable is given: a pattern in it is none yet.
+    /// The value that is assigned to a variable: a pattern in it is not expanded yet.
     pub(super) fn value(&mut self, raw: &str) -> Result<Word, Unreadable> {
         if is_plain(raw) {
             return Ok(Word::literal(raw));
@@ -153,7 +153,7 @@ impl Reader<'_> {
         if !text.contains(['$', '`']) {
             return Ok(Word::marked(text));
         }
-        if unclosed(text) > UNCLOSED {
+        if unclosed(text) > MAX_UNCLOSED {
             return Err(Unreadable("a here-document opens more expansions than it closes".into()));
         }
         let pieces =
@@ -171,7 +171,7 @@ impl Reader<'_> {
         if raw.len() > MAX_WORD_BYTES {
             return Err(Unreadable(format!("a word of it is longer than {MAX_WORD_BYTES} bytes")));
         }
-        self.spend(PARSE)?;
+        self.spend(WORK_OF_PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 
@@ -320,7 +320,7 @@ impl Reader<'_> {
     }
 }
 
-/// The texts within an expansion, in which commands may stand.
+/// The texts within an expansion, which may contain commands.
 fn texts(expression: &ParameterExpr) -> [Option<&str>; 3] {
     use ParameterExpr as Expr;
     let (parameter, texts) = match expression {
@@ -354,7 +354,7 @@ fn texts(expression: &ParameterExpr) -> [Option<&str>; 3] {
     [index, texts[0], texts[1]]
 }
 
-/// Whether the shell takes a word as it stands.
+/// Whether the shell takes a word literally.
 fn is_plain(raw: &str) -> bool {
     !raw.bytes()
         .any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{' | HOME_BYTE))
@@ -376,7 +376,7 @@ fn braces(raw: &str) -> Vec<String> {
     words
 }
 
-/// How many expansions a here-document opens and does not close. At each the parser goes through the rest anew, several times.
+/// How many expansions a here-document opens and does not close. At each the parser reads the rest again, several times.
 fn unclosed(text: &str) -> usize {
     let mut open: Vec<char> = Vec::new();
     let mut before = ' ';
@@ -394,8 +394,8 @@ fn unclosed(text: &str) -> usize {
     open.len()
 }
 
-/// Units of work to read the braces of a word, unless that is too much: at each that stands in another and turns out to be none,
-/// the parser begins anew, so that its work grows by a factor with their depth.
+/// Units of work to read the braces of a word, unless that is too much: at each nested one that turns out not to be one,
+/// the parser starts again, so that its work grows by a factor with their depth.
 fn brace_work(raw: &str) -> Option<usize> {
     let (mut depth, mut deepest) = (0_u32, 0);
     for byte in raw.bytes() {
@@ -406,10 +406,10 @@ fn brace_work(raw: &str) -> Option<usize> {
         }
         deepest = deepest.max(depth);
     }
-    raw.len().checked_mul(4_usize.checked_pow(deepest)?).filter(|work| *work <= BRACE_WORK)
+    raw.len().checked_mul(4_usize.checked_pow(deepest)?).filter(|work| *work <= MAX_BRACE_WORK)
 }
 
-/// Where the first brace stands that may make many words: not quoted, no part of an expansion, and with a choice behind it.
+/// Index of the first brace that may make many words: not quoted, not part of an expansion, and followed by a choice.
 fn opening_brace(raw: &str) -> Option<usize> {
     let (mut quote, mut before, mut is_escaped) = (None, ' ', false);
     let mut inner = 0_usize;
@@ -458,23 +458,23 @@ fn product(pieces: &[BraceExpressionOrText]) -> (Vec<String>, bool) {
                             is_whole &= whole;
                         }
                     }
-                    if choices.len() > BRACES {
+                    if choices.len() > MAX_BRACES {
                         break;
                     }
                 }
             }
         }
-        is_whole &= words.len() * choices.len() <= BRACES;
+        is_whole &= words.len() * choices.len() <= MAX_BRACES;
         words = words
             .iter()
             .flat_map(|word| choices.iter().map(move |choice| format!("{word}{choice}")))
-            .take(BRACES)
+            .take(MAX_BRACES)
             .collect();
     }
     (words, is_whole)
 }
 
-/// What stands in the quotes of a word that is quoted as a whole and holds nothing special. The parser takes long for it.
+/// The text within the quotes of a fully quoted word without special characters, which the parser is slow to read.
 fn plainly_quoted(raw: &str) -> Option<&str> {
     let single = raw.strip_prefix('\'').and_then(|raw| raw.strip_suffix('\'')).filter(|text| !text.contains('\''));
     let double = || raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));

@@ -5,8 +5,8 @@ use super::read::{Reader, Unreadable};
 use super::word::Word;
 use super::{Command, RedirectKind};
 
-/// The bytes of addresses that are one unit: they are searched, and no more.
-const ADDRESS: usize = 16;
+/// Bytes of addresses per unit of work: they are only searched.
+const ADDRESS_BYTES_PER_UNIT: usize = 16;
 
 impl Reader<'_> {
     /// Notes which file a command fetches or moves, and whether it runs one that was fetched before.
@@ -14,7 +14,7 @@ impl Reader<'_> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
         if !self.fetched.is_empty() || !self.unpacked.is_empty() {
-            let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS);
+            let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS_BYTES_PER_UNIT);
             self.spend(known * (1 + command.args.len() + command.redirects.len()))?;
             let is_fetched = |word: &Word, is_script: bool| {
                 let path = self.path_of(word, command);
@@ -79,25 +79,25 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes the folder into which a command unpacks what was fetched. All in it was, where nothing else is likely there.
+    /// Notes the directory into which a command unpacks what was fetched. All in it was, where nothing else is likely there.
     fn unpack(&mut self, command: &Command) -> Result<(), Unreadable> {
-        let named = folder_of(&command.args);
-        let folder = named.clone().unwrap_or_else(|| Word::literal("."));
-        let class = self.places.class(&folder, command.cwd.as_deref());
+        let named = directory_of(&command.args);
+        let directory = named.clone().unwrap_or_else(|| Word::literal("."));
+        let class = self.places.class(&directory, command.cwd.as_deref());
         let is_own = match named {
             Some(_) => !matches!(class, Class::Workspace | Class::Above | Class::Root | Class::Unknown),
             None => class == Class::Temporary,
         };
-        let path = self.path_of(&folder, command);
+        let path = self.path_of(&directory, command);
         self.spend(path.as_ref().map_or(0, String::len))?;
         self.unpacked.extend(path.map(|path| (path, is_own)));
         Ok(())
     }
 
-    /// Whether a file was unpacked from what was fetched: from `y-1.0.tgz` comes the folder `y-1.0`, or one of like name.
+    /// Whether a file was unpacked from what was fetched: from `y-1.0.tgz` comes the directory `y-1.0`, or one of like name.
     fn holds(&self, path: &str) -> bool {
-        self.unpacked.iter().any(|(folder, is_own)| {
-            let inner = path.strip_prefix(folder.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+        self.unpacked.iter().any(|(directory, is_own)| {
+            let inner = path.strip_prefix(directory.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
             let Some(inner) = inner else { return false };
             let Some((first, _)) = inner.split_once('/').filter(|_| !is_own) else { return *is_own };
             let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
@@ -136,12 +136,12 @@ fn is_unpacker(command: &Command) -> bool {
     }
 }
 
-/// The folder that an archive is unpacked into, where one is named.
-fn folder_of(args: &[Word]) -> Option<Word> {
+/// The directory that an archive is unpacked into, where one is named.
+fn directory_of(args: &[Word]) -> Option<Word> {
     let is_option = |word: &Word| matches!(word.text.as_str(), "-C" | "--directory" | "-d");
     let attached = |word: &Word| {
-        let folder = word.text.strip_prefix("--directory=").or_else(|| word.text.strip_prefix("-C"))?;
-        (!folder.is_empty()).then(|| Word::literal(folder))
+        let directory = word.text.strip_prefix("--directory=").or_else(|| word.text.strip_prefix("-C"))?;
+        (!directory.is_empty()).then(|| Word::literal(directory))
     };
     match args.iter().position(is_option) {
         Some(at) => args.get(at + 1).cloned(),

@@ -4,7 +4,7 @@ use super::Command;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 
-/// The parts of an expression that stand between its brackets.
+/// The parts of an expression between its brackets.
 #[derive(Clone, Copy, Default)]
 struct Group {
     /// Whether what leads to it already says which files are meant.
@@ -169,7 +169,7 @@ impl Reader<'_> {
     }
 }
 
-/// The last option of a word, without its dashes, and its value where that stands in the same word.
+/// The last option of a word, without its dashes, and its value if that is in the same word.
 fn option_of_fd(word: &str) -> (&str, Option<&str>) {
     if let Some(long) = word.strip_prefix('-') {
         return long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
@@ -191,31 +191,31 @@ fn chooses(pattern: &str) -> bool {
     let is_open = |c: char| matches!(c, '*' | '?' | '.' | '/' | '+' | '^' | '$' | '\\' | '(' | ')' | '|');
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
-        let behind = &rest[c.len_utf8()..];
+        let tail = &rest[c.len_utf8()..];
         // `[]x]` and `[!]x]` hold the bracket.
-        let first = behind.len() - behind.trim_start_matches(['!', '^']).len() + 1;
-        let close = behind.get(first..).and_then(|text| text.find(']')).map(|at| at + first);
+        let first = tail.len() - tail.trim_start_matches(['!', '^']).len() + 1;
+        let close = tail.get(first..).and_then(|text| text.find(']')).map(|at| at + first);
         match close.filter(|_| c == '[') {
             Some(close) => {
-                let letters = &behind[..close];
+                let letters = &tail[..close];
                 if letters.len() <= 4 && letters.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                     return !pattern.contains(UNKNOWN);
                 }
-                rest = &behind[close + 1..];
+                rest = &tail[close + 1..];
             }
-            None if is_open(c) => rest = behind,
+            None if is_open(c) => rest = tail,
             None => return !pattern.contains(UNKNOWN),
         }
     }
     false
 }
 
-/// What may be found: something in each folder, or else all of it.
+/// What may be found: something in each directory, or else all of it.
 fn found(roots: &[Word], says_which: bool) -> Vec<Word> {
     let (end, glob) = if says_which { ("found", false) } else { ("*", true) };
     let below = |root: &Word| {
-        let folder = root.text.trim_end_matches('/');
-        Word { text: format!("{folder}/{end}"), span: None, glob: root.glob || glob, ..root.clone() }
+        let directory = root.text.trim_end_matches('/');
+        Word { text: format!("{directory}/{end}"), span: None, glob: root.glob || glob, ..root.clone() }
     };
     roots.iter().map(below).collect()
 }

@@ -8,16 +8,16 @@ impl Reader<'_> {
     /// Reads the commands in the settings that a git command is given, or that it makes.
     pub(super) fn git(&mut self, args: &[Word]) -> Result<(), Unreadable> {
         let mut rest = args;
-        while let [option, behind @ ..] = rest
+        while let [option, tail @ ..] = rest
             && option.text.starts_with('-')
         {
             let takes_value = matches!(option.text.as_str(), "-c" | "-C" | "--git-dir" | "--work-tree" | "--namespace");
             if option.text == "-c"
-                && let Some((name, value)) = behind.first().and_then(|word| word.text.split_once('='))
+                && let Some((name, value)) = tail.first().and_then(|word| word.text.split_once('='))
             {
                 self.setting(name, value)?;
             }
-            rest = behind.get(usize::from(takes_value)..).unwrap_or_default();
+            rest = tail.get(usize::from(takes_value)..).unwrap_or_default();
         }
         let Some((subcommand, args)) = rest.split_first() else { return Ok(()) };
         if subcommand.text == "clone" {

@@ -7,7 +7,7 @@ pub(super) enum Kind {
     All,
     /// Every word that is no option is removed, with all below.
     Remove,
-    /// The last word is written; before it stand the sources.
+    /// The last word is written; the words before it are the sources.
     Copy,
     /// The same, and the sources are removed.
     Move,
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Option(&'static [&'static str]),
     /// The value of such a `key=value` word is written.
     Assignment(&'static str),
-    /// The folders before the first option are written, where something is done to what is found.
+    /// The directories before the first option are written, where something is done to what is found.
     Find,
     /// By its subcommand.
     Git,

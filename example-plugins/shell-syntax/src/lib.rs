@@ -23,7 +23,7 @@ mod wrappers;
 mod writes;
 mod xargs;
 
-pub use bounds::{LENGTH, WORK};
+pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use places::{Class, Places};
 pub use read::{Script, read, read_likely};
 pub use word::{UNKNOWN, Word};
@@ -33,7 +33,7 @@ pub use writes::Write;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// One program with its words, wherever in the text it stands and whatever it is wrapped in.
+/// One program with its words, wherever it is in the text and whatever it is wrapped in.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
     /// The program's file name; empty where it is not known.
@@ -45,7 +45,7 @@ pub struct Command {
     pub environment: Vec<(String, Word)>,
     /// The bytes of the agent's text that it came from.
     pub place: Range<usize>,
-    /// Whether its words stand in those bytes as they are, so that it can be changed there.
+    /// Whether those bytes contain its words literally, so that it can be changed there.
     pub exact: bool,
     /// The programs that run it: `sudo`, `xargs`, `sh`.
     pub wrappers: Vec<String>,
@@ -84,8 +84,8 @@ pub enum RedirectKind {
 
 /// The file name of a program, as it is looked up.
 pub(crate) fn program_name(word: &str) -> &str {
-    let folder = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
-    let name = folder.map_or(word, |slash| &word[slash + 1..]);
+    let separator = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
+    let name = separator.map_or(word, |slash| &word[slash + 1..]);
     name.strip_suffix(".exe").or_else(|| name.strip_suffix(".EXE")).unwrap_or(name)
 }
 

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 pub enum Normal {
     /// `/work/project/a` or `c:/work/a`.
     Absolute(String),
-    /// Below a folder that is not known, such as `$DIR` or somebody's `~`.
+    /// Below an unknown directory, such as `$DIR` or somebody's `~`.
     Below(String),
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn through_process(path: &str) -> Option<Normal> {
             let path = format!("/{rest}");
             Some(through_process(&path).unwrap_or(Normal::Absolute(path)))
         }
-        // Whose working directory or open folder it is, is not known.
+        // It is unknown whose working directory or open directory it is.
         "cwd" | "fd" => Some(Normal::Below(rest.to_owned())),
         _ => None,
     }
@@ -100,11 +100,11 @@ pub fn relative(path: &str, base: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// `path` as seen from `folder`, where it lies in it or is it.
-pub(crate) fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
-    match path.strip_prefix(folder) {
+/// `path` relative to `directory`, if it is that directory or in it.
+pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
+    match path.strip_prefix(directory) {
         Some("") => Some(""),
-        Some(rest) if folder == "/" => Some(rest),
+        Some(rest) if directory == "/" => Some(rest),
         Some(rest) => rest.strip_prefix('/'),
         None => None,
     }

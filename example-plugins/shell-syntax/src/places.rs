@@ -15,7 +15,7 @@ pub enum Class {
     Home,
     /// What is hookhost's own in a home: its configuration, state, keys and cache. Rules about homes are about it, too.
     Host,
-    /// A folder that the workspace lies in.
+    /// A directory that contains the workspace.
     Above,
     /// The workspace, or all that it holds.
     Workspace,
@@ -23,7 +23,7 @@ pub enum Class {
     Repository,
     /// Something in the workspace.
     Inside,
-    /// Something in a folder for temporary files.
+    /// Something in a directory for temporary files.
     Temporary,
     /// Under `/dev`.
     Device,
@@ -54,7 +54,7 @@ impl Class {
     }
 
     /// The same of a path that another machine or a container resolves: where the workspace lies there cannot be said, and
-    /// what the folders of a container hold neither.
+    /// what the directories of a container contain neither.
     pub(crate) fn seen_from(self, location: Location) -> Self {
         match (location, self) {
             (Location::Here, class) => class,
@@ -66,11 +66,11 @@ impl Class {
     }
 }
 
-/// Folders that are the system's own, between blanks.
+/// Directories that are the system's own, between blanks.
 const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var users \
                       library system applications volumes windows programdata ";
 
-/// hookhost's own folders, as seen from a home.
+/// hookhost's own directories, relative to a home.
 const HOST: [&str; 5] = [
     ".config/hookhost",
     ".local/state/hookhost",
@@ -105,17 +105,17 @@ impl Places {
     }
 
     /// The one spelling of `path`, which is no word of a shell but the argument of a tool, from `cwd`. `~`, `$HOME`, `$PWD` and
-    /// `file://` are taken for what a shell or a browser takes them for; nobody knows what other variables stand for.
+    /// `file://` are taken for what a shell or a browser takes them for; nobody knows the values of other variables.
     pub fn spelt(&self, path: &str, cwd: Option<&str>) -> Normal {
         let path = slashed(path.trim());
         let path = without_scheme(&path);
-        let behind = |names: &[&str]| {
+        let rest_after = |names: &[&str]| {
             let rest = names.iter().find_map(|name| path.strip_prefix(name));
             rest.filter(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let mut word = if let Some(rest) = behind(&["$HOME", "${HOME}"]) {
+        let mut word = if let Some(rest) = rest_after(&["$HOME", "${HOME}"]) {
             Word::literal(format!("~{rest}"))
-        } else if let Some(rest) = behind(&["$PWD", "${PWD}"]) {
+        } else if let Some(rest) = rest_after(&["$PWD", "${PWD}"]) {
             Word::literal(format!(".{rest}"))
         } else if path.starts_with('$') {
             Word::literal(path.replacen('$', &UNKNOWN.to_string(), 1))
@@ -126,8 +126,8 @@ impl Places {
         self.resolve(&word, cwd)
     }
 
-    /// The one spelling of the path that `word` stands for, from `cwd`. Its patterns are left as they are, and so is what is
-    /// not known behind its beginning.
+    /// The one spelling of the path that `word` denotes, from `cwd`. Its patterns are left as they are, and so is what is
+    /// not known after its beginning.
     pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
         let text = slashed(&word.text);
         if word.home {
@@ -157,7 +157,7 @@ impl Places {
         self.path(word, cwd)
     }
 
-    /// The path that `word` stands for, likely where it is in doubt.
+    /// The path that `word` denotes, likely where it is in doubt.
     pub fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         // One of several that fit a pattern is as good as any, unless that may be `..`.
         let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
@@ -186,20 +186,20 @@ impl Places {
             // What is unknown may be nothing at all: `/$X` may be `/`. What precedes it in its own part is there anyway.
             let slash = text[..at].rfind('/');
             let named = slash.map_or(0, |slash| slash + 1) < at;
-            let folder = match slash {
+            let directory = match slash {
                 Some(0) => "/",
                 Some(slash) => &text[..slash],
                 None if named => ".",
                 None => return Class::Unknown,
             };
-            return match self.class_of(folder, word.home, cwd, named) {
+            return match self.class_of(directory, word.home, cwd, named) {
                 Class::Workspace => Class::Unknown,
-                Class::Outside if is_temporary_root(&clean(folder)) => Class::Temporary,
+                Class::Outside if is_temporary_root(&clean(directory)) => Class::Temporary,
                 class => class,
             };
         }
-        match glob_folder(text).filter(|_| word.glob) {
-            Some((folder, all)) => self.class_of(folder, word.home, cwd, !all),
+        match glob_directory(text).filter(|_| word.glob) {
+            Some((directory, all)) => self.class_of(directory, word.home, cwd, !all),
             None => self.class_of(text, word.home, cwd, false),
         }
     }
@@ -258,14 +258,19 @@ impl Places {
         if is_temporary_root(path) {
             return Class::Outside;
         }
-        if ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders"].iter().any(|dir| below(path, dir).is_some())
+        if ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders"]
+            .iter()
+            .any(|directory| below(path, directory).is_some())
         {
             return Class::Temporary;
         }
         if below(path, "/dev").is_some() {
             return Class::Device;
         }
-        if ["/home", "/Users", "/root"].iter().any(|dir| below(path, dir).is_some_and(|inner| !inner.is_empty())) {
+        if ["/home", "/Users", "/root"]
+            .iter()
+            .any(|directory| below(path, directory).is_some_and(|inner| !inner.is_empty()))
+        {
             return Class::Home;
         }
         let rest = if has_drive(path) { &path[2..] } else { path };
@@ -274,7 +279,7 @@ impl Places {
         if is_system { Class::System } else { Class::Outside }
     }
 
-    /// Whether it lies in a folder of hookhost's own, in any home.
+    /// Whether it lies in one of hookhost's own directories, in any home.
     fn is_hosts(&self, path: &str) -> bool {
         // Most paths are soon told.
         if !path.contains("hookhost") {
@@ -282,7 +287,7 @@ impl Places {
         }
         let known = home_of(path).or_else(|| self.home.clone()).unwrap_or_else(|| "~".into());
         let inner = below(path, &known).or_else(|| path.strip_prefix('~')?.split_once('/').map(|(_, inner)| inner));
-        inner.is_some_and(|inner| HOST.iter().any(|folder| below(inner, folder).is_some()))
+        inner.is_some_and(|inner| HOST.iter().any(|directory| below(inner, directory).is_some()))
     }
 
     /// Clean and absolute, below `~` where a home is not known.
@@ -315,7 +320,7 @@ fn known(path: String) -> Normal {
     through_process(&path).unwrap_or(Normal::Absolute(path))
 }
 
-/// What stands behind the first part of a path.
+/// What follows the first part of a path.
 fn behind_first(path: &str) -> String {
     clean(path.split_once('/').map_or("", |(_, rest)| rest))
 }
@@ -324,21 +329,21 @@ fn is_temporary_root(path: &str) -> bool {
     ["/tmp", "/var/tmp", "/private/tmp"].contains(&path)
 }
 
-/// The folder that a pattern looks into, and whether it matches all that the folder holds.
-fn glob_folder(text: &str) -> Option<(&str, bool)> {
+/// The directory that a pattern looks into, and whether it matches everything in that directory.
+fn glob_directory(text: &str) -> Option<(&str, bool)> {
     const ALL: [&str; 5] = [".*", "*.*", ".[!.]*", ".[^.]*", ".??*"];
     let at = text.find(['*', '?', '['])?;
     let slash = text[..at].rfind('/');
     let part = slash.map_or(0, |slash| slash + 1);
     let (pattern, rest) = text[part..].split_once('/').unwrap_or((&text[part..], ""));
     let all = |pattern: &str| pattern.chars().all(|c| c == '*' || c == '?') || ALL.contains(&pattern);
-    let folder = match slash {
+    let directory = match slash {
         Some(0) => "/",
         Some(slash) => &text[..slash],
         None => ".",
     };
     let rest_is_all = rest.split('/').all(|part| part.is_empty() || part == "." || all(part));
-    Some((folder, all(pattern) && rest_is_all))
+    Some((directory, all(pattern) && rest_is_all))
 }
 
 fn clean_below(root: &str, rest: &str) -> String {
@@ -366,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_told_by_where_they_lead() {
+    fn paths_are_told_apart_by_where_they_lead() {
         for (text, expected) in [
             ("/", Class::Root),
             ("//", Class::Root),

@@ -95,7 +95,7 @@ impl Plain<'_> {
         Some(self.word().map(|word| ast::IoRedirect::File(descriptor, kind, target(word))))
     }
 
-    /// A word, and the blanks behind it.
+    /// A word, and the blanks after it.
     fn word(&mut self) -> Option<ast::Word> {
         let begin = self.at;
         let mut name_so_far = true;
@@ -128,14 +128,14 @@ impl Plain<'_> {
         Some(word)
     }
 
-    /// Goes past an operator that stands here, and the blanks behind it.
+    /// Skips an operator at this place, and the blanks after it.
     fn takes(&mut self, operator: &[u8]) -> bool {
-        let stands = self.text[self.at..].starts_with(operator);
-        if stands {
+        let is_here = self.text[self.at..].starts_with(operator);
+        if is_here {
             self.at += operator.len();
             self.skip_blanks();
         }
-        stands
+        is_here
     }
 
     fn skip_blanks(&mut self) {
@@ -168,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parser_makes_of_every_case_is_what_is_said_of_plain_ones() {
+    fn what_the_parser_makes_of_every_case_is_what_is_documented_for_plain_ones() {
         let cases = ["harmful.txt", "harmless.txt", "floor.txt", "seed-rules.txt"];
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell-guard/rules/cases/");
-        let text: String = cases.map(|name| std::fs::read_to_string(format!("{folder}{name}")).unwrap()).concat();
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell-guard/rules/cases/");
+        let text: String = cases.map(|name| std::fs::read_to_string(format!("{directory}{name}")).unwrap()).concat();
         let mut count = 0;
-        // Harmful ones stand behind what becomes of them.
+        // Harmful ones follow their expected decision.
         for line in text.lines().flat_map(|line| [Some(line), line.split_once(' ').map(|(_, rest)| rest)]).flatten() {
             let (is_plain, agrees) = agrees(line);
             assert!(agrees, "{line}");

@@ -14,22 +14,22 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// How deep commands may lie in each other: `sh -c`, `$(…)`, calls of functions.
-const DEEPEST: usize = 8;
-/// The most commands, those of loops and functions counted each time.
-const COMMANDS: usize = 2000;
-/// The most values of a loop that are gone through.
-const ROUNDS: usize = 16;
+/// Maximum nesting of commands: `sh -c`, `$(…)`, calls of functions.
+const MAX_NESTING: usize = 8;
+/// Maximum number of commands; those of loops and functions count each time.
+const MAX_COMMANDS: usize = 2000;
+/// Maximum number of a loop's values that are tried.
+const MAX_ROUNDS: usize = 16;
 /// The work of a command, of a word of it beside its bytes, and of a variable that a subshell has a copy of.
-const COMMAND: usize = 32;
-const WORD: usize = 8;
-const VARIABLE: usize = 40;
-/// The bytes of a command's input that are one unit: they are copied, and no more.
-const INPUT: usize = 4;
+const WORK_OF_COMMAND: usize = 32;
+const WORK_OF_WORD: usize = 8;
+const WORK_OF_VARIABLE: usize = 40;
+/// Bytes of a command's input per unit of work: they are only copied.
+const INPUT_BYTES_PER_UNIT: usize = 4;
 /// The work of setting the parser to a text or a word, beside its bytes.
-pub(super) const PARSE: usize = 200;
+pub(super) const WORK_OF_PARSE: usize = 200;
 
-/// Programs that run whatever their words name, behind which a program that nobody knows may do the same.
+/// Programs that run whatever their words name. After one of them, an unknown program may do the same.
 const PASSING_ON: [&str; 19] = [
     "sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "command", "builtin", "exec",
     "stdbuf", "xargs", "busybox", "setsid", "watch", "chroot", "flock",
@@ -57,7 +57,7 @@ pub struct Script {
     pub functions: Vec<String>,
     /// Whether [`read_likely`] may find more.
     pub leaves_open: bool,
-    /// Units of work that reading it took: see `bounds::WORK`.
+    /// Units of work that reading it took: see `bounds::MAX_WORK`.
     pub work: usize,
 }
 
@@ -71,7 +71,7 @@ pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Sc
 }
 
 /// Reads `text` a second time where that finds what [`read`] left open in `script`: it takes a variable or a directory that was perhaps set
-/// for set, and what a program that nobody knows is given behind a wrapper for a command. Nothing where `script` left none of it open.
+/// for set, and what an unknown program after a wrapper is given as a command. Nothing where `script` left none of it open.
 #[must_use]
 pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Option<Script> {
     let begins = |program: &str, words: &[Word]| {
@@ -135,7 +135,7 @@ pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What names stand for, where that is known.
+/// The values of names, where known.
 type Variables = BTreeMap<String, Option<Word>>;
 
 /// What a subshell has of its own.
@@ -153,7 +153,7 @@ pub(super) struct Scope {
 impl Scope {
     /// Units of work to copy it.
     fn work(&self) -> usize {
-        self.variables.len() * VARIABLE
+        self.variables.len() * WORK_OF_VARIABLE
     }
 }
 
@@ -165,7 +165,7 @@ struct Function {
 pub(super) struct Reader<'a> {
     pub(super) places: &'a Places,
     /// Given where every assignment is made, and holds for all that follows; so does every change of the directory but those of
-    /// subshells; and behind a wrapper a command begins where this says.
+    /// subshells; and after a wrapper a command begins where this says.
     likely: Option<Likely>,
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
@@ -192,7 +192,7 @@ pub(super) struct Reader<'a> {
     pub(super) fetched: Vec<String>,
     /// The addresses that it fetches them from, in small letters.
     pub(super) addresses: String,
-    /// The folders into which it unpacks them, and whether it names them.
+    /// The directories into which it unpacks them, and whether it names them.
     pub(super) unpacked: Vec<(String, bool)>,
     /// The programs that it gives other names, by their new paths.
     pub(super) copied: Variables,
@@ -226,7 +226,7 @@ impl Reader<'_> {
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
         bounds::check(text).map_err(Unreadable)?;
-        self.spend(PARSE + text.len())?;
+        self.spend(WORK_OF_PARSE + text.len())?;
         if let Some(program) = plain::program(text) {
             return Ok(program);
         }
@@ -241,7 +241,7 @@ impl Reader<'_> {
         let work = self.script.work.saturating_add(units);
         let result = bounds::check_work(work).map_err(Unreadable);
         // What is too much is not done.
-        self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::WORK + 1) };
+        self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::MAX_WORK + 1) };
         result
     }
 
@@ -280,8 +280,8 @@ impl Reader<'_> {
     }
 
     fn enter(&mut self) -> Result<(), Unreadable> {
-        if self.depth >= DEEPEST {
-            return Err(Unreadable(format!("commands lie in each other more than {DEEPEST} levels deep")));
+        if self.depth >= MAX_NESTING {
+            return Err(Unreadable(format!("commands are nested more than {MAX_NESTING} levels deep")));
         }
         self.depth += 1;
         Ok(())
@@ -290,7 +290,7 @@ impl Reader<'_> {
     /// What `act` sets is gone afterwards.
     pub(super) fn subshell<T>(&mut self, act: &mut dyn FnMut(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
-        // Whoever notes a command next gives up where it is too much.
+        // The next command that is noted fails if this is too much.
         self.script.work += scope.work();
         let result = act(self);
         self.leave(scope);
@@ -311,7 +311,7 @@ impl Reader<'_> {
     /// What `act` sets may hold afterwards or not. Whether it sets what was known before.
     fn perhaps(&mut self, act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>) -> Result<bool, Unreadable> {
         let before = self.scope.clone();
-        self.spend(COMMAND + before.work())?;
+        self.spend(WORK_OF_COMMAND + before.work())?;
         act(self)?;
         Ok(self.unsettle(&before, false))
     }
@@ -401,11 +401,11 @@ impl Reader<'_> {
         let mut output = None;
         for stage in &pipeline.seq {
             stages.push(self.script.commands.len());
-            // What a stage prints that is not known is read all the same.
+            // What an unknown stage prints is still read.
             output =
                 self.subshell(&mut |reader| reader.command(stage, output.take()))?.or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
-            self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORD)?;
+            self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORK_OF_WORD)?;
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
@@ -414,7 +414,7 @@ impl Reader<'_> {
         stages.push(self.script.commands.len());
         for at in 0..stages.len() - 1 {
             let downstream = self.names(stages[at + 1]..stages[stages.len() - 1]);
-            self.spend(downstream.len() * (stages[at + 1] - stages[at]) * WORD)?;
+            self.spend(downstream.len() * (stages[at + 1] - stages[at]) * WORK_OF_WORD)?;
             for command in &mut self.script.commands[stages[at]..stages[at + 1]] {
                 command.downstream.extend(downstream.iter().cloned());
             }
@@ -428,7 +428,7 @@ impl Reader<'_> {
 
     /// Reads a command that is given `input`, and returns what it prints where that is known.
     fn command(&mut self, command: &ast::Command, input: Option<Word>) -> Result<Option<Word>, Unreadable> {
-        self.spend(COMMAND)?;
+        self.spend(WORK_OF_COMMAND)?;
         match command {
             ast::Command::Simple(simple) => return self.simple(simple, input),
             ast::Command::Compound(compound, redirects) => {
@@ -500,13 +500,13 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
+    /// The text between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         let is_arithmetic = arithmetic::is_expression(text);
         let outer = self.expression.replace(self.depth + 1);
         let result = self.subshell(&mut |reader| reader.nested(text));
         self.expression = outer;
-        // `1 << $(x)` is a here-document to whoever takes it for a command.
+        // `1 << $(x)` is a here-document if it is taken for a command.
         if result.is_err() || text.contains("<<") {
             self.within_word(text)?;
         }
@@ -518,7 +518,7 @@ impl Reader<'_> {
         for value in clause.values.iter().flatten() {
             self.words(&value.value, None, &mut values)?;
         }
-        if clause.values.is_none() || values.len() > ROUNDS {
+        if clause.values.is_none() || values.len() > MAX_ROUNDS {
             values = vec![Word::unknown()];
         }
         for value in values {
@@ -593,11 +593,13 @@ impl Reader<'_> {
 
     /// Notes a command, and what it does to the commands that follow.
     pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
-        if self.script.commands.len() >= COMMANDS {
-            return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
+        if self.script.commands.len() >= MAX_COMMANDS {
+            return Err(Unreadable(format!("it runs more than {MAX_COMMANDS} commands")));
         }
-        let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT);
-        self.spend(COMMAND + input + command.args.iter().map(|word| WORD + word.text.len()).sum::<usize>())?;
+        let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT_BYTES_PER_UNIT);
+        self.spend(
+            WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
+        )?;
         // A variable is a number there, and no program.
         if command.program.is_empty() && self.expression == Some(self.depth) {
             return Ok(());

@@ -5,14 +5,14 @@ use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
 use super::{Command, lower, program_name, windows};
 
-/// The most programs that run each other: `sudo nice env …`. The message below says it, too.
-const WRAPPERS: usize = 8;
+/// Maximum number of programs that run each other: `sudo nice env …`. The message below says it, too.
+const MAX_WRAPPERS: usize = 8;
 
 /// A program that runs others in a way of its own; what the tables say of the rest is enough.
 enum Special {
     /// The command, with further words from its input.
     Xargs,
-    /// The same, or a text, once for each word behind `:::`.
+    /// The same, or a text, once for each word after `:::`.
     Parallel,
     /// The text after `-c`, or its input.
     Shell,
@@ -119,7 +119,7 @@ impl Reader<'_> {
         let inner = command.clone();
         command.args = args.to_vec();
         self.note(command)?;
-        // Each that it may stand for, and what it is by its own name: nobody knows which the shell would find.
+        // Each command that it may be an alias of, and the one of its own name: nobody knows which the shell would find.
         if let Some(original) = copied {
             let renamed: Vec<Word> = [original].into_iter().chain(args.iter().cloned()).collect();
             self.wrapped(&name, &renamed, Command { exact: false, ..inner.clone() })?;
@@ -207,7 +207,7 @@ impl Reader<'_> {
                 None => Ok(()),
             }),
             Some(Special::Cmd) => {
-                // `/c`, `//c`, `/s/c`, `/crd`: what stands behind the letter is text.
+                // `/c`, `//c`, `/s/c`, `/crd`: what follows the letter is text.
                 let text =
                     args.iter().enumerate().filter(|(_, word)| word.text.starts_with('/')).find_map(|(at, word)| {
                         let lower = word.text.to_ascii_lowercase();
@@ -238,14 +238,14 @@ impl Reader<'_> {
         for text in wrapper.values_of(args, wrapper.beside) {
             self.option(name, &text)?;
         }
-        let folder = wrapper.values_of(args, wrapper.folders).pop();
+        let directory = wrapper.values_of(args, wrapper.directories).pop();
         let is_elsewhere = wrapper.location != Location::Here;
-        if folder.is_none() && !is_elsewhere {
+        if directory.is_none() && !is_elsewhere {
             return self.unwrapped(name, wrapper, args, inner);
         }
         let before = (self.scope.cwd.clone(), self.location);
-        if let Some(folder) = folder {
-            self.scope.cwd = self.places.directory(&folder, self.scope.cwd.as_deref());
+        if let Some(directory) = directory {
+            self.scope.cwd = self.places.directory(&directory, self.scope.cwd.as_deref());
         }
         if is_elsewhere {
             self.scope.cwd = None;
@@ -265,7 +265,7 @@ impl Reader<'_> {
         inner: Command,
     ) -> Result<(), Unreadable> {
         let texts = wrapper.values_of(args, wrapper.texts);
-        // `env -S 'bash -c' 'ls'`: what the text is split into, and the words behind it.
+        // `env -S 'bash -c' 'ls'`: what the text is split into, and the words after it.
         if let [text] = texts.as_slice()
             && wrapper.assigns
         {
@@ -281,10 +281,10 @@ impl Reader<'_> {
             return texts.iter().try_for_each(|text| self.text(name, &text.text));
         }
         let words = wrapper.words(args);
-        if let Some(at) = args.iter().position(|word| wrapper.behind.contains(&word.text.as_str())) {
-            let behind = &args[at + 1..];
-            if wrapper.runs != Runs::Words || behind.len() != words.len() {
-                self.wrapped(name, behind, inner.clone())?;
+        if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text.as_str())) {
+            let command = &args[at + 1..];
+            if wrapper.runs != Runs::Words || command.len() != words.len() {
+                self.wrapped(name, command, inner.clone())?;
             }
         }
         if let Some(program) = wrapper.values_of(args, wrapper.entry).pop() {
@@ -317,14 +317,14 @@ impl Reader<'_> {
             return Ok(());
         }
         self.within(wrapper, |reader| {
-            if reader.wrappers.len() > WRAPPERS {
+            if reader.wrappers.len() > MAX_WRAPPERS {
                 return Err(Unreadable("it is wrapped more than 8 times".into()));
             }
             reader.run(words.to_vec(), inner)
         })
     }
 
-    /// The command behind a wrapper's options, by each way to read them.
+    /// The command after a wrapper's options, by each way to read them.
     fn wrapped_any(&mut self, name: &str, wrapper: &Wrapper, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
         for mut words in wrapper.readings(args) {
             let mut inner = inner.clone();
@@ -337,7 +337,7 @@ impl Reader<'_> {
                 inner.environment.push((variable.to_owned(), value));
                 words = rest;
             }
-            // Options that stand behind an operand belong to the wrapper, or to what an image runs by itself.
+            // Options after an operand belong to the wrapper, or to what an image runs by itself.
             if words.first().is_some_and(|word| !word.text.starts_with('-')) {
                 self.wrapped(name, words, inner)?;
             }
@@ -397,7 +397,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The text that a name stands for, with the words after it. A name within its own text is the program.
+    /// The text of an alias, with the words after it. A name within its own text is the program.
     fn alias(&self, name: &str, args: &[Word]) -> Option<String> {
         let text = self.aliases.get(name)?.as_ref()?;
         Some(format!("{} {}", text.with_mark(), joined(args)))

@@ -3,24 +3,25 @@
 use super::read::{Reader, Unreadable};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word, joined};
-use super::{Command, LENGTH, Redirect, RedirectKind, program_name};
+use super::{Command, MAX_LENGTH, Redirect, RedirectKind, program_name};
 use base64::Engine;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The most commands of one text.
-const COMMANDS: usize = 2000;
+/// Maximum number of commands of one text.
+const MAX_COMMANDS: usize = 2000;
 
 /// Reads every command of `text`.
 pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable> {
-    if text.len() > LENGTH {
-        return Err(Unreadable(format!("it is {} bytes long, and no more than {LENGTH} are read", text.len())));
+    if text.len() > MAX_LENGTH {
+        return Err(Unreadable(format!("it is {} bytes long, and no more than {MAX_LENGTH} are read", text.len())));
     }
     reader.spend(text.len())?;
     let (pipelines, nested) = split(text);
-    if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|stage| !stage.words.is_empty()).count() > COMMANDS
+    if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|stage| !stage.words.is_empty()).count()
+        > MAX_COMMANDS
     {
-        return Err(Unreadable(format!("it runs more than {COMMANDS} commands")));
+        return Err(Unreadable(format!("it runs more than {MAX_COMMANDS} commands")));
     }
     for (number, pipeline) in pipelines.iter().enumerate() {
         let stages = &pipeline.stages;
@@ -31,7 +32,7 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
                 continue;
             }
             let mut upstream = names[..at].to_vec();
-            // What stands between brackets among its words is read by it, too.
+            // Its words within brackets are read by it, too.
             for inner in pipelines.iter().skip(number + 1).take_while(|inner| inner.depth > pipeline.depth) {
                 reader.spend(1)?;
                 if inner.stage == Some((number, at)) {
@@ -60,7 +61,7 @@ fn stage(
     piped: Option<&Vec<Word>>,
     mut command: Command,
 ) -> Result<(), Unreadable> {
-    // `@rd`: what is not shown is run all the same.
+    // `@rd`: what is not shown is still run.
     if let Some(shown) = program.text.strip_prefix('@').filter(|shown| !shown.is_empty()) {
         return stage(reader, &expanded(Word::literal(shown)), args, piped, command);
     }
@@ -77,16 +78,16 @@ fn stage(
             reader.nested_windows(&text)
         }
         "&" | "." | "call" | "start" | "start-process" | "saps" | "do" | "else" => {
-            behind(reader, program, args, switches(args), piped, command)
+            command_after(reader, program, args, switches(args), piped, command)
         }
         "if" => {
             let branch = position(args, "else");
-            behind(reader, program, &args[..branch], condition(args), piped, command.clone())?;
-            behind(reader, program, &args[branch..], 1, piped, command)
+            command_after(reader, program, &args[..branch], condition(args), piped, command.clone())?;
+            command_after(reader, program, &args[branch..], 1, piped, command)
         }
-        "for" => behind(reader, program, args, position(args, "do") + 1, piped, command),
+        "for" => command_after(reader, program, args, position(args, "do") + 1, piped, command),
         _ if !program.is_known() && args.first().is_some_and(|word| word.text == "=") => {
-            behind(reader, program, args, 1, piped, command)
+            command_after(reader, program, args, 1, piped, command)
         }
         "cd" | "chdir" | "set-location" | "sl" | "pushd" => {
             noted(reader, program, args, command)?;
@@ -108,15 +109,15 @@ fn stage(
             reader.run(words, command)
         }
         _ => {
-            // `%x% rd`: whether that is run depends on what stands before it.
+            // `%x% rd`: whether that is run depends on what precedes it.
             reader.script.runs_unknown |= !program.is_known() && args.iter().any(|word| removes(&name(word)));
             noted(reader, program, args, command)
         }
     }
 }
 
-/// Reads the command that begins so many words behind `program`.
-fn behind(
+/// Reads the command that begins so many words after `program`.
+fn command_after(
     reader: &mut Reader<'_>,
     program: &Word,
     args: &[Word],
@@ -142,7 +143,7 @@ fn switches(args: &[Word]) -> usize {
     at
 }
 
-/// Where a word stands, or the end.
+/// The index of a word, or the end.
 fn position(args: &[Word], word: &str) -> usize {
     args.iter().position(|arg| arg.text.eq_ignore_ascii_case(word)).unwrap_or(args.len())
 }
@@ -168,7 +169,7 @@ fn noted(reader: &mut Reader<'_>, program: &Word, args: &[Word], command: Comman
     reader.note(Command { program: name(program), program_word: program.clone(), args: args.to_vec(), ..command })
 }
 
-/// What `Get-ChildItem` hands on: all in its folders, or something where it says which.
+/// What `Get-ChildItem` hands on: all in its directorys, or something where it says which.
 fn found(words: &[Word]) -> Vec<Word> {
     let Some((program, args)) = words.split_first() else { return vec![Word::unknown()] };
     if !matches!(name(program).as_str(), "get-childitem" | "gci" | "dir" | "ls" | "get-item" | "gi") {
@@ -179,17 +180,17 @@ fn found(words: &[Word]) -> Vec<Word> {
         let option = word.text.to_ascii_lowercase();
         says_which.iter().any(|begin| option.starts_with(begin))
     });
-    let mut folders: Vec<Word> = args.iter().filter(|word| !word.text.starts_with(['-', '/'])).cloned().collect();
-    if folders.is_empty() || (is_chosen && folders.len() == 1) {
-        folders = vec![Word::literal(".")];
+    let mut directorys: Vec<Word> = args.iter().filter(|word| !word.text.starts_with(['-', '/'])).cloned().collect();
+    if directorys.is_empty() || (is_chosen && directorys.len() == 1) {
+        directorys = vec![Word::literal(".")];
     }
     let (end, glob) = if is_chosen { ("found", false) } else { ("*", true) };
-    let below = |folder: Word| Word {
-        text: format!("{}/{end}", folder.text.trim_end_matches(['/', '\\'])),
-        glob: folder.glob || glob,
-        ..folder
+    let below = |directory: Word| Word {
+        text: format!("{}/{end}", directory.text.trim_end_matches(['/', '\\'])),
+        glob: directory.glob || glob,
+        ..directory
     };
-    folders.into_iter().map(below).collect()
+    directorys.into_iter().map(below).collect()
 }
 
 /// Whether the first word of `text` is a shell of Windows.
@@ -284,7 +285,7 @@ struct Stage {
 #[derive(Default)]
 struct Pipeline {
     stages: Vec<Stage>,
-    /// The pipeline and the stage among whose words it stands, in brackets.
+    /// The pipeline and the stage whose words contain it, in brackets.
     stage: Option<(usize, usize)>,
     depth: usize,
 }
@@ -295,7 +296,7 @@ struct Splitting {
     pipelines: Vec<Pipeline>,
     /// The pipeline that words are added to.
     current: usize,
-    /// Those that go on where a bracket closes.
+    /// Those that continue after a closing bracket.
     outer: Vec<usize>,
     word: Option<Word>,
     /// What the next word is led into or from.
@@ -360,7 +361,7 @@ impl Splitting {
         self.pipelines.push(Pipeline { stages: vec![Stage::default()], stage, depth: self.outer.len() });
     }
 
-    /// What stands in brackets is a pipeline of its own, and a word that is not known to the command that it is in.
+    /// The text within brackets is a pipeline of its own, and an unknown word of the command around it.
     fn open(&mut self) {
         self.end_word();
         let at = self.current;
@@ -494,14 +495,14 @@ fn unfilled(text: &str) -> String {
         let (known, variable) = rest.split_at(at);
         made.push_str(known);
         made.push(UNKNOWN);
-        let behind = &variable[1..];
+        let name = &variable[1..];
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
-        let length = match (behind.strip_prefix('{'), behind.find('%').filter(|_| variable.starts_with('%'))) {
-            (Some(name), _) => name.find('}').map_or(behind.len(), |end| end + 2),
+        let length = match (name.strip_prefix('{'), name.find('%').filter(|_| variable.starts_with('%'))) {
+            (Some(name), _) => name.find('}').map_or(name.len(), |end| end + 2),
             (None, Some(end)) => end + 1,
-            (None, None) => behind.find(|c| !is_part(c)).unwrap_or(behind.len()),
+            (None, None) => name.find(|c| !is_part(c)).unwrap_or(name.len()),
         };
-        rest = &behind[length..];
+        rest = &name[length..];
     }
     made + rest
 }
@@ -511,7 +512,7 @@ mod tests {
     use super::unfilled;
 
     #[test]
-    fn what_stands_around_a_variable_is_kept() {
+    fn the_text_around_a_variable_is_kept() {
         for (text, expected) in [
             ("$DIR/infra/x", "?/infra/x"),
             ("a/${b c}/d", "a/?/d"),

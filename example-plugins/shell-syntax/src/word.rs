@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Stands in a word's text for what only the shell will know: a variable, the output of a command.
+/// A placeholder in a word's text for what only the shell knows: a variable, the output of a command.
 pub const UNKNOWN: char = '\u{1A}';
 
 /// In the place of a `~` that is somebody's home, where it does not begin a [`Word`]: within a word that is in the making, and
@@ -75,7 +75,7 @@ impl Word {
         let mut all = Self::default();
         for (at, word) in words.into_iter().enumerate() {
             if at > 0 {
-                // An empty word before leaves a home behind it where it is: behind a blank.
+                // After an empty word, a home stays a home: it follows a blank.
                 all.text.push(' ');
             }
             all.append(word);

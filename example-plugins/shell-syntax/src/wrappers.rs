@@ -2,8 +2,8 @@
 
 use super::word::{UNKNOWN, Word};
 
-/// How a program runs the command that its words hold. Each list is of options, but for `after` and `behind`. Where a value
-/// begins with a name of its own, that stands behind the option: `-o ProxyCommand`.
+/// How a program runs the command that its words hold. Each list is of options, except `after` and `separators`. If a value
+/// begins with a name of its own, that is written after the option: `-o ProxyCommand`.
 #[derive(Debug)]
 pub(super) struct Wrapper {
     /// Its subcommands, where only these run something.
@@ -18,20 +18,20 @@ pub(super) struct Wrapper {
     pub(super) texts: &'static [&'static str],
     /// The same, of a text that is run beside all else. It is read as if it ran here, also where another machine runs it.
     pub(super) beside: &'static [&'static str],
-    /// Those whose value is the folder that the command runs in.
-    pub(super) folders: &'static [&'static str],
+    /// Those whose value is the directory that the command runs in.
+    pub(super) directories: &'static [&'static str],
     /// Those whose value is the program; its arguments follow.
     pub(super) entry: &'static [&'static str],
     /// With one of these first it runs nothing.
     pub(super) asks: &'static [&'static str],
-    /// Words behind which the command stands, wherever they are.
-    pub(super) behind: &'static [&'static str],
+    /// Words after which the command begins, wherever they are.
+    pub(super) separators: &'static [&'static str],
     /// Its own operands, before the command.
     operands: usize,
     pub(super) runs: Runs,
-    /// Whether `NAME=value` may stand before the command.
+    /// Whether `NAME=value` may precede the command.
     pub(super) assigns: bool,
-    /// Whether its input is the text of a command where its words are none.
+    /// Whether its input is the text of a command if its words are not one.
     pub(super) reads: bool,
     pub(super) location: Location,
 }
@@ -59,7 +59,7 @@ pub enum Location {
     Here,
     /// On another machine: its roots and homes are as dear, and nobody knows where the workspace is.
     Machine,
-    /// In a container: what its folders hold is not known either, but for its root.
+    /// In a container: what its directories contain is unknown too, except for its root.
     Container,
 }
 
@@ -70,10 +70,10 @@ const NOTHING: Wrapper = Wrapper {
     pairs: &[],
     texts: &[],
     beside: &[],
-    folders: &[],
+    directories: &[],
     entry: &[],
     asks: &[],
-    behind: &[],
+    separators: &[],
     operands: 0,
     runs: Runs::Words,
     assigns: false,
@@ -154,16 +154,16 @@ impl Wrapper {
             let mut rest = args;
             for part in path.split(' ') {
                 let global = Wrapper { values: self.before, ..NOTHING };
-                let (first, behind) = global.skip(rest, 0).split_first()?;
-                rest = (first.text == part).then_some(behind)?;
+                let (first, tail) = global.skip(rest, 0).split_first()?;
+                rest = (first.text == part).then_some(tail)?;
             }
             Some(rest)
         })
     }
 
-    /// How many words behind an option are its own.
+    /// How many words after an option belong to it.
     fn taken_by(&self, option: &str) -> usize {
-        let lists = [self.values, self.texts, self.beside, self.folders, self.entry];
+        let lists = [self.values, self.texts, self.beside, self.directories, self.entry];
         let is_listed = lists.iter().any(|list| list.iter().any(|other| named(other).0 == option));
         if self.pairs.contains(&option) { 2 } else { usize::from(is_listed) }
     }
@@ -190,20 +190,20 @@ impl Wrapper {
         undashed(self.skip(args, self.operands))
     }
 
-    /// The same by each way to read them. Whether an option that is not known, or that stands with others behind one dash,
+    /// The same by each way to read them. Whether an option that is not known, or that is combined with others after one dash,
     /// takes the next word is not known either; and an operand may be the value of an option, so that the program comes
     /// sooner.
     pub(super) fn readings<'a>(&self, args: &'a [Word]) -> Vec<&'a [Word]> {
-        /// Most words that are looked at as values.
+        /// Maximum number of words that are taken for values.
         const MAX_VALUES: usize = 8;
         let usual = self.words(args);
         let mut found: Vec<&[Word]> = Vec::new();
         let mut from = 0;
         for _ in 0..MAX_VALUES {
             let Some(rest) = args.get(from..) else { break };
-            let behind = self.skip(rest, 0);
+            let tail = self.skip(rest, 0);
             for operands in 0..=self.operands {
-                let words = undashed(behind.get(operands..).unwrap_or_default());
+                let words = undashed(tail.get(operands..).unwrap_or_default());
                 // What is not known is an operand, as usual, and no program.
                 let begins = words.first().is_some_and(|word| !word.text.starts_with(['-', UNKNOWN]));
                 if (begins || words.len() == usual.len())
@@ -214,7 +214,7 @@ impl Wrapper {
                     found.insert(at, words);
                 }
             }
-            let at = args.len() - behind.len();
+            let at = args.len() - tail.len();
             let may_be_a_value = at.checked_sub(1).and_then(|before| args.get(before)).is_some_and(|word| {
                 let text = word.text.as_str();
                 let attached =
@@ -234,7 +234,7 @@ impl Wrapper {
         found
     }
 
-    /// The values of such options, behind them or in the same word.
+    /// The values of such options, after them or in the same word.
     pub(super) fn values_of(&self, args: &[Word], options: &[&str]) -> Vec<Word> {
         let mut found = Vec::new();
         if options.is_empty() {
@@ -274,7 +274,7 @@ fn named(option: &str) -> (&str, &str) {
     option.split_once(' ').unwrap_or((option, ""))
 }
 
-/// What stands behind the name in `NAME=VALUE` or `NAME VALUE`, all of it where there is no name.
+/// What follows the name in `NAME=VALUE` or `NAME VALUE`; all of it if there is no name.
 fn value_of(word: Word, name: &str) -> Option<Word> {
     if name.is_empty() {
         return Some(word);
@@ -293,7 +293,7 @@ fn undashed(words: &[Word]) -> &[Word] {
     }
 }
 
-/// What stands behind an option in its word: `-xVALUE`, `-abxVALUE`, `--long=VALUE`; nothing where it is another's.
+/// The value of an option in its own word: `-xVALUE`, `-abxVALUE`, `--long=VALUE`; `None` if the option is another one.
 pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
     if text == option {
         return Some("");

@@ -6,7 +6,7 @@ use super::unwrap::runs_others;
 use super::word::Word;
 use super::{Command, RedirectKind, lower, program_name};
 
-/// The longest path that Linux opens, in bytes. What is longer is no path: a script within the command, for instance.
+/// Maximum length of a path on Linux, in bytes. A longer text is not a path, except instance a script within the command.
 const MAX_PATH: usize = 4096;
 
 /// A path that a command writes.
@@ -79,13 +79,13 @@ impl Writing {
 
     fn git(&mut self, words: &[Word]) {
         let Some(at) = words.iter().position(|word| GIT.contains(&word.text.as_str())) else { return };
-        // Each further folder is meant from the one before.
-        let folders = values(&words[..at], &["-C", "--work-tree"]);
-        let folder = folders.into_iter().reduce(|folder, next| within(&folder, &next));
+        // Each further directory is relative to the one before.
+        let directories = values(&words[..at], &["-C", "--work-tree"]);
+        let directory = directories.into_iter().reduce(|directory, next| within(&directory, &next));
         for word in arguments(&words[at + 1..]) {
             self.write(word, true);
-            if let Some(folder) = &folder {
-                self.write(&within(folder, word), true);
+            if let Some(directory) = &directory {
+                self.write(&within(directory, word), true);
             }
         }
     }
@@ -132,13 +132,13 @@ impl Writing {
     }
 }
 
-/// A path that is meant from a folder.
-fn within(folder: &Word, path: &Word) -> Word {
+/// A path that is relative to a directory.
+fn within(directory: &Word, path: &Word) -> Word {
     if path.home || is_absolute(&slashed(&path.text)) {
         return path.clone();
     }
-    let text = format!("{}/{}", folder.text.trim_end_matches('/'), path.text);
-    Word { text, glob: folder.glob || path.glob, span: None, ..folder.clone() }
+    let text = format!("{}/{}", directory.text.trim_end_matches('/'), path.text);
+    Word { text, glob: directory.glob || path.glob, span: None, ..directory.clone() }
 }
 
 /// The words that are no options; after `--`, all.

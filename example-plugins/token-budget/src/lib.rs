@@ -13,7 +13,7 @@
 //! output-weight = 5.0             # what one output token counts; default 1
 //!
 //! [plugin.config.models]          # a tighter budget while a costly model is in use
-//! "claude-opus*" = 50_000         # `*` at the end stands for any rest
+//! "claude-opus*" = 50_000         # `*` at the end matches any rest
 //! ```
 //!
 //! After each answer of the model (`token-usage`), a sub-agent's too, the totals of the whole run are weighed and compared. At the budget or above

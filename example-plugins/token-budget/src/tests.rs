@@ -15,7 +15,7 @@ fn refusal(verdict: UsageVerdict) -> Refusal {
 }
 
 #[test]
-fn at_the_budget_the_loop_ends_and_below_it_goes_on() {
+fn at_the_budget_the_loop_ends_and_below_it_continues() {
     configure(json!({"session-tokens": 100})).unwrap();
     assert_eq!(TokenBudget::token_usage(&session(), &usage(60, 39)), UsageVerdict::Allow);
     let refusal = refusal(TokenBudget::token_usage(&session(), &usage(60, 40)));

@@ -2,7 +2,7 @@
 //!
 //! A tool can print such a line itself, and so can a file that it shows. One that anybody could have written is therefore
 //! not believed: a line counts only with the mark of the event, which the plugins of one chain share and a tool does not
-//! have. Whoever reads the session's own files could work the mark out, and would gain a number that is too high: what is
+//! have. A model that reads the session's own files could compute the mark, and would gain a number that is too high: what is
 //! cut here and now is counted here and now.
 
 use sha2::{Digest, Sha256};

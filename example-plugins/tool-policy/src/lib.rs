@@ -10,7 +10,7 @@
 //! state = { quota = "64KiB" }            # for `rate` and for the sum of what was cut
 //!
 //! [[plugin.config.rule]]
-//! id = "no-exec"                         # unique; it stands in refusals and in the log
+//! id = "no-exec"                         # unique; shown in refusals and in the log
 //! tool = "exec_*"                        # `*`, `?` and `[a-z]`, in either case; default: every tool
 //! deny = "exec_* is gated"               # what the model is told
 //!
@@ -31,8 +31,8 @@
 //! ```
 //!
 //! Rules are asked in order. The first that denies decides, then the first that asks; a rule without `deny`, `ask`, `rate` or
-//! `max-output` is an error, and so is a pattern that is none. A condition names an argument by its path (`a.b.0`) and says one of
-//! `equals`, `not`, `matches` (a regular expression over a text, or over the JSON of what is none), or `present`. An argument that
+//! `max-output` is an error, and so is an invalid pattern. A condition names an argument by its path (`a.b.0`) and says one of
+//! `equals`, `not`, `matches` (a regular expression over a text, or over the JSON of another value), or `present`. An argument that
 //! is not there fits only `present = false` and `not`.
 //!
 //! # What is cut
@@ -213,7 +213,7 @@ impl Rule {
         let mut calls: Calls = state::get_json(scope, &self.key())?.unwrap_or_default();
         let all: u64 = state::get_json(scope, &self.number())?.unwrap_or_default();
         if calls.catch_up(all, rate, now) {
-            // Also where the call is refused: else they would have just been made each time.
+            // Also if the call is refused: otherwise each call would look as if the last one had just been made.
             state::set_json(scope, &self.key(), &calls)?;
         }
         Ok(match calls.count(all, rate, now) {

@@ -3,8 +3,8 @@
 use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
 
-/// The parts of a stretch within which calls count as one moment, the latest: so few numbers are kept however many calls
-/// there may be, and a call waits for at most such a part too long. No stretch ever holds more than it may.
+/// Parts of a stretch. Calls within one part count as made at its last moment. So the number of stored numbers is bounded
+/// for any number of calls, and a call waits for at most one part too long. No stretch ever has more calls than allowed.
 const PARTS: u64 = 64;
 
 /// The limit, as the config has it.
@@ -124,7 +124,7 @@ mod tests {
         let times = [0, 100, 200, 900];
         assert!(times.iter().all(|time| calls.count(rate, *time).is_none()));
         assert_eq!(calls.count(rate, 1000), Some(64));
-        assert_eq!(calls.count(rate, 64_900), None, "one part behind the first");
+        assert_eq!(calls.count(rate, 64_900), None, "one part after the first");
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn conditions_are_about_arguments_and_all_of_them_must_fit() {
 }
 
 #[test]
-fn a_refusal_outranks_a_question_whichever_stands_first() {
+fn a_refusal_outranks_a_question_whichever_comes_first() {
     configure(&json!([{"id": "a", "ask": "Sure?"}, {"id": "b", "tool": "x", "deny": "no"}])).unwrap();
     assert!(matches!(ask("x", json!({})), ToolCallVerdict::Reject(_)));
     assert!(matches!(ask("y", json!({})), ToolCallVerdict::Escalate(_)));

@@ -52,9 +52,9 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     check_header(&item)?;
     let contract = Contract::read()
         .map_err(|error| Error::new(Span::call_site(), format!("the hookhost contract does not parse: {error}")))?;
-    let written = Written::of(&item, &contract)?;
-    add_config_type(&mut item, written.configure.as_ref());
-    let exports = exports(&item.self_ty, &contract, &written);
+    let items = PluginItems::of(&item, &contract)?;
+    add_config_type(&mut item, items.configure.as_ref());
+    let exports = exports(&item.self_ty, &contract, &items);
     let priority = arguments.priority.map(priority_section);
     Ok(quote!(#item #exports #priority))
 }
@@ -117,26 +117,26 @@ fn check_header(item: &ItemImpl) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the author wrote.
-struct Written<'a> {
+/// The methods of an impl block.
+struct PluginItems<'a> {
     events: Vec<&'a Event>,
     configure: Option<ImplItemFn>,
     tools: bool,
 }
 
-impl<'a> Written<'a> {
+impl<'a> PluginItems<'a> {
     fn of(item: &ItemImpl, contract: &'a Contract) -> Result<Self, Error> {
-        let mut written = Self { events: Vec::new(), configure: None, tools: false };
+        let mut items = Self { events: Vec::new(), configure: None, tools: false };
         let (mut list, mut call) = (None, None);
         for method in methods(item) {
             check_method(method)?;
             let name = method.sig.ident.to_string();
             match name.as_str() {
-                CONFIGURE => written.configure = Some(method.clone()),
+                CONFIGURE => items.configure = Some(method.clone()),
                 TOOLS => list = Some(&method.sig.ident),
                 CALL_TOOL => call = Some(&method.sig.ident),
                 _ => match contract.events.iter().find(|event| event.method() == name) {
-                    Some(event) => written.events.push(event),
+                    Some(event) => items.events.push(event),
                     None => return Err(unknown_method(&method.sig.ident, contract)),
                 },
             }
@@ -154,14 +154,14 @@ impl<'a> Written<'a> {
                     "`call_tool` is for tools that the plugin does not declare: write `tools` too",
                 ));
             }
-            (Some(_), Some(_)) => written.tools = true,
+            (Some(_), Some(_)) => items.tools = true,
             (None, None) => {}
         }
-        if written.events.is_empty() && !written.tools {
+        if items.events.is_empty() && !items.tools {
             let message = "this plugin subscribes to no event: write at least one method, such as `before_tool_call`";
             return Err(Error::new(item.self_ty.span(), message));
         }
-        Ok(written)
+        Ok(items)
     }
 }
 
@@ -197,15 +197,15 @@ fn known_methods(contract: &Contract) -> Vec<String> {
 
 fn unknown_method(name: &Ident, contract: &Contract) -> Error {
     let known = known_methods(contract);
-    let written = name.to_string();
+    let items = name.to_string();
     let nearest = known
         .iter()
-        .map(|known| (strsim::jaro_winkler(&written, known), known))
+        .map(|known| (strsim::jaro_winkler(&items, known), known))
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, known)| format!("; the nearest is `{known}`"))
         .unwrap_or_default();
     let message = format!(
-        "`{written}` is no event of hookhost{nearest}. Put functions of your own into `impl YourType {{ … }}`. The events \
+        "`{items}` is no event of hookhost{nearest}. Put functions of your own into `impl YourType {{ … }}`. The events \
          are: {}",
         known.join(", ")
     );
@@ -227,14 +227,14 @@ fn add_config_type(item: &mut ItemImpl, configure: Option<&ImplItemFn>) {
 }
 
 /// The component's exports. Only on wasm: natively, a cdylib with such symbol names does not link.
-fn exports(plugin: &Type, contract: &Contract, written: &Written<'_>) -> TokenStream {
-    let mut interfaces: Vec<&str> = written.events.iter().map(|event| event.interface.as_str()).collect();
-    let mut glue: Vec<TokenStream> = written.events.iter().map(|event| event_glue(plugin, event)).collect();
-    if written.configure.is_some() {
+fn exports(plugin: &Type, contract: &Contract, items: &PluginItems<'_>) -> TokenStream {
+    let mut interfaces: Vec<&str> = items.events.iter().map(|event| event.interface.as_str()).collect();
+    let mut glue: Vec<TokenStream> = items.events.iter().map(|event| event_glue(plugin, event)).collect();
+    if items.configure.is_some() {
         interfaces.push("setup");
         glue.push(setup_glue(plugin));
     }
-    if written.tools {
+    if items.tools {
         interfaces.push("tools");
         glue.push(tools_glue(plugin));
     }
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plugin_impl_is_told_where_the_attribute_belongs() {
+    fn what_is_not_a_plugin_impl_is_reported_where_the_attribute_belongs() {
         for item in [quote! { struct X; }, quote! { impl X { fn f() {} } }, quote! { impl Clone for X {} }] {
             let error = error(item);
             assert!(error.contains("belongs on an `impl Plugin for YourType"), "{error}");
@@ -415,8 +415,8 @@ mod tests {
         let configure = quote! { fn configure(config: Mine) -> Result<(), String> { Ok(()) } };
         let inferred = expansion(quote! { impl Plugin for X { #configure #event } });
         assert!(inferred.contains("type Config = Mine ;"), "{inferred}");
-        let written = expansion(quote! { impl Plugin for X { type Config = Other; #configure #event } });
-        assert!(!written.contains("type Config = Mine"), "{written}");
+        let items = expansion(quote! { impl Plugin for X { type Config = Other; #configure #event } });
+        assert!(!items.contains("type Config = Mine"), "{items}");
         let none = expansion(quote! { impl Plugin for X { #event } });
         assert!(none.contains("type Config = :: hookhost_guest :: NoConfig ;"), "{none}");
         assert!(!none.contains("export hookhost:hooks/setup"), "{none}");

@@ -216,7 +216,7 @@ fn events(resolve: &Resolve) -> Result<String, String> {
     Ok(text)
 }
 
-/// The first sentence about an event, behind the word for its shape.
+/// The first sentence about an event, after the word for its shape.
 fn summary(interface: &Interface) -> Option<String> {
     let docs = interface.docs.contents.as_deref()?;
     let prose: Vec<&str> = docs.lines().take_while(|line| !line.starts_with("  ")).map(str::trim).collect();

@@ -15,7 +15,7 @@ pub fn report(finding: &Finding) {
     host::report(finding);
 }
 
-/// Tells the model something with the next request, behind the last user message.
+/// Tells the model something with the next request, after the last user message.
 pub fn remind(reminder: &Reminder) {
     host::remind(reminder);
 }
@@ -50,7 +50,7 @@ impl Finding {
 
     /// Particulars, as JSON. What cannot be written as JSON is kept as a JSON string that says why.
     ///
-    /// They are for programs, but for three members of an object that people are shown, such as by `hookhost dispatch
+    /// They are for programs, except three members of an object that people are shown, such as by `hookhost dispatch
     /// --shell`. A finding about a command may have any of them:
     ///
     /// | member | what it holds |

@@ -12,7 +12,7 @@ pub use crate::generated::hookhost::hooks::state::{Error, Scope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The value of `key`, or nothing where there is none.
+/// The value of `key`, or `None` if there is no such key.
 ///
 /// # Errors
 /// If the host's store does not answer.

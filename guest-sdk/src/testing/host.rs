@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_counted_on_and_anything_else_is_no_number() {
+    fn a_number_is_incremented_and_anything_else_is_an_error() {
         prime(|_| {});
         assert_eq!(state::increment(Scope::Plugin, "n", 2), Ok(2));
         assert_eq!(state::increment(Scope::Plugin, "n", -5), Ok(-3));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn priming_begins_anew() {
+    fn priming_starts_again() {
         prime(|host| host.round = 7);
         prime(|_| {});
         assert_eq!(inspect(|host| host.clone()), Host::default());

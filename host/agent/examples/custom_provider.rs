@@ -31,7 +31,7 @@ impl Provider for Reader {
                 (Delta::ToolCall(call), StopReason::ToolCalls)
             }
         };
-        // One that streams yields pieces as they come. The stream ends behind its stop.
+        // One that streams yields pieces as they come. The stream ends after its stop.
         Ok(stream::iter([said, Delta::Usage(usage), Delta::Stop(stop)].map(Ok)).boxed())
     }
 }

@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_the_provider_is_not_applied_to_another_that_a_flag_chooses() {
+    fn settings_beside_the_provider_do_not_apply_to_another_that_a_flag_chooses() {
         let section = section(
             "provider = 'openai'\nmodel = 'm'\nbase-url = 'http://localhost:1/v1'\n[providers.x]\nkind = 'openai'\nbase-url = 'http://localhost:2/v1'\n",
         );
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_provider_is_told_with_those_that_exist() {
+    fn an_unknown_provider_is_reported_with_those_that_exist() {
         assert_eq!(
             error("provider = 'opnai'\n[providers.local]\nkind = 'openai'\n"),
             "there is no provider named `opnai`: use anthropic, openai, groq, deepseek, openrouter, fireworks, zai, ollama, llama.cpp, vllm, scripted, local, or add [agent.providers.opnai]"

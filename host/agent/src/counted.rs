@@ -10,7 +10,7 @@ mod tests {
     use super::counted;
 
     #[test]
-    fn one_thing_is_no_plural() {
+    fn one_thing_is_not_a_plural() {
         assert_eq!([0_usize, 1, 2].map(|count| counted(count, "task")), ["0 tasks", "1 task", "2 tasks"]);
     }
 }

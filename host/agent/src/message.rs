@@ -192,7 +192,7 @@ pub struct Thinking {
     pub kind: ThinkingKind,
     /// What it says; of [`ThinkingKind::ReasoningDetails`] a JSON array.
     pub text: String,
-    /// The provider's signature of it; of [`ThinkingKind::RedactedThinking`] all that there is. Empty where there is none.
+    /// The provider's signature of it; of [`ThinkingKind::RedactedThinking`] all that there is. Empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub signature: String,
     /// How much of the answer's text came before it, in bytes.
@@ -229,7 +229,7 @@ pub enum ThinkingKind {
 }
 
 impl ThinkingKind {
-    /// Whether its provider checks that all that was said before it is as it was then.
+    /// Whether its provider checks that the messages before it are unchanged.
     #[must_use]
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Self::Thinking | Self::RedactedThinking)
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_object_are_kept_as_text() {
+    fn arguments_that_are_not_an_object_are_kept_as_text() {
         let parsed = |text: &str| ToolUse::parse("1".into(), "bash".into(), text.into()).arguments;
         assert_eq!(parsed(""), json!({}));
         assert_eq!(parsed(r#"{"a":1}"#), json!({"a": 1}));

@@ -15,7 +15,7 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Models by the names that grants give them. It is what [`HostBuilder::model`](hookhost::HostBuilder::model) takes.
 ///
 /// A side call is one request without tools: the plugin's instructions as the system prompt, its
-/// data as the one message behind them. A failure that may pass is tried again, unless the server
+/// data as the one message after them. A failure that may pass is tried again, unless the server
 /// asks to wait for longer than two seconds.
 #[derive(Debug, Default)]
 pub struct PluginModels {

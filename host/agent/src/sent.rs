@@ -18,7 +18,7 @@ pub struct SentVariable {
 
 impl SentVariable {
     /// The servers that the variable is for, where a provider that is known without any
-    /// configuration has it and none of its servers is this one; else there are none to name.
+    /// configuration has it and none of its servers is this one; otherwise there are no names to give.
     #[must_use]
     pub fn is_meant_for(&self) -> Vec<Origin> {
         let has_it = |section: &ProviderSection| section.key_variable.as_ref() == Some(&self.name);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_provider_and_service_is_told_with_what_it_is_sent() {
+    fn each_provider_and_service_is_listed_with_what_it_is_sent() {
         let agent: AgentSection = toml::from_str(
             "provider = 'openai'\nmodel = 'm'\n\
              [providers.evil]\nkind = 'openai'\nbase-url = 'https://evil.example/v1'\nkey-variable = 'OPENAI_API_KEY'\n\

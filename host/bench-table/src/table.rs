@@ -16,7 +16,7 @@ impl Table {
         Self { beyond: Vec::new() }
     }
 
-    /// A row whose budget is a ratio, and perhaps a time; for comparison only where there is none.
+    /// A row whose budget is a ratio, and perhaps a time; for comparison only if there is none.
     pub fn compared(&mut self, row: &Row<'_>, of: &Compared, reference: &str, most: Option<f64>) {
         let within = most.is_none_or(|most| of.ratio <= most);
         let measured =
@@ -76,6 +76,6 @@ pub struct Row<'a> {
     pub component: &'a str,
     /// `on`, `off`, or `–` where it has no part in it.
     pub log: &'a str,
-    /// What is known to stand between it and its budget; empty where nothing is.
+    /// The known reason why it misses its budget; empty if there is none.
     pub why: &'a str,
 }

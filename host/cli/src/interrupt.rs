@@ -77,7 +77,7 @@ fn exit() -> ! {
     std::process::exit(Exit::Interrupted as i32)
 }
 
-/// Kills all that tools and MCP servers have started; what cannot be killed is told.
+/// Kills all that tools and MCP servers have started; what cannot be killed is reported.
 pub(crate) fn kill_started() {
     if let Err(still) = hookhost_agent::tool::kill_started() {
         output::note(&output::notice(&format!("{still}; end it by `kill`")));

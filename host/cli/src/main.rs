@@ -34,7 +34,7 @@ fn keep_to_ourselves() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // It fails on no Linux; what the agent may run is for plugins to say all the same.
+        // It fails on no Linux; what the agent may run is still for plugins to say.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How often an answer without the number of the question is taken for a slip; the next one is a no.
 const MAX_SLIPS: u32 = 2;
 
-/// The person at the terminal; `None` where there is none, or the answer is to be no.
+/// The person at the terminal; `None` if there is none, or the answer is to be no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
     if args.approve == Approve::Ask { changeable(args).0 } else { None }
 }
@@ -48,7 +48,7 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// What becomes of the next question.
+    /// How the next question is answered.
     pub(crate) fn get(&self) -> Approve {
         if self.is_somebody_there() { Approve::Ask } else { Approve::Deny }
     }
@@ -177,7 +177,7 @@ impl Code {
 
     /// What is asked in the end; no is what Enter alone says.
     fn prompt(&self) -> String {
-        format!("{NAME}Go on? Type \"y {}\" to agree [N]{NAME:#} ", self.0)
+        format!("{NAME}Continue? Type \"y {}\" to agree [N]{NAME:#} ", self.0)
     }
 }
 
@@ -374,7 +374,7 @@ mod tests {
              what would happen (before-tool-call):\n  name: bash\n  arguments: {\"command\":\"timeout 60 make\\u001b[2J\"}\n\
              changed by bounded-shell:\n    - arguments.command: make\n    + arguments.command: timeout 60 make\u{fffd}[2J\n\
              Without an answer within 5 min it is no.\n\
-             Go on? Type \"y 4821\" to agree [N] "
+             Continue? Type \"y 4821\" to agree [N] "
         );
     }
 }

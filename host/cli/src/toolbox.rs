@@ -42,7 +42,7 @@ pub(crate) fn hidden_variables(config: &Config, section: &AgentSection) -> Resul
     Ok(variables)
 }
 
-/// The names of this process's environment variables, but for those that are not UTF-8, which no pattern means.
+/// The names of this process's environment variables, except those that are not UTF-8, which no pattern means.
 fn names_of_environment() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
 }

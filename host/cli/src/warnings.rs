@@ -54,7 +54,7 @@ impl Subscriber for Says {
     fn exit(&self, _: &Id) {}
 }
 
-/// The sentence, and the facts behind it, as ` (plugin: p, …)`.
+/// The sentence, followed by its facts, as ` (plugin: p, …)`.
 #[derive(Default)]
 struct Said {
     message: String,

@@ -1,4 +1,4 @@
-//! Questions to a person, and what came of asking.
+//! Questions to a person, and their answers.
 
 use crate::Escalation;
 use serde::ser::SerializeMap as _;
@@ -39,10 +39,10 @@ pub enum Asker {
 impl<'de> Deserialize<'de> for Asker {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Written {
+        struct RawAsker {
             plugin: Option<String>,
         }
-        Ok(Written::deserialize(deserializer)?.plugin.map_or(Self::Configuration, Self::Plugin))
+        Ok(RawAsker::deserialize(deserializer)?.plugin.map_or(Self::Configuration, Self::Plugin))
     }
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Asker {
     }
 }
 
-/// What came of asking a person, for the record.
+/// The answer of a person, for the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Answered {

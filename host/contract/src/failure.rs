@@ -1,4 +1,4 @@
-//! What can go wrong with one call of a plugin. A failure is not a verdict: `on-failure` says what becomes of it.
+//! What can go wrong with one call of a plugin. A failure is not a verdict: `on-failure` says what it results in.
 
 use serde::{Deserialize, Serialize};
 

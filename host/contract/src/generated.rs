@@ -44,7 +44,7 @@ pub struct Refusal {
     /// Whether another attempt, differently made, may succeed.
     pub retryable: bool,
     /// true ends the whole run, sub-agents included, unless the operator narrows that to the session; false lets the model
-    /// go on with the refusal as its result.
+    /// continue with the refusal as its result.
     pub stop: bool,
 }
 
@@ -105,7 +105,7 @@ pub enum ShellDialect {
 pub struct ShellCommand {
     /// The text that the shell reads.
     pub command: String,
-    /// Working directory: the tool's own argument where it has one, else the session's.
+    /// Working directory: the tool's own argument where it has one, otherwise the session's.
     pub cwd: String,
     /// The language of `command`.
     pub dialect: ShellDialect,
@@ -208,7 +208,7 @@ pub enum ToolCallVerdict {
     /// No objection. Does not skip a person's approval.
     #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
-    /// Allow, and no person need be asked; the text says why. Counts only with the grant `approve`; else it is `allow`.
+    /// Allow, and no person need be asked; the text says why. Counts only with the grant `approve`; otherwise it is `allow`.
     #[cfg_attr(feature = "wasmtime", component(name = "approve"))]
     Approve(String),
     /// Run with these arguments instead: a whole JSON object.
@@ -217,7 +217,7 @@ pub enum ToolCallVerdict {
     /// Do this instead: the host writes it back into the tool's own arguments, whatever they are called.
     #[cfg_attr(feature = "wasmtime", component(name = "rewrite"))]
     Rewrite(Action),
-    /// A person must decide; the asking goes on, and a later `reject` outranks it.
+    /// A person must decide; the other plugins are still asked, and a later `reject` outranks it.
     #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// The tool does not run; the model gets the refusal as its result.
@@ -249,10 +249,10 @@ pub enum BatchVerdict {
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolResultVerdict {
-    /// It goes on as it is.
+    /// It is used as it is.
     #[cfg_attr(feature = "wasmtime", component(name = "keep"))]
     Keep,
-    /// This result goes on in its place.
+    /// This result is used in its place.
     #[cfg_attr(feature = "wasmtime", component(name = "replace"))]
     Replace(ToolResult),
     /// The model gets the refusal instead.
@@ -422,10 +422,10 @@ pub enum UsageVerdict {
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum TextVerdict {
-    /// It goes on as it is.
+    /// It is used as it is.
     #[cfg_attr(feature = "wasmtime", component(name = "keep"))]
     Keep,
-    /// This text goes on in its place.
+    /// This text is used in its place.
     #[cfg_attr(feature = "wasmtime", component(name = "replace"))]
     Replace(String),
     /// It is withheld.
@@ -528,7 +528,7 @@ pub enum TaskVerdict {
     Reject(Refusal),
 }
 
-/// What became of a plan's tasks.
+/// The outcome of a plan's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -703,10 +703,10 @@ pub struct RawResponse {
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseVerdict {
-    /// It goes on as it is.
+    /// It is used as it is.
     #[cfg_attr(feature = "wasmtime", component(name = "keep"))]
     Keep,
-    /// This answer goes on in its place.
+    /// This answer is used in its place.
     #[cfg_attr(feature = "wasmtime", component(name = "replace"))]
     Replace(#[serde(with = "json")] Json),
     /// Nothing of it is used.
@@ -748,7 +748,7 @@ pub enum SubagentVerdict {
     Reject(Refusal),
 }
 
-/// What came of a sub-agent. The numbers are of its whole session.
+/// The outcome of a sub-agent. The numbers are of its whole session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -854,7 +854,7 @@ pub enum EventKind {
     ProviderResolve,
     /// Before each request to a model.
     BeforeInference,
-    /// Behind `before-inference`, about the body that is sent, in the provider's own protocol.
+    /// After `before-inference`, about the body that is sent, in the provider's own protocol.
     RequestSend,
     /// An answer, whole, before anything of it is used.
     ResponseReceive,
@@ -892,7 +892,7 @@ pub enum EventKind {
     PlanComplete,
     /// When all tasks have ended and none is queued, before the session ends.
     QueueEmpty,
-    /// When the agent could not go on: a provider failed, a limit was reached.
+    /// When the agent could not continue: a provider failed, a limit was reached.
     AgentError,
     /// An event that an embedding program defines for itself; `event.name` says which.
     CustomEvent,

@@ -1,4 +1,4 @@
-//! The words of hookhost: the events of an agent's life, what they carry, what plugins answer, and what comes of it.
+//! The words of hookhost: the events of an agent's life, what they carry, what plugins answer, and the outcomes.
 //!
 //! The types are the WIT's (`wit/`): one Rust type per WIT type, spelt the same, generated from it.
 //! They serialise as JSON with the WIT's own names (kebab-case), so that a plugin, a payload file
@@ -18,8 +18,8 @@
 //! | `payload` | what events of several parameters carry |
 //! | [`action`] | what a tool call does, and back into the tool's arguments; a table per agent |
 //! | `failure` | [`Failure`]: a plugin gave no valid answer |
-//! | `outcome` | what comes of an event: [`GateOutcome`], [`TransformOutcome`], [`Rejection`] |
-//! | `approval` | [`Question`]s to a person, and what came of asking |
+//! | `outcome` | the outcome of an event: [`GateOutcome`], [`TransformOutcome`], [`Rejection`] |
+//! | `approval` | [`Question`]s to a person, and their answers |
 //! | `declared` | what a session declares: [`ToolSpec`], [`ModelRef`] |
 
 #![deny(missing_docs)]

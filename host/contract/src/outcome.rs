@@ -1,4 +1,4 @@
-//! What comes of an event: outcomes that carry what may run, and nothing else.
+//! The outcomes of events: they carry what may run, and nothing else.
 
 use crate::{FailureKind, Refusal};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Never {}
 
-/// What came of a gate event. Escalations have been answered by then.
+/// The outcome of a gate event. Escalations have been answered by then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
@@ -31,7 +31,7 @@ pub enum GateOutcome<V, R = Never> {
     Rejected(Rejection),
 }
 
-/// What came of a transform event.
+/// The outcome of a transform event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
@@ -73,7 +73,7 @@ pub struct Rejection {
     pub ends: Option<Stop>,
 }
 
-/// What came of an event, in one word.
+/// The outcome of an event, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

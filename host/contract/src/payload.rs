@@ -14,7 +14,7 @@ pub struct Nothing {}
 pub struct ToolOutcome {
     /// The call that was made.
     pub call: ToolCall,
-    /// What came of it.
+    /// Its outcome.
     pub tool_result: ToolResult,
     /// Whether the tool ran.
     pub source: ResultSource,

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --package hookhost --bench event`, after `cargo xtask plugins`.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod subject;
 

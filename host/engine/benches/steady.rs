@@ -1,9 +1,9 @@
-//! One kind of event, as often as it is told: for tools that count what a process does, such as instructions (`valgrind
+//! One kind of event, as often as its argument says: for tools that count what a process does, such as instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
-//! `steady hookhost|shell|recorded|unheard|bare EVENTS`, after `cargo xtask plugins`.
+//! `steady hookhost|shell|recorded|without-subscribers|bare EVENTS`, after `cargo xtask plugins`.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod subject;
 
@@ -32,7 +32,7 @@ fn main() {
         for _ in 0..events {
             match kind.as_str() {
                 "bare" => drop(bare.call(&info, &event).await),
-                "unheard" => drop(session.stream_end("text".into()).await),
+                "without-subscribers" => drop(session.stream_end("text".into()).await),
                 _ => {
                     let outcome = session.before_tool_call(event.clone()).await.outcome;
                     assert!(matches!(outcome, GateOutcome::Allowed { .. }));

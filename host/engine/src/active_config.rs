@@ -1,17 +1,18 @@
-//! The configuration that is active at one moment: the loaded plugins in chain order, the ask rules and the settings.
+//! The active configuration: the loaded plugins in chain order, the ask rules and the settings.
 //!
-//! An active configuration never changes. A new one is made aside and which takes the place of the old between events:
-//! each event is settled, recorded and told to observers under the one set that it began with.
+//! An active configuration never changes. A new one is built separately and replaces the old one between events: each
+//! event is settled, recorded and dispatched to observers under the configuration that it began with.
 
 use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
-use crate::plugin::{Cache, Compiler, LoadError, Plugin};
-use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
-use std::collections::BTreeMap;
+use crate::engine::Engine;
+use crate::plugin::{Cache, Compiler, LoadError, Plugin, PluginTool};
+use crate::sandbox::{PoolSize, SandboxError};
+use arc_swap::ArcSwap;
 use std::sync::Arc;
 
-/// Why a configuration does not become active.
+/// Why a configuration cannot become active.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotActive {
     #[error(transparent)]
@@ -22,49 +23,61 @@ pub(crate) enum NotActive {
 
 pub(crate) struct ActiveConfig {
     plugins: Vec<Plugin>,
-    chains: BTreeMap<EventKind, Vec<Plugin>>,
+    /// By the number of the event.
+    chains: Vec<Vec<Plugin>>,
     asks: Vec<AskRule>,
     settings: Settings,
-    sandbox: SharedSandbox,
 }
 
 impl ActiveConfig {
-    /// Loads every enabled entry, or none. What is as it was in the set `before` is not compiled again.
+    /// Loads every enabled entry, or none. What the engine runs already is not compiled again.
     ///
     /// # Errors
-    /// If a plugin cannot be loaded, or there is no room for the sandbox.
-    pub(crate) async fn load(config: &Config, cache: Option<&Cache>, before: Option<&Self>) -> Result<Self, NotActive> {
+    /// If a plugin cannot be loaded, or there is no address space for the sandbox.
+    pub(crate) async fn load(engine: &Engine, cache: Option<&Cache>, config: &Config) -> Result<Self, NotActive> {
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let pool_size = PoolSize::of(&entries, config.settings().concurrent_calls);
-        let sandbox = match before.filter(|before| before.sandbox.pool_size() == pool_size) {
-            Some(before) => Arc::clone(&before.sandbox),
-            None => Arc::new(Sandbox::new(pool_size)?),
-        };
-        let compiler = Compiler { sandbox: &sandbox, cache, within: config.settings().compile_time };
-        let mut plugins = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let loaded = before.and_then(|before| before.plugin(&entry.name));
-            plugins.push(Plugin::load(&compiler, entry, loaded).await?);
-        }
-        let mut chains = BTreeMap::<EventKind, Vec<Plugin>>::new();
+        let plugins = Self::plugins_of(engine, cache, &entries, config.settings()).await?;
+        let mut chains = vec![Vec::new(); EventKind::ALL.len()];
         for plugin in &plugins {
             for event in plugin.events() {
-                chains.entry(event).or_default().push(plugin.clone());
+                chains[event as usize].push(plugin.clone());
             }
         }
         let (asks, settings) = (config.asks().to_vec(), config.settings().clone());
-        Ok(Self { plugins, chains, asks, settings, sandbox })
+        Ok(Self { plugins, chains, asks, settings })
     }
 
-    /// In chain order.
+    /// The plugins of these entries.
+    async fn plugins_of(
+        engine: &Engine,
+        cache: Option<&Cache>,
+        entries: &[&Entry],
+        settings: &Settings,
+    ) -> Result<Vec<Plugin>, NotActive> {
+        // Nothing runs, and so nothing is reserved.
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sandbox = engine.sandbox(PoolSize::of(entries, settings.concurrent_calls))?;
+        let compiler = Compiler { sandbox: &sandbox, cache, within: settings.compile_time };
+        let mut plugins = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry)).await?;
+            engine.remember(&plugin);
+            plugins.push(plugin);
+        }
+        Ok(plugins)
+    }
+
+    /// The plugins, in chain order.
     pub(crate) fn plugins(&self) -> &[Plugin] {
         &self.plugins
     }
 
     /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
     pub(crate) fn chain(&self, event: EventKind) -> &[Plugin] {
-        self.chains.get(&event).map_or(&[], Vec::as_slice)
+        self.chains.get(event as usize).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn has_subscriber(&self, event: EventKind) -> bool {
@@ -83,7 +96,7 @@ impl ActiveConfig {
         self.plugins.iter().find(|plugin| plugin.name() == name)
     }
 
-    /// As the log names them.
+    /// The plugins as records name them.
     pub(crate) fn loaded(&self) -> Vec<LoadedPlugin> {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
@@ -94,7 +107,7 @@ impl ActiveConfig {
         self.plugins.iter().map(loaded).collect()
     }
 
-    /// What this set has that `before` had not, and the other way round.
+    /// The differences between `before` and this configuration.
     pub(crate) fn changes_since(&self, before: &Self) -> Changes {
         let names = |plugins: &[Plugin], taken: &dyn Fn(&Plugin) -> bool| {
             plugins.iter().filter(|plugin| taken(plugin)).map(|plugin| plugin.name().to_owned()).collect()
@@ -110,8 +123,8 @@ impl ActiveConfig {
         }
     }
 
-    /// A sentence for each pattern of an entry's `tools` that fits none of a session's tools.
-    pub(crate) fn tool_patterns_that_fit_none(&self, known: &[ToolSpec]) -> Vec<String> {
+    /// A sentence for each pattern of an entry's `tools` that matches none of a session's tools.
+    pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<String> {
         if known.is_empty() {
             return Vec::new();
         }
@@ -120,7 +133,7 @@ impl ActiveConfig {
             let unfit = tools.filter(|pattern| !known.iter().any(|tool| pattern.matches(&tool.name)));
             unfit
                 .map(|pattern| {
-                    format!("the plugin {}: the pattern `{pattern}` of its `tools` fits no tool", plugin.name())
+                    format!("the plugin {}: the pattern `{pattern}` of its `tools` matches no tool", plugin.name())
                 })
                 .collect::<Vec<_>>()
         };
@@ -128,28 +141,83 @@ impl ActiveConfig {
     }
 }
 
-/// Whether two lists of ask rules differ in nothing but where in the files of one layer they are written.
+/// The rules that a session runs under: loaded plugins, ask rules and settings. Cheap to clone; all clones are the same rule
+/// set, and [`Host::reload_rules`](crate::Host::reload_rules) replaces its rules for all sessions that run under it.
+///
+/// A plugin's state belongs to its name and the store, whichever rule set calls it: tenants that must not see each other's
+/// state have a [`Host`](crate::Host) each, on one [`Engine`].
+#[derive(Clone)]
+pub struct RuleSet {
+    active: Arc<ArcSwap<ActiveConfig>>,
+}
+
+impl RuleSet {
+    pub(crate) fn new(config: ActiveConfig) -> Self {
+        Self { active: Arc::new(ArcSwap::from_pointee(config)) }
+    }
+
+    /// What events that begin now are settled under.
+    pub(crate) fn active(&self) -> Arc<ActiveConfig> {
+        self.active.load_full()
+    }
+
+    pub(crate) fn replace(&self, config: ActiveConfig) {
+        self.active.store(Arc::new(config));
+    }
+
+    /// The loaded plugins, in chain order.
+    #[must_use]
+    pub fn plugins(&self) -> Vec<Plugin> {
+        self.active().plugins().to_vec()
+    }
+
+    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
+    #[must_use]
+    pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
+        self.active().chain(event).to_vec()
+    }
+
+    /// The tools that plugins bring, in chain order. A plugin in audit mode brings none.
+    #[must_use]
+    pub fn tools(&self) -> Vec<PluginTool> {
+        self.active().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
+    }
+
+    /// Whether any plugin subscribes to an event.
+    #[must_use]
+    pub fn has_subscriber(&self, event: EventKind) -> bool {
+        self.active().has_subscriber(event)
+    }
+}
+
+impl std::fmt::Debug for RuleSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RuleSet").field("plugins", &self.plugins()).finish_non_exhaustive()
+    }
+}
+
+/// Whether two lists of ask rules are the same apart from their positions in the files of one layer.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
     let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)
 }
 
-/// What a new configuration has changed.
+/// The changes by a new configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changes {
     /// Plugins that were not loaded before, in chain order.
     pub added: Vec<String>,
-    /// Plugins that are loaded no more, in the chain order that they had.
+    /// Plugins that are no longer loaded, in their former chain order.
     pub removed: Vec<String>,
-    /// Plugins of which the file or anything in the entry is another, in chain order.
+    /// Plugins whose file or entry has changed, in chain order.
     pub changed: Vec<String>,
-    /// Whether an ask rule or a setting is another.
+    /// Whether an ask rule or a setting has changed.
     pub settings: bool,
 }
 
 impl Changes {
-    /// Whether there are none.
+    /// Whether nothing has changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { added, removed, changed, settings } = self;

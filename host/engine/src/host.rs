@@ -1,6 +1,6 @@
-//! The host: the rules that count, and what an embedder brings.
+//! The host: the active rules, and what an embedder provides.
 
-pub use crate::active_config::Changes;
+pub use crate::active_config::{Changes, RuleSet};
 
 use crate::active_config::{ActiveConfig, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
@@ -8,13 +8,13 @@ use crate::audit::{RulesChanged, ToRecord as _};
 use crate::config::Config;
 use crate::contract::EventKind;
 use crate::contract::action::ActionMap;
+use crate::engine::Engine;
 use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::{Network, Resolver};
-use crate::session::{QuestionGone, Services, Session, SessionError, SessionSpec, Telling};
-use crate::store::{Late, Store, StoreError};
-use arc_swap::ArcSwap;
+use crate::session::{ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
+use crate::store::{LateWrite, Store, StoreError};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,19 +22,21 @@ use std::time::Duration;
 /// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
 #[derive(Clone)]
 pub struct Host {
-    shared: Arc<Shared>,
+    shared: Arc<HostInner>,
 }
 
-struct Shared {
+struct HostInner {
     services: Arc<Services>,
-    /// Held while a new configuration is loaded: they take turns.
+    /// Held while a new configuration is loaded, so that only one is loaded at a time.
     reloading: tokio::sync::Mutex<()>,
+    engine: Engine,
     cache: Option<Cache>,
 }
 
-/// What a host is built from.
+/// Builds a host.
 pub struct HostBuilder {
     config: Config,
+    engine: Engine,
     cache: Option<PathBuf>,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
@@ -51,7 +53,7 @@ pub enum Error {
     /// A plugin of the allowlist cannot be loaded. All of its enabled entries load, or none.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The machine gives no room for the sandbox.
+    /// The machine has no address space for the sandbox.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// Audit log and state cannot be kept where they should.
@@ -74,6 +76,7 @@ impl Host {
     pub fn builder(config: Config) -> HostBuilder {
         HostBuilder {
             config,
+            engine: Engine::new(),
             cache: None,
             actions: ActionMap::default(),
             approver: None,
@@ -87,7 +90,7 @@ impl Host {
     /// Opens a session.
     ///
     /// # Errors
-    /// If the schema of one of its tools is not a JSON Schema, or its identifier is none or that of an open session.
+    /// If the schema of one of its tools is not a JSON Schema, or its identifier or a directory of it is invalid.
     pub fn open_session(&self, spec: SessionSpec) -> Result<Session, SessionError> {
         Session::open(Arc::clone(&self.shared.services), spec)
     }
@@ -95,62 +98,85 @@ impl Host {
     /// The loaded plugins, in chain order.
     #[must_use]
     pub fn plugins(&self) -> Vec<Plugin> {
-        self.shared.services.config().plugins().to_vec()
+        self.shared.services.rules.plugins()
     }
 
     /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
     #[must_use]
     pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
-        self.shared.services.config().chain(event).to_vec()
+        self.shared.services.rules.chain(event)
     }
 
     /// The tools that plugins bring, in chain order. A plugin in audit mode brings none.
     #[must_use]
     pub fn tools(&self) -> Vec<PluginTool> {
-        self.shared.services.config().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
+        self.shared.services.rules.tools()
     }
 
     /// Whether any plugin subscribes to an event.
     #[must_use]
     pub fn has_subscriber(&self, event: EventKind) -> bool {
-        self.shared.services.config().has_subscriber(event)
+        self.shared.services.rules.has_subscriber(event)
     }
 
-    /// Takes up another configuration, while sessions run: its plugins are loaded and checked aside, then take the place of
-    /// the old ones between two events. An event under way is settled, recorded and told to observers by the plugins that
-    /// it began with; none is lost, asked about twice, or settled by some of both. What the new configuration leaves as it
-    /// was is not compiled again. The log says what was taken up.
+    /// Activates another configuration while sessions run. Its plugins are loaded and checked separately, and replace the old
+    /// ones between two events. An event under way is settled, recorded and dispatched to observers under the plugins that
+    /// it began with: no event is lost, asked about twice, or settled by some of both. Unchanged plugins are not compiled
+    /// again. The log records the change.
     ///
     /// A new plugin takes part in a session from its next event on: it gets no `session-start`. Failures in a row count
-    /// anew for a plugin that has changed; model calls do not.
+    /// from 0 for a plugin that has changed; model calls do not.
     ///
     /// # Errors
-    /// As [`HostBuilder::build`]; then all stays as it was.
+    /// As [`HostBuilder::build`]; then nothing has changed.
     pub async fn reload(&self, config: &Config) -> Result<Changes, Error> {
-        let Shared { services, reloading, cache } = &*self.shared;
+        self.reload_rules(&self.shared.services.rules, config).await
+    }
+
+    /// The same for the rules of a rule set, and the sessions that run under it.
+    ///
+    /// # Errors
+    /// As [`HostBuilder::build`]; then nothing has changed.
+    pub async fn reload_rules(&self, rules: &RuleSet, config: &Config) -> Result<Changes, Error> {
+        let HostInner { services, reloading, engine, cache } = &*self.shared;
         let _turn = reloading.lock().await;
-        let before = services.config();
-        let config = ActiveConfig::load(config, cache.as_ref(), Some(&before)).await?;
+        let before = rules.active();
+        let config = ActiveConfig::load(engine, cache.as_ref(), config).await?;
         let changes = config.changes_since(&before);
         if changes.is_empty() {
             return Ok(changes);
         }
         let record = RulesChanged { time: crate::session::now(), plugins: config.loaded() };
         if services.store.keeps_log() {
-            services.store.push(Late::of(record.body(&config.settings().audit)))?;
+            services.store.push(LateWrite::of(record.body(&config.settings().audit)))?;
         }
-        services.config.store(Arc::new(config));
+        rules.replace(config);
         Ok(changes)
     }
 
-    /// Waits until observers have heard of everything and all of it is recorded, for `deadline` at most. Whatever ends a
-    /// process that has opened sessions calls it last. Events that observers have not heard of by then are given up; how
-    /// many they were is recorded, and returned.
+    /// The rules of sessions that name no others.
+    #[must_use]
+    pub fn rules(&self) -> RuleSet {
+        self.shared.services.rules.clone()
+    }
+
+    /// Loads another configuration beside the host's own, for the sessions that name it ([`SessionSpec::rules`]).
+    ///
+    /// # Errors
+    /// As [`HostBuilder::build`].
+    pub async fn load_rules(&self, config: &Config) -> Result<RuleSet, Error> {
+        let HostInner { engine, cache, .. } = &*self.shared;
+        Ok(RuleSet::new(ActiveConfig::load(engine, cache.as_ref(), config).await?))
+    }
+
+    /// Waits until observers have handled all events and their calls are recorded, for `deadline` at most. Call it last in a
+    /// process that has opened sessions. Events that observers have not handled by then are given up; their number is
+    /// recorded and returned.
     ///
     /// # Errors
     /// If the last records could not be written.
     pub async fn drain(&self, deadline: Duration) -> Result<u64, StoreError> {
-        let given_up = self.shared.services.telling.drain(deadline).await;
+        let given_up = self.shared.services.observer_tasks.drain(deadline).await;
         self.shared.services.store.flush().await?;
         Ok(given_up)
     }
@@ -164,8 +190,8 @@ impl Host {
         self.shared.services.open_questions().await
     }
 
-    /// Answers a question, of this process or another one with the same store. The first answer counts. What comes of the
-    /// event, the process that asked settles and records.
+    /// Answers a question, of this process or another one with the same store. The first answer counts. The process
+    /// that asked settles and records the event.
     ///
     /// # Errors
     /// If the question waits for no answer any more, or the answer cannot be written.
@@ -173,9 +199,9 @@ impl Host {
         self.shared.services.answer(id, approval).await
     }
 
-    /// What the user is to be told of sessions that are closed, each sentence once: what their own
+    /// The notices of closed sessions for the user, each once: what their own
     /// [`take_notices`](crate::Session::take_notices) was not asked for, and what observers did afterwards. At most 256 wait
-    /// here. A process that ends takes them behind [`Self::drain`].
+    /// here. A process that ends takes them after [`Self::drain`].
     #[must_use]
     pub fn take_notices(&self) -> Vec<String> {
         self.shared.services.take_notices()
@@ -183,6 +209,13 @@ impl Host {
 }
 
 impl HostBuilder {
+    /// Runs the plugins on this engine, which other hosts share; without it, the host has one of its own.
+    #[must_use]
+    pub fn engine(mut self, engine: &Engine) -> Self {
+        self.engine = engine.clone();
+        self
+    }
+
     /// What the embedder's own tools do: rows beside the tables of [`ActionMap`].
     #[must_use]
     pub fn actions(mut self, actions: ActionMap) -> Self {
@@ -190,15 +223,15 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps compiled code in this folder, which must be the user's alone (it is made so where it is missing); without one,
-    /// every start compiles. A folder or file that others can reach is not used, and the log says so.
+    /// Keeps compiled code in this directory, which must be the user's alone (it is created so if it is missing). Without one,
+    /// every start compiles. A directory or file that others can access is not used, and the log says so.
     #[must_use]
-    pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.cache = Some(folder.into());
+    pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cache = Some(directory.into());
         self
     }
 
-    /// Keeps the audit log and the state of plugins in this database, which is made where there is none; several processes
+    /// Keeps the audit log and the state of plugins in this database, which is created if it is missing; several processes
     /// may share it. Without one, nothing is recorded, and state lives as long as the host.
     #[must_use]
     pub fn store(mut self, file: impl Into<PathBuf>) -> Self {
@@ -206,7 +239,7 @@ impl HostBuilder {
         self
     }
 
-    /// Who answers escalations; without one, each is rejected.
+    /// Sets the approver, which answers escalations; without one, each is rejected.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = Some(approver);
@@ -228,7 +261,7 @@ impl HostBuilder {
         self
     }
 
-    /// Who turns the names of servers into addresses, for the grant `http`; without one, the operating system does.
+    /// Sets the resolver of server names, for the grant `http`; without one, the operating system resolves them.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.network = Network::new(resolver);
@@ -240,31 +273,32 @@ impl HostBuilder {
     /// # Errors
     /// If a plugin cannot be loaded, the store cannot be used, or there is no room for the sandbox.
     pub async fn build(self) -> Result<Host, Error> {
-        let cache = self.cache.as_deref().and_then(|folder| {
-            let failed = |error| tracing::warn!(folder = %folder.display(), %error, "compiled code is not kept");
-            Cache::open(folder).map_err(failed).ok()
+        let cache = self.cache.as_deref().and_then(|directory| {
+            let failed = |error| tracing::warn!(directory = %directory.display(), %error, "compiled code is not kept");
+            Cache::open(directory).map_err(failed).ok()
         });
-        let config = ActiveConfig::load(&self.config, cache.as_ref(), None).await?;
+        let config = ActiveConfig::load(&self.engine, cache.as_ref(), &self.config).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),
         };
-        let Self { actions, approver, shares_questions, model, network, .. } = self;
+        let Self { engine, actions, approver, shares_questions, model, network, .. } = self;
         let services = Services {
-            config: ArcSwap::from_pointee(config),
+            rules: RuleSet::new(config),
             actions,
             approver,
             shares_questions,
             model,
             network: Arc::new(network),
             store,
-            telling: Telling::default(),
+            observer_tasks: ObserverTasks::default(),
             open: Mutex::default(),
             notices: Mutex::default(),
         };
-        // What a process left behind that is gone.
+        // Questions of processes that are gone.
         services.open_questions().await?;
-        let shared = Shared { services: Arc::new(services), reloading: tokio::sync::Mutex::default(), cache };
+        let reloading = tokio::sync::Mutex::default();
+        let shared = HostInner { services: Arc::new(services), reloading, engine, cache };
         Ok(Host { shared: Arc::new(shared) })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method per
 //! event of an agent's life; each asks the plugins that subscribe to it, in a fresh sandboxed
-//! instance under limits, and says what is to be done. The crate knows nothing of any agent: it
+//! instance under limits, and returns the outcome. The crate does not depend on any agent: it
 //! reads no terminal and calls no model.
 //!
 //! ```
@@ -42,40 +42,42 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`files`] | files that are believed: owner, mode, opening, the lock |
-//! | `unseen` | characters that are not seen |
-//! | [`contract`] | the words: events, what they carry and what comes of them (the crate `hookhost-contract`) |
-//! | [`config`] | from TOML to what may load |
+//! | [`files`] | trusted files: owner, mode, opening, locking |
+//! | `unseen` | characters that are invisible |
+//! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
+//! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
 //! | `compose` | composition, pure |
 //! | `state` | key-value state of plugins: snapshots and writes, pure |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | `event` | the typed events: what `handle` takes, and what its verdict means |
 //! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
-//! | [`audit`] | the records of the log, how they are chained and what is kept out of them, pure |
-//! | `active_config` | the configuration that is active: plugins in chain order, ask rules, settings |
-//! | [`store`] | log and state in one database, committed together, and reading them back |
+//! | `engine` | what all rules of a process run on: pools of instances, compiled code ([`Engine`]) |
+//! | [`audit`] | the records of the log, their hash chain and their redaction, pure |
+//! | `active_config` | the active configuration: plugins in chain order, ask rules, settings |
+//! | [`store`] | the database: log and state, committed together, and reading them back |
 //! | [`approval`] | asking a person |
-//! | [`session`] | ask the chain, settle, record, tell observers |
+//! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
 //! | [`host`] | all of it together |
-//! | [`replay`] | recorded events, asked about again |
+//! | [`replay`] | settles recorded events again |
 //!
 //! It runs on tokio, with its timer enabled.
 //!
 //! # What can grow
 //!
 //! Specifications, records and errors are `#[non_exhaustive]`: they are made by `new` or `Default`, and their fields are
-//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`]): a program that ignores a new one must
+//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`]): a program that would ignore a new one must
 //! not compile. The types of the WIT are those of one version of the contract, and stay as they are.
 
 #![deny(missing_docs)]
-#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot go on fails"))]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
 mod active_config;
 pub mod approval;
 pub mod audit;
 mod compose;
 pub mod config;
+mod engine;
 mod event;
 pub mod files;
 pub mod host;
@@ -100,7 +102,8 @@ pub mod capability {
 
 pub use config::Config;
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
-pub use host::{Error, Host, HostBuilder};
+pub use engine::Engine;
+pub use host::{Error, Host, HostBuilder, RuleSet};
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
 pub use session::{Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};

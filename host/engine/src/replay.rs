@@ -1,62 +1,62 @@
-//! Replay: recorded events, asked about again.
+//! Replay: settles recorded events again.
 //!
-//! Each recorded event is settled anew by the plugins of a host, with the identifier, the time, the
-//! state and the answers of capabilities that its record has. With the same plugins the verdicts
-//! are the same; with others one sees what a new rule would have made of them. Nothing is recorded,
-//! nobody is asked, and what a plugin writes to its state is kept for the replay alone.
+//! The plugins of a host settle each recorded event again, with the identifier, the time, the state and the answers of
+//! capabilities from its record. The same plugins give the same verdicts; other plugins show what a new rule would have
+//! decided. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept for the replay only.
 
 use crate::audit::{CallRecord, EventRecord, Line, Record, SessionOpened};
 use crate::contract::{OutcomeKind, Shape};
 use crate::host::Host;
-use crate::session::{DispatchOptions, Recall, RecalledConsent, Session, SessionSpec};
+use crate::session::{DispatchOptions, ReplayInputs, ReplayedConsent, Session, SessionSpec};
 use crate::store::{Log, LogError};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-/// A recorded event, and what came of it again.
+/// A recorded event and its replay.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Compared {
     /// The number of its record.
     pub seq: u64,
-    /// What was recorded.
+    /// The recorded event.
     pub recorded: EventRecord,
-    /// What came of it now; absent where it could not be asked about.
+    /// The replayed event; absent if it could not be replayed.
     pub again: Option<EventRecord>,
-    /// In what the two differ, in chain order; also where it could not be expected to be the same.
+    /// The differences between the two, in chain order, even if the event is not replayable.
     pub differences: Vec<Difference>,
-    /// Why it could not be expected to be the same, a sentence each; none: it could.
+    /// Why the outcome cannot be expected to be the same, a sentence each. Empty if the event is replayable.
     pub not_replayable: Vec<String>,
 }
 
-/// In what two settlements of one event differ.
+/// A difference between a recorded event and its replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum Difference {
-    /// What came of it, or why.
+    /// The outcome, who decided it, or why.
     Outcome {
-        /// As it was recorded.
+        /// The recorded outcome.
         recorded: OutcomeKind,
-        /// As it is now.
+        /// The outcome of the replay.
         again: OutcomeKind,
     },
-    /// The final value, or the result in its place.
+    /// The final value, or the response in its place.
     Value,
-    /// What a person is asked, and by whom, or which plugin waived that.
+    /// The questions to a person, who asks them, or which plugin waived them.
     Questions,
-    /// What a plugin, which was asked then and now in the same round, answered.
+    /// The answer of a plugin that was asked in the same round both times.
     Verdict {
         /// The plugin.
         plugin: String,
         /// The round.
         round: u32,
     },
-    /// A plugin was asked in this round, then or now, and not both.
+    /// A plugin was asked in this round only in the record or only in the replay.
     Asked {
         /// The plugin.
         plugin: String,
@@ -65,39 +65,38 @@ pub enum Difference {
     },
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Summary {
-    /// Recorded events.
+    /// Number of recorded events.
     pub events: u64,
-    /// Of these, what came of them was the same.
+    /// Events with the same outcome.
     pub same: u64,
-    /// It was not.
+    /// Events with another outcome.
     pub different: u64,
-    /// It could not be expected to be the same.
+    /// Events that are not replayable.
     pub not_replayable: u64,
-    /// How many of those there were for each reason.
+    /// The number of events that are not replayable, by reason.
     pub reasons: BTreeMap<String, u64>,
 }
 
-/// Asks `host` about each event of `log`, in order, and hands what came of it to `each`. A host for this has neither a
-/// store nor an approver. Each record is verified before it is asked about.
+/// Replays each event of `log` with `host`, in order, and passes the result to `each`. The host should have neither a store
+/// nor an approver. Each record is verified before it is replayed.
 ///
 /// # Errors
-/// If the log cannot be read, or is not as it was written: then nothing from the record on that the
-/// error names was asked about. A record of a later version counts as an event that cannot be
-/// replayed.
+/// If the log cannot be read, or was changed: then nothing from the record that the error names was replayed. A record of a
+/// later version counts as an event that is not replayable.
 pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.verified_lines()?, each).await
 }
 
-/// As [`replay`], of a log that may be anybody's: a part of one, or one that somebody has changed.
+/// Like [`replay`], for a log that cannot be trusted: a part of a log, or one that somebody may have changed.
 ///
 /// # Errors
-/// If the log cannot be read. A line that is not a valid record, or a later version's, counts as an
-/// event that cannot be replayed.
+/// If the log cannot be read. A line that is not a valid record, or has a later version, counts as an event that is not
+/// replayable.
 pub async fn replay_unverified(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.lines()?, each).await
 }
@@ -121,10 +120,17 @@ async fn replay_lines(
         match line.entry() {
             Ok(Record::Session(opened)) => {
                 let (id, lacks_schemas) = (opened.session.clone(), !opened.without_schema.is_empty());
-                sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas });
+                let handles = sessions.get(&id).map_or(0, |known| known.handles) + 1;
+                sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas, handles });
             }
             Ok(Record::SessionEnded(ended)) => {
-                sessions.remove(&ended.session);
+                if let Entry::Occupied(mut known) = sessions.entry(ended.session) {
+                    known.get_mut().handles -= 1;
+                    // Its events continue over the others.
+                    if known.get().handles == 0 {
+                        known.remove();
+                    }
+                }
             }
             Ok(Record::Event(recorded)) => {
                 let compared = compare(host, &mut sessions, line.seq(), *recorded).await;
@@ -138,23 +144,25 @@ async fn replay_lines(
     Ok(summary)
 }
 
-/// A session of the log.
+/// A session in the log.
 struct Known {
     session: Replayed,
-    /// Arguments that missed a schema when they were recorded fit now.
+    /// Whether the log lacks schemas of its tools, so that arguments that were invalid when recorded are valid now.
     lacks_schemas: bool,
+    /// Handles of it that are open; one of a process that was killed stays among them.
+    handles: u64,
 }
 
-/// How far it is opened again.
+/// Whether a session has been opened for the replay.
 enum Replayed {
     Announced(Box<SessionOpened>),
     Open(Session),
-    /// It cannot be opened again; why.
+    /// It cannot be opened; why.
     Closed(String),
 }
 
 impl Replayed {
-    /// The session, opened when it is first needed.
+    /// The session, which is opened at first use.
     fn session(&mut self, host: &Host) -> Result<&Session, String> {
         if let Self::Announced(opened) = self {
             let opened = host.open_session(spec(opened)).map_err(|error| error.to_string());
@@ -178,6 +186,7 @@ fn spec(opened: &SessionOpened) -> SessionSpec {
         interactive: opened.interactive,
         parent: opened.parent.clone(),
         root: opened.root.clone(),
+        rules: None,
         tools: opened.tools.clone(),
         models: opened.models.clone(),
     }
@@ -217,7 +226,9 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
                 }
                 compared.again = Some(again);
             } else {
-                compared.not_replayable.push("the agent prepares it otherwise than this command".into());
+                compared
+                    .not_replayable
+                    .push("this command prepares the event in another way than the agent did".into());
             }
         }
         Err(why) => compared.not_replayable.push(why),
@@ -225,15 +236,15 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
     compared
 }
 
-/// Settles a recorded event again.
+/// Replays a recorded event.
 async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord, String> {
     session.set_turn(recorded.turn);
-    let asked_again = recorded.asked_again.as_ref().map(|again| RecalledConsent {
+    let asked_again = recorded.asked_again.as_ref().map(|again| ReplayedConsent {
         round: again.round,
         response: json(recorded.response.as_deref()),
         answered: again.answered.clone(),
     });
-    let recall = Recall {
+    let inputs = ReplayInputs {
         id: recorded.id.clone(),
         time: recorded.time,
         calls: recorded.calls.clone(),
@@ -246,8 +257,8 @@ async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord,
         [parameter] => Value::Object([((*parameter).to_owned(), value)].into_iter().collect()),
         _ => value,
     };
-    let settled = session.dispatch_again(recorded.event, payload, options, recall).await;
-    settled.map(|settled| settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
+    let settled = session.dispatch_again(recorded.event, payload, options, inputs).await;
+    settled.map(|settled| *settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
 }
 
 fn differences(recorded: &EventRecord, again: &EventRecord) -> Vec<Difference> {
@@ -267,7 +278,7 @@ fn differences(recorded: &EventRecord, again: &EventRecord) -> Vec<Difference> {
     if recorded.outcome == again.outcome && asked(recorded) != asked(again) {
         differences.push(Difference::Questions);
     }
-    // What observers did is in a record of their own.
+    // The calls of observers are in a record of their own.
     if recorded.event.shape() == Shape::Observe {
         return differences;
     }
@@ -290,7 +301,7 @@ fn is_same_ask(one: &CallRecord, other: &CallRecord) -> bool {
     one.plugin == other.plugin && one.round == other.round
 }
 
-/// What a call answered, or why it did not.
+/// A call's verdict or failure.
 fn said(call: &CallRecord) -> (Option<String>, Option<crate::contract::FailureKind>) {
     (json(call.verdict.as_deref()), call.failure.as_ref().map(|failure| failure.kind))
 }
@@ -322,7 +333,7 @@ impl Summary {
 }
 
 impl Compared {
-    /// Whether the outcome is the same. That other plugins were asked is no difference in that.
+    /// Whether the outcome is the same. Asking other plugins does not count as a difference.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.again.is_some()

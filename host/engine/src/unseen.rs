@@ -4,7 +4,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// Whether a character steers a terminal, reorders a text, breaks its line, or is not seen at all, so that a text can be made
 /// to look like another one: control and format characters, line and paragraph separators, and what Unicode calls
-/// default ignorable, but for the two variation selectors of emoji.
+/// default ignorable, except the two variation selectors of emoji.
 ///
 /// ```
 /// assert!(['\u{1b}', '\u{202e}', '\u{2028}', '\u{ad}', '\u{e0041}'].into_iter().all(hookhost::is_unseen));

@@ -1,4 +1,4 @@
-//! Each command behind a slash.
+//! Each command after a slash.
 
 use super::{runs, says, scripted, talk, talk_with, texts};
 use hookhost_tests::Entry;
@@ -62,7 +62,7 @@ fn hooks_of_one_event_shows_its_chain_in_order_and_no_other() {
 }
 
 #[test]
-fn a_session_is_shown_left_for_a_new_one_and_gone_on_with() {
+fn a_session_is_shown_left_for_a_new_one_and_continued() {
     let user = scripted(&[&says("One."), &says("Two."), &says("Three.")]);
     let mut session = talk(&user);
     session.says("/session");
@@ -99,7 +99,7 @@ fn a_session_is_shown_left_for_a_new_one_and_gone_on_with() {
 }
 
 #[test]
-fn a_session_in_use_is_refused_with_a_sentence_and_the_talk_goes_on() {
+fn a_session_in_use_is_refused_with_a_sentence_and_the_talk_continues() {
     let user = scripted(&[&says("One."), &says("Two.")]);
     let mut other = talk(&user);
     other.says("mine");
@@ -155,7 +155,7 @@ fn whether_questions_are_asked_is_shown_and_changed() {
     session.says("/approve ask");
     session.looks_like("ask: what a plugin asks, you are asked");
     session.says("go");
-    session.sees("Go on? Type ");
+    session.sees("Continue? Type ");
     assert!(!user.project().join("made").exists());
     session.agrees();
     session.sees("Yes.");
@@ -186,13 +186,13 @@ fn a_long_result_is_folded_and_shown_in_full_when_asked_for() {
 }
 
 #[test]
-fn a_typo_is_told_with_the_nearest_command_and_is_no_prompt() {
+fn a_typo_is_reported_with_the_nearest_command_and_is_not_a_prompt() {
     let user = scripted(&[&says("never")]);
     let mut session = talk(&user);
     session.says("/modle");
     session.looks_like("error: there is no command /modle: did you mean /model?");
     session.says("/tools please");
-    session.looks_like("error: /tools takes nothing behind it");
+    session.looks_like("error: /tools takes no arguments");
     session.says("/quit");
     assert_eq!(session.end().0, Some(0));
     assert!(user.sessions().is_empty());

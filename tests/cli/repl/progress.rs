@@ -4,7 +4,7 @@ use super::{runs, says, scripted, talk};
 use crate::pty::Session;
 
 /// A command that runs until the test ends it.
-const UNTIL: &str = "while [ ! -e go-on ]; do sleep 0.05; done; echo gone on";
+const UNTIL: &str = "while [ ! -e continue ]; do sleep 0.05; done; echo continued";
 
 #[test]
 fn a_tool_that_takes_long_is_shown_with_its_time_and_leaves_no_trace() {
@@ -15,18 +15,19 @@ fn a_tool_that_takes_long_is_shown_with_its_time_and_leaves_no_trace() {
         session.looks_like(" bash 1 s, ");
         session.looks_like(" bash 2 s, ");
         session.looks_like(" tokens in, ");
-        user.write("go-on", "");
+        user.write("continue", "");
         let (code, screen, looks) = session.end_looking();
         assert_eq!(code, Some(0), "{screen}");
         let shown = looks.split_once("played, no model is asked.\n").unwrap().1;
-        let expected = format!("I wait.\nbash command=\"{UNTIL}\"\n  gone on\n  [exit code 0]\nDone.\n2 model calls, ");
+        let expected =
+            format!("I wait.\nbash command=\"{UNTIL}\"\n  continued\n  [exit code 0]\nDone.\n2 model calls, ");
         assert!(shown.starts_with(&expected), "{looks}");
         assert_eq!(screen.contains('\u{1b}'), variables.len() == 1, "{screen:?}");
     }
 }
 
 #[test]
-fn a_question_stands_alone_until_it_is_answered() {
+fn a_question_is_alone_on_the_screen_until_it_is_answered() {
     let turn = format!(
         "call = [{{ tool = \"bash\", arguments = {{ command = \"{UNTIL}; touch gone\" }} }}, {{ tool = \"write_file\", arguments = {{ path = \"made\", content = \"\" }} }}]"
     );
@@ -37,7 +38,7 @@ fn a_question_stands_alone_until_it_is_answered() {
     let yes = session.yes();
     // Beside it a tool runs, for long enough to be shown as under way, and ends.
     std::thread::sleep(std::time::Duration::from_millis(1500));
-    user.write("go-on", "");
+    user.write("continue", "");
     while !user.project().join("gone").exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -51,8 +52,8 @@ fn a_question_stands_alone_until_it_is_answered() {
     let (code, _, looks) = session.end_looking();
     assert_eq!(code, Some(0));
     assert!(user.project().join("made").exists());
-    let (before, behind) = looks.split_once(&format!("{answered}\n")).unwrap();
-    assert!(!before.contains("gone on\n") && behind.contains("  gone on\n"), "{looks}");
+    let (before, after) = looks.split_once(&format!("{answered}\n")).unwrap();
+    assert!(!before.contains("continued\n") && after.contains("  continued\n"), "{looks}");
     assert!(!looks.contains(" s, "), "what was under way has left a trace: {looks}");
 }
 
@@ -77,7 +78,7 @@ fn on_a_narrow_terminal_what_is_under_way_is_cut_and_never_wrapped() {
     session.types("go\r");
     session.sees("bash 1 s, ");
     session.sees("bash 2 s, ");
-    user.write("go-on", "");
+    user.write("continue", "");
     session.sees("Done.");
     session.says("/quit");
     let (code, screen) = session.end();

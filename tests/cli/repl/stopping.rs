@@ -38,7 +38,7 @@ fn tool_runs(user: &User) -> bool {
 }
 
 #[test]
-fn ctrl_c_stops_what_runs_and_the_talk_goes_on() {
+fn ctrl_c_stops_what_runs_and_the_talk_continues() {
     let user = waiting();
     let mut session = talk(&user);
     session.says("wait");
@@ -82,7 +82,7 @@ fn ctrl_c_as_it_is_typed_stops_what_runs() {
 }
 
 #[test]
-fn ctrl_c_twice_in_a_turn_leaves_a_session_that_can_be_gone_on_with() {
+fn ctrl_c_twice_in_a_turn_leaves_a_session_that_can_be_continued() {
     let user = waiting();
     // What keeps the turn from ending in order: a plugin that takes an hour over its end.
     let slow = serde_json::json!({ "task-complete": { "misbehave": "sleep" } });
@@ -138,7 +138,7 @@ fn ctrl_c_at_a_question_is_a_no_and_what_is_typed_next_is_a_prompt() {
     user.configure("[[ask]]\nactions = [\"shell\"]\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? Type ");
+    session.sees("Continue? Type ");
     interrupt(&session);
     session.looks_like("no longer asked: the answer is no");
     session.says("yes");

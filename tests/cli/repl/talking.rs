@@ -64,7 +64,7 @@ fn the_model_has_what_was_said_before_also_after_a_switch_to_another_provider() 
 }
 
 #[test]
-fn a_session_is_gone_on_with_where_one_is_named() {
+fn a_session_is_continued_where_one_is_named() {
     let user = scripted(&[&says("One.")]);
     user.run(["run", "first", "--script", "script.toml"]).expect(0, &[]);
     let id = user.sessions()[0]["id"].as_str().unwrap().to_owned();
@@ -80,17 +80,17 @@ fn a_session_is_gone_on_with_where_one_is_named() {
 }
 
 #[test]
-fn a_question_is_asked_between_the_lines_and_its_answer_is_no_prompt() {
+fn a_question_is_asked_between_the_lines_and_its_answer_is_not_a_prompt() {
     let user = scripted(&[&runs("touch made"), &says("Well."), &runs("touch more"), &says("So.")]);
     user.configure("[[ask]]\nactions = [\"shell\"]\nquestion = \"Run this command?\"\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? Type ");
+    session.sees("Continue? Type ");
     assert!(!user.project().join("made").exists());
     session.agrees();
     session.sees("Well.");
     session.says("more");
-    session.sees_again("Go on? Type ");
+    session.sees_again("Continue? Type ");
     session.types("n\n");
     session.sees("So.");
     session.says("/quit");
@@ -109,7 +109,7 @@ fn questions_of_agents_that_run_beside_each_other_are_asked_one_after_the_other(
     user.configure("[[ask]]\nactions = [\"shell\"]\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Go on? Type ");
+    session.sees("Continue? Type ");
     let first = session.yes();
     // The other one asks as well.
     let asked = || user.records().iter().filter(|record| record["outcome"] == "escalated").count();
@@ -118,7 +118,7 @@ fn questions_of_agents_that_run_beside_each_other_are_asked_one_after_the_other(
         assert!(began.elapsed().as_secs() < 60, "the other one does not ask");
     }
     session.agrees();
-    session.sees_again("Go on? Type ");
+    session.sees_again("Continue? Type ");
     assert_ne!(session.yes(), first, "each question has its own number (one in ten thousand is the same)");
     session.agrees();
     session.sees("Well.");
@@ -137,7 +137,7 @@ fn questions_of_agents_that_run_beside_each_other_are_asked_one_after_the_other(
 }
 
 #[test]
-fn what_a_plugin_refuses_and_changes_is_shown_as_it_happens_and_the_talk_goes_on() {
+fn what_a_plugin_refuses_and_changes_is_shown_as_it_happens_and_the_talk_continues() {
     let user = scripted(&[&runs("echo hi"), &says("Done."), &says("Fine.")]);
     let config = json!({
         "before-tool-call": { "when": { "lacks": "true &&" }, "verdict": "modify", "value": { "command": "true && {command}" } },
@@ -159,7 +159,7 @@ fn what_a_plugin_refuses_and_changes_is_shown_as_it_happens_and_the_talk_goes_on
 }
 
 #[test]
-fn a_session_that_cannot_be_written_any_more_is_said_and_gone_on_with_where_it_is_mended() {
+fn a_session_that_can_no_longer_be_written_is_reported_and_continued_once_it_can() {
     let user = scripted(&[&runs("mv ../state/sessions/*/messages ../kept"), &says("never"), &says("Back.")]);
     let mut session = talk(&user);
     session.says("go");
@@ -176,7 +176,7 @@ fn a_session_that_cannot_be_written_any_more_is_said_and_gone_on_with_where_it_i
 }
 
 #[test]
-fn without_a_terminal_there_is_help_and_what_was_asked_for_is_told() {
+fn without_a_terminal_there_is_help_and_the_missing_option_is_named() {
     let user = scripted(&[&says("never")]);
     let ended = user.run([""; 0]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
@@ -186,14 +186,14 @@ fn without_a_terminal_there_is_help_and_what_was_asked_for_is_told() {
 }
 
 #[test]
-fn a_provider_that_cannot_be_used_is_told_before_anything_is_typed() {
+fn a_provider_that_cannot_be_used_is_reported_before_anything_is_typed() {
     let user = User::new();
     let (code, screen) = Session::start(user.command(["--provider", "anthropic"]).env("TERM", "xterm")).end();
     assert_eq!(code, Some(1), "{screen}");
     assert!(screen.contains("set the environment variable ANTHROPIC_API_KEY"), "{screen}");
 }
 
-/// Whether a line is what the guide shows, where `…` stands for any text, or for itself.
+/// Whether a line is what the guide shows, where `…` matches any text, or itself.
 fn fits(shown: &str, line: &str) -> bool {
     let mut rest = Some(line);
     for (place, piece) in shown.split('…').enumerate() {
@@ -230,7 +230,7 @@ fn the_conversation_of_the_guide_is_as_it_is_shown() {
 }
 
 #[test]
-fn a_result_behind_a_question_has_the_name_of_its_tool() {
+fn a_result_after_a_question_has_the_name_of_its_tool() {
     // The first call ends while the second one is asked about.
     let call = |command: &str| format!("{{ tool = \"bash\", arguments = {{ command = {command:?} }} }}");
     let both = format!(
@@ -256,7 +256,7 @@ fn a_result_behind_a_question_has_the_name_of_its_tool() {
     session.says("/quit");
     let (code, _, looks) = session.end_looking();
     assert_eq!(code, Some(0), "{looks}");
-    // It is behind its call, or, where the question came between, behind its tool's name.
-    let behind = ["touch ended\"\n  early\n", "bash answered\n  early\n"];
-    assert!(behind.iter().any(|shown| looks.contains(shown)), "{looks}");
+    // It comes after its call or, if the question came between, after its tool's name.
+    let shown_after = ["touch ended\"\n  early\n", "bash answered\n  early\n"];
+    assert!(shown_after.iter().any(|shown| looks.contains(shown)), "{looks}");
 }

@@ -52,7 +52,7 @@ fn no_more_is_remembered_than_a_thousand_lines() {
 }
 
 #[test]
-fn a_history_that_cannot_be_written_is_told_once_and_the_talk_goes_on() {
+fn a_history_that_cannot_be_written_is_reported_once_and_the_talk_continues() {
     let user = scripted(&[&says("One.")]);
     std::fs::create_dir_all(user.path("state/history")).unwrap();
     let mut session = talk(&user);
@@ -113,7 +113,7 @@ fn wide_and_combined_characters_are_edited_as_they_are_seen() {
     let user = scripted(&[&says("One.")]);
     let mut session = talk(&user);
     session.is_asked();
-    // Behind `日` goes an x: one step left is one character of two columns.
+    // After `日` comes an x: one step left is one character of two columns.
     session.types(&format!("日本{LEFT}x e\u{301} 🎉"));
     session.looks_like("> 日x e\u{301} 🎉本");
     session.types("\r");

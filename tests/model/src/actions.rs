@@ -59,7 +59,7 @@ impl Model for Sessions {
 pub(crate) fn is_taken_sooner_or_later(action: Action) -> bool {
     match action {
         Action::Step(_)
-        | Action::Told(..)
+        | Action::SawLocked(..)
         | Action::Answered(..)
         | Action::Deadline
         | Action::Poll
@@ -96,13 +96,13 @@ impl Sessions {
         let now = &state.events[event];
         let is_ready = match now.at {
             At::Away => {
-                // Events of one process are alike but for the first: they come in order.
+                // Events of one process are alike except the first: they come in order.
                 let is_like_one_before =
                     self.is_reduced && event == 2 && state.world.owners[1] == state.world.owners[2] && now.round == 0;
                 if is_like_one_before && state.events[1].at == At::Away {
                     return;
                 }
-                let is_free = !self.protocol.orders_events_of_a_host || state.hosts[host].order.is_none();
+                let is_free = !self.protocol.lets_in_one_of_a_host || state.hosts[host].order.is_none();
                 if is_free {
                     actions.push(if now.round == 0 { Action::Come(index) } else { Action::Step(index) });
                 }
@@ -112,13 +112,15 @@ impl Sessions {
             At::Scan => {
                 let told = (usize::from(now.byte)..BYTES).filter(|byte| !state.is_unlocked_for(host, *byte));
                 let before = actions.len();
-                actions.extend(told.map(|byte| Action::Told(index, number(byte))));
+                actions.extend(told.map(|byte| Action::SawLocked(index, number(byte))));
                 actions.len() == before
             }
             At::Wait => {
                 let first =
                     if self.protocol.waits_for_all_below { 1 } else { usize::from(now.byte).saturating_sub(1).max(1) };
-                (first..usize::from(now.byte)).all(|byte| state.is_unlocked_for(host, byte))
+                let is_before = |ticket: u8| (first..usize::from(now.byte)).contains(&usize::from(ticket));
+                let waits_for_own = self.protocol.knows_its_own_tickets && state.tickets_of(host).any(is_before);
+                !waits_for_own && (first..usize::from(now.byte)).all(|byte| state.is_unlocked_for(host, byte))
             }
             At::Ask => {
                 actions.push(Action::Answered(index, Verdict::Allow));
@@ -165,7 +167,7 @@ impl Sessions {
                 actions.push(Action::List);
             }
         }
-        // Where the question is gone it is told so.
+        // If the question is gone, it learns that.
         if let Answerer::Listed(seen) = state.answerer
             && round == Some(seen)
         {

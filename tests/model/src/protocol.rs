@@ -7,8 +7,10 @@ pub struct Protocol {
     pub scans_behind_the_door: bool,
     /// A turn begins when no lower ticket is held; otherwise when the one before it is free.
     pub waits_for_all_below: bool,
-    /// One event of a host at a time has a ticket, since a host does not see its own locks.
-    pub orders_events_of_a_host: bool,
+    /// One event of a host at a time takes its ticket, since the door does not stop the host that has locked it.
+    pub lets_in_one_of_a_host: bool,
+    /// A host keeps a list of the tickets that it holds, since it does not see its own locks.
+    pub knows_its_own_tickets: bool,
     /// A ticket ends with the process that holds it; otherwise it stays locked.
     pub tickets_end_with_the_process: bool,
     /// The row, the rules and the state are read in the turn; otherwise before arriving.
@@ -23,7 +25,7 @@ pub struct Protocol {
     pub holds_effects_back: bool,
     /// The asking process locks its byte before the question can be found; otherwise after.
     pub shows_itself_first: bool,
-    /// An answer is written only where there is none; otherwise in any case.
+    /// An answer is written only if there is none; otherwise in any case.
     pub answers_if_unanswered: bool,
     /// An answer is taken up in a turn; otherwise at once.
     pub takes_up_in_a_turn: bool,
@@ -54,7 +56,8 @@ impl Protocol {
     pub const DECIDED: Self = Self {
         scans_behind_the_door: true,
         waits_for_all_below: true,
-        orders_events_of_a_host: true,
+        lets_in_one_of_a_host: true,
+        knows_its_own_tickets: true,
         tickets_end_with_the_process: true,
         reads_in_the_turn: true,
         notes_its_turn_first: true,

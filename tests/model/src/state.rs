@@ -53,7 +53,7 @@ pub(crate) struct Process {
 /// A host with its handle of the session, and one open file of turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Host {
-    /// The event whose turn it is within the host.
+    /// The event of the host that takes its ticket.
     pub(crate) order: Option<u8>,
     /// Its byte is locked: it is alive.
     pub(crate) is_shown: bool,
@@ -256,8 +256,8 @@ pub enum Action {
     Come(u8),
     /// An event does what is next, of which there is one outcome.
     Step(u8),
-    /// An event looks for a locked byte, and is told this one.
-    Told(u8, u8),
+    /// An event looks for a locked byte, and gets this one.
+    SawLocked(u8, u8),
     /// The plugins answer an event.
     Answered(u8, Verdict),
     /// The approver of the asking process answers.
@@ -314,7 +314,7 @@ impl State {
     pub fn describe(&self, action: Action) -> String {
         match action {
             Action::Step(event) => format!("event {event}: {:?}", self.events[usize::from(event)].at),
-            Action::Told(event, byte) => format!("event {event}: is told that byte {byte} is locked"),
+            Action::SawLocked(event, byte) => format!("event {event}: is told that byte {byte} is locked"),
             action => format!("{action:?}"),
         }
     }

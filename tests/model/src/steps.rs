@@ -9,7 +9,7 @@ impl Sessions {
     pub(crate) fn act(&self, state: &mut State, action: Action) {
         match action {
             Action::Come(event) | Action::Step(event) => self.step(state, usize::from(event)),
-            Action::Told(event, byte) => state.events[usize::from(event)].byte = byte + 1,
+            Action::SawLocked(event, byte) => state.events[usize::from(event)].byte = byte + 1,
             Action::Answered(event, verdict) => self.answered(state, usize::from(event), verdict),
             Action::Approver(answer) => state.answers(answer),
             Action::Deadline => state.answers(false),
@@ -50,7 +50,8 @@ impl Sessions {
                 }
                 state.hosts[host].order = Some(number(event));
                 state.go(event, if self.protocol.scans_behind_the_door { At::Door } else { At::Scan });
-                state.events[event].byte = 1;
+                let own = state.tickets_of(host).max().filter(|_| self.protocol.knows_its_own_tickets);
+                state.events[event].byte = own.unwrap_or(0) + 1;
             }
             At::Door => {
                 state.locks[0] = Some(number(host));
@@ -72,6 +73,7 @@ impl Sessions {
             }
             At::Open => {
                 self.unlock_door(state, host);
+                state.hosts[host].order = None;
                 state.go(event, At::Wait);
             }
             At::Wait => {
@@ -374,6 +376,12 @@ impl State {
     /// Whether a byte is locked by no other host; one's own locks are not told.
     pub(crate) fn is_unlocked_for(&self, host: usize, byte: usize) -> bool {
         self.locks[byte].is_none_or(|by| usize::from(by) == host)
+    }
+
+    /// The tickets that a host holds.
+    pub(crate) fn tickets_of(&self, host: usize) -> impl Iterator<Item = u8> {
+        let of_host = self.line.iter().filter(move |event| self.world.host(usize::from(**event)) == host);
+        of_host.map(|event| self.events[usize::from(*event)].byte)
     }
 
     fn unlock(&mut self, host: usize, byte: usize) {

@@ -107,7 +107,8 @@ macro_rules! needed {
 needed! {
     two_may_take_one_ticket_without_the_door: without scans_behind_the_door in TWO_APART => InOrderOfArrival, NoEffectIsLost;
     to_wait_for_the_one_before_is_not_enough: without waits_for_all_below in OWN_HOSTS => InOrderOfArrival, NoEffectIsLost;
-    a_host_does_not_see_its_own_tickets: without orders_events_of_a_host in TOGETHER => InOrderOfArrival, NoEffectIsLost;
+    the_door_does_not_stop_the_host_that_has_locked_it: without lets_in_one_of_a_host in TOGETHER => InOrderOfArrival, NoEffectIsLost;
+    a_host_does_not_see_its_own_tickets: without knows_its_own_tickets in TOGETHER => InOrderOfArrival, NoEffectIsLost;
     a_ticket_that_outlives_its_process_blocks_all: without tickets_end_with_the_process in ONE_APART => NobodyIsStuck;
     what_is_read_before_the_turn_may_be_old: without reads_in_the_turn in TWO_APART => NoStaleYes, NoEffectIsLost;
     a_turn_that_is_noted_when_it_ends_is_not_known_of_the_dead: without notes_its_turn_first in TWO_APART => NoEffectIsLost, NoNumberTwice;

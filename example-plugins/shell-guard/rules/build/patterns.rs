@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The members of a rule, and of its matches, that are patterns.
 pub(crate) const MEMBERS: [&str; 10] =
     ["pattern", "operand", "target", "word", "no-word", "environment", "reads", "writes", "text", "no-text"];
-/// The most texts that stand for a part of an expression, and the most characters of a class.
+/// Upper bounds of the texts that represent a part of an expression, and of the characters of a class.
 const MAX_TEXTS: usize = 64;
 const CHOICE: usize = 4;
 
@@ -35,7 +35,7 @@ fn tell(table: &mut Value) -> Result<(), String> {
 }
 
 /// `{ "texts": […], "at": "end", "any-case": true }` where to compare is all that it takes; else `{ "search": …, "needed": […] }`,
-/// where one of the needed, if there are any, stands in all that it fits, in some case.
+/// where each match contains one of the needed texts, if there are any, in upper or lower case.
 pub(crate) fn known(source: &str) -> Value {
     // As `regex-lite` has it, letters are those of ASCII. An escape beyond them would be a byte here, and is a character there.
     let is_ascii = source.split("\\x").skip(1).all(|rest| rest.starts_with(|c: char| c.is_digit(8)));
@@ -60,9 +60,9 @@ pub(crate) fn known(source: &str) -> Value {
 /// What an expression, or a part of one, fits.
 #[derive(Clone, Default)]
 struct Known {
-    /// One of these stands in whatever it fits; where there are none, nothing is known.
+    /// Each match contains one of these texts; if there are none, nothing is known.
     needed: Vec<String>,
-    /// It fits these and nothing else, nothing at all where there are none, as far as the next members go.
+    /// It matches these and nothing else, up to the next members; if there are none, it matches nothing.
     all: Option<Vec<String>>,
     /// Only at the text's begin, and its end.
     begins: bool,
@@ -147,7 +147,7 @@ impl Known {
         whole
     }
 
-    /// Where one stands behind the other.
+    /// The texts of one after the other.
     fn then(&self, next: &Self) -> Self {
         let is_empty = self.all.as_ref().is_some_and(|all| all.iter().all(String::is_empty));
         let all = match (&self.all, &next.all) {
@@ -158,7 +158,7 @@ impl Known {
         };
         let needed = better(self.needed.clone(), next.needed.clone());
         Self {
-            // What begins a text stands behind nothing, and nothing behind what ends it.
+            // Nothing comes before an anchor of the start, and nothing after an anchor of the end.
             more: self.more || next.more || self.ends || (next.begins && !is_empty),
             begins: self.begins || next.begins,
             ends: next.ends,
@@ -190,7 +190,7 @@ fn either(one: &[String], other: &[String]) -> Option<Vec<String>> {
     Some(both).filter(|both| both.len() <= MAX_TEXTS)
 }
 
-/// What may be asked for: an empty text stands everywhere.
+/// Texts that are useful to search for: an empty text occurs everywhere.
 fn useful(texts: &[String]) -> Vec<String> {
     if texts.iter().any(String::is_empty) { Vec::new() } else { texts.to_vec() }
 }

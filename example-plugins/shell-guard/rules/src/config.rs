@@ -14,7 +14,7 @@ pub struct Config {
 /// The table as it is written.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-struct Written {
+struct RawConfig {
     stacks: Option<Vec<String>>,
     mode: Mode,
     modes: BTreeMap<String, Mode>,
@@ -25,7 +25,7 @@ struct Written {
 
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
-        let Written { stacks, mode, modes, remove, custom_rules, catalogues } = Written::deserialize(table)?;
+        let RawConfig { stacks, mode, modes, remove, custom_rules, catalogues } = RawConfig::deserialize(table)?;
         Ok(Self { stacks, rules: Settings { mode, modes, remove, custom_rules, catalogues } })
     }
 }

@@ -1,4 +1,4 @@
-//! From a command to what becomes of it: pure, so that the same command, rules and places give the same answer.
+//! The decision about a command: pure, so that the same command, rules and places give the same answer.
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject};
@@ -24,7 +24,7 @@ pub(crate) struct Input<'a> {
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// What becomes of a command.
+/// The decision about a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// No rule has anything to say.
@@ -63,7 +63,7 @@ pub(crate) struct Envelope {
     pub(crate) matched: String,
     /// Where that part begins and ends, in bytes.
     pub(crate) place: (usize, usize),
-    /// What the rule would have done, where it was not done: it goes on from "it would".
+    /// What the rule would have done, if it was not done: the text continues "it would".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<String>,
 }
@@ -211,7 +211,7 @@ fn only_creates(command: &Command, places: &Places, input: &Input<'_>) -> bool {
         })
 }
 
-/// What a rule would have done, in words that go on from "it would".
+/// What a rule would have done, in words that continue "it would".
 fn would_rewrite(made: Result<String, &'static str>) -> String {
     match made {
         Ok(rewritten) => format!("run `{}`", bounded(&rewritten)),

@@ -1,4 +1,4 @@
-//! What becomes of a shell command: the reader, the catalogues and the decision, for the plugins `shell-guard` and
+//! Judges shell commands: the reader, the catalogues and the decision, for the plugins `shell-guard` and
 //! `shell-guard-classifier`. Nothing here asks a model.
 
 mod config;
@@ -157,7 +157,7 @@ pub struct Judged {
 /// The most work that [`Judged`] may speak of.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
-pub const MAX_WORK: usize = shell_syntax::WORK;
+pub const MAX_WORK: usize = shell_syntax::MAX_WORK;
 
 /// Judges `command` as the fuzzer hands it over.
 #[cfg(not(target_arch = "wasm32"))]

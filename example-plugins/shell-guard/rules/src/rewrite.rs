@@ -58,7 +58,7 @@ fn change(
     }
     let spans =
         command.args.iter().chain([&command.program_word]).map(|word| word.span.clone()).collect::<Option<Vec<_>>>();
-    let Some(spans) = spans else { return Err("its words do not stand there as they are") };
+    let Some(spans) = spans else { return Err("its words do not appear literally in the text") };
     if let Some(replacement) = &rewrite.replace {
         let is_all = text.trim() == text.get(command.place.clone()).unwrap_or_default();
         if !script.is_single || !is_all || !command.redirects.is_empty() || !command.wrappers.is_empty() {
@@ -131,10 +131,10 @@ fn names_one_of(script: &Script, names: &[String]) -> bool {
         })
 }
 
-/// Whether `after` runs what `before` runs, but for words that were put into the commands at `changed`, which are in order.
+/// Whether `after` runs what `before` runs, except words that were put into the commands at `changed`, which are in order.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
     let place = |at: usize| before.commands.get(at).map(|command| &command.place);
-    // The words of `nice cargo build` are those of `nice` as well, which stands beside it, and at the same place.
+    // The words of `nice cargo build` are those of `nice` as well, which is a command of its own at the same place.
     let runs_changed = |at: usize| {
         let next = changed.partition_point(|other| *other < at);
         let beside = changed[next.saturating_sub(1)..].iter().take(2);

@@ -13,12 +13,14 @@ const MARKS: [(&str, &[&str]); 6] = [
     ("go", &["go.mod"]),
 ];
 
-/// Whether `stack` is among `named`, or, where none are named, a file in `folder` speaks for it.
-pub(crate) fn uses(named: Option<&[String]>, folder: &Path, stack: &str) -> bool {
+/// Whether `stack` is among `named`, or, where none are named, a file in `directory` speaks for it.
+pub(crate) fn uses(named: Option<&[String]>, directory: &Path, stack: &str) -> bool {
     let stack = stack_name(stack);
     match named {
         Some(named) => named.iter().any(|name| stack_name(name) == stack),
-        None => MARKS.iter().any(|(name, files)| *name == stack && files.iter().any(|file| folder.join(file).exists())),
+        None => {
+            MARKS.iter().any(|(name, files)| *name == stack && files.iter().any(|file| directory.join(file).exists()))
+        }
     }
 }
 
@@ -37,10 +39,10 @@ mod tests {
     }
 
     #[test]
-    fn where_none_are_named_files_speak_for_them() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
-        assert!(uses(None, folder.path(), "rust"));
-        assert!(!uses(None, folder.path(), "python"));
+    fn where_none_are_named_files_tell_which_are_used() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("Cargo.toml"), "").unwrap();
+        assert!(uses(None, directory.path(), "rust"));
+        assert!(!uses(None, directory.path(), "python"));
     }
 }

@@ -1,7 +1,7 @@
 //! What the agent's loop adds to its model and its tools, in one table: what was measured, its reference from the same run,
 //! and the ratio. `cargo xtask bench` runs it; figures of a busy machine are worth little. There are no budgets for these.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod calls;
 mod idle;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 ///
 /// `session-start` and `provider-resolve` come with the first prompt, `session-end` when it is
 /// [ended](Self::end), and keep what they know of it in between. The limits of a run (turns,
-/// tokens, time, sub-agents, tasks) count for each prompt anew. To continue with another model or
+/// tokens, time, sub-agents, tasks) count for each prompt separately. To continue with another model or
 /// provider, end it and open it again with an agent that has them.
 ///
 /// A dialogue that is dropped is like one whose process was killed: its session has no end, and can be continued.
@@ -94,7 +94,7 @@ impl Dialogue {
         self.opened.is_some()
     }
 
-    /// Runs a prompt, and the tasks that come of it. Cancelling `cancel` stops what runs, as in
+    /// Runs a prompt, and the tasks that follow from it. Cancelling `cancel` stops what runs, as in
     /// [`Agent::run`]; the session stays open. So it does where a refusal ended the prompt.
     ///
     /// # Errors

@@ -74,7 +74,7 @@ impl Run<'_> {
         Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
     }
 
-    /// Whether the model writes its final text anew: the refusal is retryable, and it has not done so too often.
+    /// Whether the model rewrites its final text: the refusal is retryable, and it has not done so too often.
     fn is_to_be_revised(&self, rejection: &Rejection) -> bool {
         let refusal = &rejection.refusal;
         rejection.cause == Cause::Verdict

@@ -145,7 +145,7 @@ impl Limits {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The root session begins another task, and rejections are counted anew.
+    /// The root session begins a task that its model did not plan, and the count of rejections is reset.
     pub(super) fn begin_task(&self) {
         *self.refusals() = Refusals::default();
     }
@@ -174,7 +174,7 @@ impl Limits {
         })
     }
 
-    /// An answer was useful: rejected ones are counted anew.
+    /// An answer was useful: the count of rejected ones is reset.
     pub(super) fn note_useful_answer(&self) {
         self.refusals().answers = 0;
     }

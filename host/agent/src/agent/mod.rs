@@ -66,7 +66,7 @@ pub(crate) const MAX_REPEATED_REJECTIONS: u32 = 5;
 /// varies its call a little each time repeats itself, too.
 pub const MAX_REJECTED_ANSWERS: u32 = 10;
 
-/// How often the model may write the final text of a task anew, where a plugin refused it and said
+/// How often the model may rewrite the final text of a task, where a plugin refused it and said
 /// that trying again helps. Then the text is withheld.
 pub const MAX_REVISIONS: u32 = 3;
 
@@ -353,7 +353,7 @@ impl Status {
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

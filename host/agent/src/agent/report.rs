@@ -114,7 +114,7 @@ pub enum AgentEvent {
         messages: u32,
         /// Estimated size of the next request before, in tokens.
         before: u64,
-        /// The same behind.
+        /// The same after.
         after: u64,
     },
     /// Plugins changed a prompt, a request, a task, a plan, a summary or a final text.

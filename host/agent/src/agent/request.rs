@@ -100,7 +100,7 @@ pub(super) struct Completion {
 
 /// Why an answer is not whole, though tool calls of it are under way.
 pub(super) enum Cut {
-    /// The stream broke off. The model is asked anew, with the results of these calls.
+    /// The stream broke off. The model is asked again, with the results of these calls.
     Broken(ProviderError),
     /// The task ends.
     Ended(Ended),
@@ -240,7 +240,7 @@ impl Run<'_> {
     /// Waits before the next try.
     ///
     /// # Errors
-    /// How the task ends, where there is none.
+    /// How the task ends, if there is none.
     async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), Ended> {
         let Some(wait) = self.agent.config.retry.wait(failures, error) else {
             return Err(Ended::error(error.to_string()));

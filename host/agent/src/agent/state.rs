@@ -158,7 +158,7 @@ pub(super) struct TaskSoFar {
     pub(super) turns: u32,
     pub(super) turns_begun: u32,
     pub(super) usage: TokenUsage,
-    /// How often its final text was refused and written anew.
+    /// How often its final text was refused and rewritten.
     pub(super) revisions: u32,
     /// A plugin has refused what its last model call used.
     pub(super) usage_refused: bool,
@@ -306,7 +306,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Runs a prompt to its end, and all that comes of it.
+    /// Runs a prompt to its end, and all tasks that follow from it.
     pub(super) async fn finish(mut self, prompt: Option<&str>) -> RunOutcome {
         self.steps(State::Start { prompt: prompt.map(str::to_owned) }).await;
         self.outcome()
@@ -439,7 +439,7 @@ impl<'a> Run<'a> {
         self.take_outcome()
     }
 
-    /// What came of the run, and its session, which continues.
+    /// The outcome of the run, and its session, which continues.
     pub(super) fn close(mut self) -> (RunOutcome, Opened) {
         let (outcome, subagent_turns) = (self.take_outcome(), self.session_subagent_turns());
         let Self {

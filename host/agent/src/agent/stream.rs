@@ -75,7 +75,7 @@ impl Run<'_> {
         match end {
             End::Complete(stop) => self.complete(outgoing, incoming, &stop, whole).await,
             // No call was handed on, so the same request may be sent again. The shown text stays on
-            // the screen; behind the reason, the answer is shown anew.
+            // the screen; after the reason, the answer is shown again.
             End::Failed(error) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
                 self.failed(outgoing, &error).await
@@ -190,7 +190,7 @@ impl Run<'_> {
     }
 
     /// Shows more of an answer, unless its text waits: at once where no plugin subscribes to
-    /// `stream-delta`, else the lines that are complete by now.
+    /// `stream-delta`; otherwise the lines that are complete by now.
     async fn show_more(&self, incoming: &mut Incoming, more: String) {
         if incoming.holds_text {
             return;

@@ -119,7 +119,7 @@ impl Tool for SpawnAgent {
             Err(error) => return Ok(failed(format!("the sub-agent could not be started: {error}"))),
         };
         run_context.add_usage(outcome.usage, outcome.turns.saturating_add(outcome.subagent_turns));
-        // The whole run ends, whichever session of it that was said in.
+        // The whole run ends, whichever of its sessions said so.
         if let Some(ended) = limits.halted() {
             run_context.end(ended);
         }

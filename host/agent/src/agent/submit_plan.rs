@@ -30,7 +30,7 @@ struct Arguments {
 
 const DESCRIPTION: &str = "Queues tasks that are done one after the other, in order, when the task at hand has ended: you are then given each \
  of them as a prompt. Use it for work of several steps that each need room of their own, and end the task at hand \
- with a short answer behind it.";
+ with a short answer after it.";
 
 fn input_schema() -> Value {
     json!({

@@ -11,7 +11,7 @@ use hookhost::contract::{
 use serde_json::json;
 
 impl Run<'_> {
-    /// Opens the session. The user's prompt is the first task; tasks of plugins come behind it.
+    /// Opens the session. The user's prompt is the first task; tasks of plugins come after it.
     pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let goes_on = prompt.is_none();
         // The model of the parent wrote a sub-agent's prompt.
@@ -124,7 +124,8 @@ impl Run<'_> {
     /// Begins a task and submits its prompt. What plugins withhold never reaches the model, nor the transcript.
     pub(super) async fn submit(&mut self, Queued { task, plan, author }: Queued) -> Step {
         self.task = TaskSoFar { plan, ..TaskSoFar::default() };
-        if self.agent.config.depth == 0 {
+        // A model that plans tasks has no more tries for that.
+        if self.agent.config.depth == 0 && author != Author::Model {
             self.limits.begin_task();
         }
         self.report_queue();

@@ -80,7 +80,7 @@ impl Run<'_> {
                 () = self.cancel.cancelled() => return Some(self.interrupted()),
                 event = self.events.recv() => event?,
                 _ = task.join_next(), if !task.is_empty() => continue,
-                // It has ended, and all that it said was heard.
+                // It has ended, and all its output was handled.
                 () = std::future::ready(()), if task.is_empty() => return None,
             };
             if let Some(ended) = self.handle(calls, event) {
@@ -189,7 +189,7 @@ impl Run<'_> {
                     () = self.cancel.cancelled() => return Some(self.interrupted()),
                     event = self.events.recv() => event,
                     _ = task.join_next(), if !task.is_empty() => continue,
-                    // It has ended, and all that it said was heard: it owes this call its result.
+                    // It has ended, and all its output was handled: the call's result is missing.
                     () = std::future::ready(()), if task.is_empty() => None,
                 },
                 None => None,
@@ -236,7 +236,7 @@ impl Run<'_> {
         }
     }
 
-    /// Stops what runs. Each call then has its result: its own, where it was there before, else the reason of the end.
+    /// Stops what runs. Each call then has its result: its own, if it was there before, or the reason of the end.
     pub(super) async fn stop(&mut self, mut calls: AnswerCalls, ended: Ended) -> Step {
         self.limits.halt(&ended);
         // What was there before the end is still given to the model.

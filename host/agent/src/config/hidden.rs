@@ -31,7 +31,7 @@ pub const HIDDEN_BY_DEFAULT: &[&str] = &[
 
 impl AgentSection {
     /// Of the environment variables of these names, those that tools and MCP servers do not inherit: the ones of
-    /// [`Self::key_variables`] always; what [`HIDDEN_BY_DEFAULT`] and `hidden-variables` mean, but for `passed-variables`.
+    /// [`Self::key_variables`] always; what [`HIDDEN_BY_DEFAULT`] and `hidden-variables` mean, except `passed-variables`.
     #[must_use]
     pub fn hidden_variables(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
         let mut hidden: Vec<String> = names.into_iter().filter(|name| self.hides(name)).collect();
@@ -60,7 +60,7 @@ impl AgentSection {
     }
 }
 
-/// The names of this process's environment variables, but for those that are not UTF-8, which no pattern means.
+/// The names of this process's environment variables, except those that are not UTF-8, which no pattern means.
 pub(crate) fn names_of_environment() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
 }

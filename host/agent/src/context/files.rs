@@ -16,16 +16,16 @@ pub(super) struct Text {
 #[derive(Debug)]
 pub(super) struct Within {
     root: PathBuf,
-    dir: Dir,
+    directory: Dir,
 }
 
 impl Within {
     pub(super) fn open(root: &Path) -> Option<Self> {
-        let dir = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
-        Some(Self { root: root.to_owned(), dir })
+        let directory = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
+        Some(Self { root: root.to_owned(), directory })
     }
 
-    /// At most `limit` bytes of a file; `None` where there is none. Else why it cannot be read.
+    /// At most `limit` bytes of a file; `None` if there is no such file. An error says why it cannot be read.
     pub(super) fn text(&self, path: &Path, limit: u64) -> Option<Result<Text, String>> {
         match self.read(path, limit) {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
@@ -40,7 +40,7 @@ impl Within {
     fn read(&self, path: &Path, limit: u64) -> io::Result<Text> {
         // Never wait, not even for the writer of a pipe.
         let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
-        let file = self.dir.open_with(path, OpenOptions::new().read(true).custom_flags(nonblocking))?;
+        let file = self.directory.open_with(path, OpenOptions::new().read(true).custom_flags(nonblocking))?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is no regular file"));
@@ -64,7 +64,7 @@ impl Within {
 
     /// The names in a directory, in order; none where there is no such directory.
     pub(super) fn names(&self, path: &Path, most: usize) -> Vec<String> {
-        let Ok(entries) = self.dir.read_dir(path) else { return Vec::new() };
+        let Ok(entries) = self.directory.read_dir(path) else { return Vec::new() };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.take(most).collect();
         names.sort();
@@ -87,5 +87,5 @@ pub(super) fn own_names(path: &Path, most: usize) -> Vec<String> {
     path.canonicalize()
         .ok()
         .and_then(|path| Within::open(&path))
-        .map_or_else(Vec::new, |dir| dir.names(Path::new("."), most))
+        .map_or_else(Vec::new, |directory| directory.names(Path::new("."), most))
 }

@@ -4,7 +4,7 @@
 //! All of it is text for the model, also from a repository that somebody else wrote: nothing of it
 //! is run, and no rule is read from it. What a project brings is read within the project: a
 //! symbolic link that leads out of it is not followed. Every bound that cuts something, and every
-//! file that cannot be used, is told once.
+//! file that cannot be used, is reported once.
 
 mod files;
 mod instructions;
@@ -61,7 +61,7 @@ impl Context {
         Self { instructions, skills, notices }
     }
 
-    /// The system prompt with all of it behind.
+    /// The system prompt, followed by all of it.
     #[must_use]
     pub fn extend(&self, system_prompt: &str) -> String {
         let mut prompt = system_prompt.to_owned();
@@ -95,7 +95,7 @@ impl Context {
 /// The project: its repository, as far as there is one around the workspace.
 #[derive(Debug)]
 struct Project {
-    /// The repository's root; the workspace where there is none.
+    /// The repository's root; the workspace if there is none.
     root: PathBuf,
     /// From the root to the workspace, relative to the root.
     directories: Vec<PathBuf>,

@@ -31,7 +31,7 @@ pub struct Skill {
     pub description: String,
     /// Its `SKILL.md`.
     pub path: PathBuf,
-    /// The text behind the front matter.
+    /// The text after the front matter.
     pub text: String,
     /// The names of the files beside it.
     pub files: Vec<String>,
@@ -109,7 +109,7 @@ impl Gathered<'_> {
     }
 }
 
-/// Name, description and text of a skill; else why it is none.
+/// Name, description and text of a skill, or why the file is invalid.
 fn parse(Text { text, size }: &Text) -> Result<(String, String, String), String> {
     if *size > FILE_LIMIT {
         return Err(format!("it has {size} bytes, and a skill at most {} KiB", FILE_LIMIT / 1024));
@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_stands_in_a_skill_is_read_or_refused(any: String, yaml in "[ \n:>|&*!%@`'\"{}\\[\\]#a-c\\-]{0,60}") {
+        fn any_content_of_a_skill_is_read_or_refused(any: String, yaml in "[ \n:>|&*!%@`'\"{}\\[\\]#a-c\\-]{0,60}") {
             for whole in [any.clone(), format!("---\n{any}\n---\n"), format!("---\nname: a\n{yaml}\n---\n{any}")] {
                 let parsed = parse(&text(whole));
                 prop_assert!(parsed.is_err() || parsed.is_ok_and(|(name, ..)| !name.contains(char::is_whitespace)));

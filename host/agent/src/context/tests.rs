@@ -1,4 +1,4 @@
-//! What is found where, in which order, and what becomes of files that mean harm or are none.
+//! What is found where, in which order, and how hostile and missing files are handled.
 
 use super::instructions::{FILE_LIMIT, LIMIT};
 use super::*;
@@ -114,7 +114,7 @@ fn the_users_own_links_are_followed() {
 }
 
 #[test]
-fn what_is_no_text_is_told_by_its_file_and_nothing_waits_for_a_pipe() {
+fn what_is_not_text_is_reported_by_its_file_and_nothing_waits_for_a_pipe() {
     let lab = Lab::new();
     std::fs::write(lab.path("repository/AGENTS.md"), b"\xff\xfe").unwrap();
     rustix::fs::mknodat(
@@ -169,7 +169,7 @@ fn of_two_skills_of_one_name_the_users_own_counts_and_one_file_is_one_skill() {
 }
 
 #[test]
-fn a_file_that_is_no_skill_is_told_once_and_the_others_go_on() {
+fn a_file_that_is_not_a_skill_is_reported_once_and_the_others_count() {
     let lab = Lab::new();
     let long = "x".repeat(1025);
     let large = skill("large", "Large.") + &"x".repeat(64 * 1024);
@@ -177,7 +177,7 @@ fn a_file_that_is_no_skill_is_told_once_and_the_others_go_on() {
         ("a", "No front matter.".to_owned()),
         ("b", "---\nname: b\n".to_owned()),
         ("c", "---\nname: c\n---\n".to_owned()),
-        ("d", skill("\"a b\"", "A name that is none.")),
+        ("d", skill("\"a b\"", "An invalid name.")),
         ("e", skill("e", &long)),
         ("f", large),
         ("g", skill("g", "[unclosed")),
@@ -197,7 +197,7 @@ fn a_file_that_is_no_skill_is_told_once_and_the_others_go_on() {
 }
 
 #[test]
-fn prompts_and_skills_of_a_harness_directory_are_read_and_its_code_is_told_of_once() {
+fn prompts_and_skills_of_a_harness_directory_are_read_and_its_code_is_reported_once() {
     let lab = Lab::new();
     lab.write("repository/.harness/AGENTS.md", "of the harness");
     lab.write("repository/.harness/prompts/10-a.md", "a prompt");

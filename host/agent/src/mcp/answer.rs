@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_our_brackets_is_one_short_line() {
+    fn the_text_in_our_brackets_is_one_short_line() {
         let kind = format!("image/png\u{1b}[31m{}", "m".repeat(200_000));
         let image = of(json!({ "content": [{ "type": "image", "data": "AAAA", "mimeType": kind }] })).text;
         assert!(image.starts_with("[an image, image/png31mm") && image.len() < 200, "{image}");

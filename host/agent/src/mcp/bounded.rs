@@ -1,6 +1,6 @@
 //! What a server sends, bounded before anything is made of it.
 //!
-//! A few bytes of JSON can stand for an object a hundred times as large. So the values of a message are counted as its bytes come,
+//! A few bytes of JSON can become an object a hundred times as large. So the values of a message are counted as its bytes come,
 //! and the bytes of all servers' messages that are on their way have one budget. A program's output is read no further once a
 //! message is beyond either; of a service, that answer is.
 

@@ -66,7 +66,7 @@ struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,
     said: Arc<Mutex<Vec<u8>>>,
     /// What takes them down, until it was waited for.
-    hearing: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+    reading: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What a server offers, and what of it is left out.
@@ -119,9 +119,9 @@ impl Server {
         };
         let (output, refused) = Bounded::new(output, &ALL_SERVERS);
         let said = Arc::new(Mutex::new(Vec::new()));
-        let hearing = tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
+        let reading = tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
         let program =
-            Program { group: tokio::sync::Mutex::new(group), said, hearing: tokio::sync::Mutex::new(Some(hearing)) };
+            Program { group: tokio::sync::Mutex::new(group), said, reading: tokio::sync::Mutex::new(Some(reading)) };
         let transport = Unanswered::new(AsyncRwTransport::new_client(output, input), Arc::clone(&refused));
         let client = match serve_client(client_info(), transport).await {
             Ok(client) => client,
@@ -265,8 +265,8 @@ impl Program {
         let ended = async { self.group.lock().await.wait().await.ok() };
         let status = timeout(GRACE, ended).await.ok().flatten()?;
         // What it said last may still be on its way; what it has started may keep the stream open.
-        if let Some(hearing) = self.hearing.lock().await.take() {
-            let _ = timeout(LAST_WORDS_WITHIN, hearing).await;
+        if let Some(reading) = self.reading.lock().await.take() {
+            let _ = timeout(LAST_WORDS_WITHIN, reading).await;
         }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said = String::from_utf8_lossy(&said).lines().rev().find(|line| !line.trim().is_empty()).map(short);
@@ -350,7 +350,7 @@ fn offered(server: &str, listed: Vec<Tool>) -> Offer {
     }
     if untold > 0 {
         offer.notices.push(format!(
-            "{untold} more tools of the MCP server {server} are left out for such reasons: mend the server, or name the \
+            "{untold} more tools of the MCP server {server} are left out for such reasons: fix the server, or name the \
              tools that you need with `tools` of [mcp.{server}]"
         ));
     }
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_offered_is_left_out_and_told() {
+    fn what_cannot_be_offered_is_left_out_and_reported() {
         let listed = vec![
             tool("read/file", json!({})),
             tool("read.file", json!({})),
@@ -412,14 +412,14 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_is_left_out_and_told() {
+    fn a_schema_that_refers_to_itself_is_left_out_and_reported() {
         let offer = offered("x", vec![tool("loop", json!({ "type": "object", "$ref": "#" }))]);
         assert_eq!(offer.tools, []);
         assert!(offer.notices[0].contains("its input schema refers from `#` to itself"), "{:?}", offer.notices);
     }
 
     #[test]
-    fn sixty_thousand_tools_that_cannot_be_offered_are_told_with_a_number() {
+    fn sixty_thousand_tools_that_cannot_be_offered_are_reported_with_a_number() {
         let offer = offered("big", (0..60_000).map(|_| tool(&"n".repeat(80), json!({}))).collect());
         assert_eq!((offer.tools.len(), offer.notices.len()), (0, MAX_NOTICES + 1));
         assert!(offer.notices[MAX_NOTICES].starts_with("59995 more tools"), "{:?}", offer.notices[MAX_NOTICES]);

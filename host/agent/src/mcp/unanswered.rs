@@ -99,7 +99,7 @@ impl<T> Unanswered<T> {
         };
         let mut open = lock(&self.open);
         let counts = id.and_then(|id| open.requests.remove(id)).unwrap_or_else(|| {
-            // The server has taken the request back; its answer takes room all the same.
+            // The server has taken the request back; its answer still takes room.
             open.number += 1;
             1
         });

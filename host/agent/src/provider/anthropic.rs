@@ -1,12 +1,12 @@
 //! The Anthropic Messages API, streaming: <https://docs.anthropic.com/en/api/messages-streaming>.
 //!
 //! What stays the same from one request to the next is marked for the provider's cache: the tools, the system prompt, and the
-//! conversation up to its end. Reminders come behind the last mark.
+//! conversation up to its end. Reminders come after the last mark.
 //!
 //! Results of one answer's tool calls go back in one user message, as the API asks; reminders follow as text blocks.
 //!
 //! Thinking goes back as it came and where it came, which the API checks. Newer models check, too, that nothing before it
-//! has changed, which reminders, plugins and summaries do: they are asked to pass over such thinking, where they would refuse
+//! has changed, which reminders, plugins and summaries do: they are asked to skip such thinking, where they would refuse
 //! the request. <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 
 use super::http::{Decoder, Endpoint, said};
@@ -107,7 +107,7 @@ fn body(request: &Request, own: bool) -> Value {
     body
 }
 
-/// The mark behind which the provider keeps what it has read; three of the four that a request may have are used.
+/// The mark up to which the provider caches what it has read; three of the four that a request may have are used.
 fn cached() -> Value {
     json!({ "type": "ephemeral" })
 }
@@ -416,7 +416,7 @@ impl Decoder for Events {
             }
             Event::MessageStop => {
                 // A call whose block was never closed was cut by the limit on output tokens: it is kept as it is, so
-                // that the model learns what became of it. Thinking that was cut has no signature, and no use.
+                // that the model learns its outcome. Thinking that was cut has no signature, and no use.
                 let open = std::mem::take(&mut self.open).into_values();
                 let cut = open.filter(|open| matches!(open, Open::Call(_))).map(Open::finish);
                 cut.chain([Delta::Stop(self.stop.take().unwrap_or(StopReason::EndTurn))]).collect()
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn results_and_reminders_share_one_user_message_behind_the_calls() {
+    fn results_and_reminders_share_one_user_message_after_the_calls() {
         let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
         let assistant = Message::assistant("", vec![call("a"), call("b")]);
         let sent = messages(&request(vec![Message::user("go"), assistant, result("a"), result("b")]));
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn anthropics_own_server_is_asked_to_pass_over_thinking_behind_something_else() {
+    fn anthropics_own_server_is_asked_to_skip_thinking_after_something_else() {
         let thinking = || vec![Thinking::new(ThinkingKind::Thinking, "", "c2ln")];
         let asked = |own: bool, thinking: Vec<Thinking>| {
             let answer = thoughtful("I look.", Vec::new(), thinking);
@@ -504,14 +504,14 @@ mod tests {
     }
 
     #[test]
-    fn places_that_are_none_of_the_answers_do_no_harm() {
+    fn places_that_are_not_in_the_answer_do_no_harm() {
         let call = ToolUse { id: "a".into(), name: "bash".into(), arguments: json!({}) };
         let at = |text_before, calls_before| Thinking {
             text_before,
             calls_before,
             ..Thinking::new(ThinkingKind::Thinking, "", "c2ln")
         };
-        // In the middle of a character, behind the end, and before what came before.
+        // In the middle of a character, after the end, and before what came before.
         let answer = thoughtful("Häuser", vec![call], vec![at(2, 0), at(99, 7), at(0, 0)]);
         let sent = messages(&request(vec![answer]));
         let kinds: Vec<_> = sent[0]["content"].as_array().unwrap().iter().map(|block| block["type"].clone()).collect();

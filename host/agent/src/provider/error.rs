@@ -120,7 +120,7 @@ pub enum ProviderError {
     },
     /// A plugin has changed the body of a request into something that is not a request.
     #[error(
-        "the request to {model} of {provider} is no longer a valid request as plugins changed it ({reason}): mend the plugin that changes it on request-send"
+        "the request to {model} of {provider} is no longer a valid request as plugins changed it ({reason}): fix the plugin that changes it on request-send"
     )]
     ChangedRequest {
         /// The provider's name.
@@ -157,7 +157,7 @@ impl ProviderError {
 
 fn key_advice(variable: Option<&str>) -> String {
     match variable {
-        Some("") => "set it anew with `hookhost auth set`".into(),
+        Some("") => "set it again with `hookhost auth set`".into(),
         Some(variable) => format!("check the value of the environment variable {variable}"),
         None => "none was sent; name the environment variable that holds one with key-variable".into(),
     }

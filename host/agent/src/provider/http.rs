@@ -79,7 +79,7 @@ impl Endpoint {
         Self::with_keys(provider, base_url, key_variable, &Keys::default(), timeouts)
     }
 
-    /// The same; where the variable is absent or empty, the key is one that the user has put away for this provider and
+    /// The same; where the variable is absent or empty, the key is one that the user has stored for this provider and
     /// this server.
     ///
     /// # Errors
@@ -275,7 +275,7 @@ impl Endpoint {
     }
 }
 
-/// The key that is put away for this provider and this server.
+/// The stored key for this provider and this server.
 fn kept_key(provider: &str, base: &Url, variable: &str, keys: &Keys) -> Result<String, ProviderError> {
     let origin = Origin::of_url(base);
     if let Some(kept) = origin.as_ref().and_then(|origin| keys.get(provider, origin)) {
@@ -295,7 +295,7 @@ pub(super) trait Decoder: Send + 'static {
     /// One event's data. [`Delta::Stop`] among the answers ends the stream.
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError>;
 
-    /// The connection has ended without a [`Delta::Stop`]: the last deltas, if the answer was complete all the same.
+    /// The connection has ended without a [`Delta::Stop`]: the last deltas, if the answer was complete nevertheless.
     fn end(&mut self) -> Option<Vec<Delta>>;
 }
 

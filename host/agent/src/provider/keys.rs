@@ -1,4 +1,4 @@
-//! Keys of providers that the user has put away: a file that nobody else can read.
+//! Keys of providers that the user has stored: a file that nobody else can read.
 //!
 //! A key is kept with the server that it is for, as scheme, host and port, and goes to no other,
 //! whatever a configuration makes of the provider.
@@ -17,13 +17,13 @@ const MAX_FILE: u64 = 1 << 20;
 /// The keys of a file, by provider.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Keys {
-    kept: BTreeMap<String, Kept>,
+    kept: BTreeMap<String, StoredKey>,
 }
 
 /// A key, and the server that it is for.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredKey {
     /// Such as `https://api.example.com`, or `http://127.0.0.1:8080`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
@@ -33,7 +33,7 @@ struct Kept {
     key: String,
 }
 
-impl Kept {
+impl StoredKey {
     /// The origin that it is for.
     fn origin(&self) -> String {
         match (&self.origin, &self.host) {
@@ -52,7 +52,7 @@ pub enum KeysError {
     #[error(transparent)]
     Open(Refused),
     /// It is not what `hookhost auth` writes.
-    #[error("the file of keys {} is not what `hookhost auth` writes: remove it, and set the keys anew", path.display())]
+    #[error("the file of keys {} is not what `hookhost auth` writes: remove it, and set the keys again", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -95,7 +95,7 @@ impl Keys {
         };
         let unreadable = || KeysError::Unreadable { path: path.to_owned() };
         let text = String::from_utf8(bytes).map_err(|_| unreadable())?;
-        let kept: BTreeMap<String, Kept> = toml::from_str(&text).map_err(|_| unreadable())?;
+        let kept: BTreeMap<String, StoredKey> = toml::from_str(&text).map_err(|_| unreadable())?;
         if kept.values().any(|kept| kept.origin.is_some() == kept.host.is_some()) {
             return Err(unreadable());
         }
@@ -132,13 +132,13 @@ impl Keys {
     /// Keeps a key for a provider, in place of one that was there.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not a valid name.
     pub fn set(&mut self, provider: &str, origin: &Origin, key: &str) -> Result<(), KeysError> {
         let key = key.trim();
         if key.is_empty() || !key.chars().all(|character| character.is_ascii_graphic()) {
             return Err(KeysError::NoKey);
         }
-        let kept = Kept { origin: Some(origin.to_string()), host: None, key: key.to_owned() };
+        let kept = StoredKey { origin: Some(origin.to_string()), host: None, key: key.to_owned() };
         self.kept.insert(provider.to_owned(), kept);
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Keys {
 
     /// The server that the key of a provider is for.
     pub(crate) fn kept_for(&self, provider: &str) -> Option<String> {
-        self.kept.get(provider).map(Kept::origin)
+        self.kept.get(provider).map(StoredKey::origin)
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_and_no_file_of_keys_is_refused_without_being_repeated() {
+    fn an_invalid_key_or_file_of_keys_is_refused_without_being_repeated() {
         let mut keys = Keys::default();
         for text in ["", " ", "a b", "sk-\u{7}", "schlüssel"] {
             assert!(matches!(keys.set("p", &origin("https://h"), text), Err(KeysError::NoKey)), "{text}");
@@ -252,7 +252,7 @@ mod tests {
         write(&path, &Keys::default());
         std::fs::write(&path, "secret-without-a-name").unwrap();
         let error = Keys::read(&path).unwrap_err().to_string();
-        assert!(error.contains("set the keys anew") && !error.contains("secret-without"), "{error}");
+        assert!(error.contains("set the keys again") && !error.contains("secret-without"), "{error}");
     }
 
     #[test]

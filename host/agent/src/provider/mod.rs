@@ -35,12 +35,12 @@ pub trait Provider: Send + Sync + Debug {
     /// The provider's name in the configuration, as plugins and people see it.
     fn name(&self) -> &str;
 
-    /// Notices for the user before the first answer, such as that no model is behind this.
+    /// Notices for the user before the first answer, such as that this is not a real model.
     fn notice(&self) -> Option<String> {
         None
     }
 
-    /// Sends one request. The stream yields an answer's pieces as they arrive and ends behind its one
+    /// Sends one request. The stream yields an answer's pieces as they arrive and ends after its one
     /// [`Delta::Stop`]; dropping it drops the connection.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ pub struct Request {
     pub system_prompt: String,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// Put behind the conversation, in this request only: the messages before them stay the same from request to
+    /// Put after the conversation, in this request only: the messages before them stay the same from request to
     /// request, and so in the provider's cache.
     pub reminders: Vec<String>,
     /// What the model may call.

@@ -1,7 +1,7 @@
 //! Chat completions as OpenAI defined them, streaming, and as Ollama, llama.cpp, vLLM and many hosted services offer
 //! them: <https://platform.openai.com/docs/api-reference/chat-streaming>.
 //!
-//! Where servers differ (no `index`, no call id, no `[DONE]`, usage in the last chunk or behind it), all are read.
+//! Where servers differ (no `index`, no call id, no `[DONE]`, usage in the last chunk or after it), all are read.
 //!
 //! OpenAI itself shows no thinking here. Others have fields for it: `reasoning_content`
 //! (<https://api-docs.deepseek.com/guides/thinking_mode>,
@@ -194,7 +194,7 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
-    /// It was handed on: another call had begun behind it, and its arguments were whole.
+    /// It was handed on: another call had begun after it, and its arguments were whole.
     is_out: bool,
 }
 
@@ -269,7 +269,7 @@ impl Chunks {
     }
 
     fn continued_too_late(&self) -> ProviderError {
-        let reason = "a tool call continues behind its end".into();
+        let reason = "a tool call continues after its end".into();
         ProviderError::BadAnswer { provider: self.endpoint.provider().to_owned(), reason }
     }
 
@@ -320,7 +320,7 @@ impl Decoder for Chunks {
         Ok(deltas)
     }
 
-    /// Some servers close the connection behind the finish reason without a `[DONE]`.
+    /// Some servers close the connection after the finish reason without a `[DONE]`.
     fn end(&mut self) -> Option<Vec<Delta>> {
         let reason = self.finish.take()?;
         Some(self.stop(reason))

@@ -10,7 +10,7 @@ pub(super) const CONTENT: &str = "reasoning_content";
 const REASONING: &str = "reasoning";
 const DETAILS: &str = "reasoning_details";
 
-/// What a chunk has of it. Values of another type are some other server's, and passed over.
+/// What a chunk has of it. Values of another type are some other server's, and skipped.
 #[derive(Default, Deserialize)]
 pub(super) struct Piece {
     reasoning_content: Option<Value>,
@@ -18,7 +18,7 @@ pub(super) struct Piece {
     reasoning_details: Option<Value>,
 }
 
-/// What has come of it and was not handed on.
+/// The part of it that was not handed on.
 #[derive(Default)]
 pub(super) struct Reasoning {
     content: String,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_in_two_fields_is_kept_once_and_what_is_no_text_is_passed_over() {
+    fn a_text_in_two_fields_is_kept_once_and_other_values_are_skipped() {
         let both = taken(&[json!({ "reasoning": "I look.", "reasoning_content": "I look." })]).unwrap();
         assert_eq!((both.kind, both.text.as_str()), (ThinkingKind::ReasoningContent, "I look."));
         assert_eq!(taken(&[json!({ "reasoning": { "effort": "high" }, "reasoning_content": null })]), None);

@@ -42,7 +42,7 @@ pub enum SessionStoreError {
         /// The message's file.
         path: PathBuf,
     },
-    /// A message's file is none, or no longer.
+    /// A message's file is damaged.
     #[error("{}: {reason}; repair the file, or remove it and continue without it", .path.display())]
     Damaged {
         /// The file.

@@ -73,7 +73,7 @@ impl Fields {
         self.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
-    /// The number under a key; 0 where there is none.
+    /// The number under a key; 0 if there is none.
     pub(super) fn number(&self, key: &str) -> u64 {
         self.get(key).and_then(|value| value.trim().parse().ok()).unwrap_or(0)
     }

@@ -84,7 +84,7 @@ impl StoredMessage {
         format!("{DELIMITER}{}{DELIMITER}{body}\n", fields.text(": "))
     }
 
-    /// Reads a file's bytes; else what is wrong with them.
+    /// Reads a file's bytes, or says what is wrong with them.
     pub(super) fn read(number: u64, bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| format!("it is no UTF-8 text from byte {} on", error.valid_up_to() + 1))?;
@@ -200,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_stands_in_a_file_is_read_or_refused(bytes: Vec<u8>, text in text()) {
+        fn any_content_of_a_file_is_read_or_refused(bytes: Vec<u8>, text in text()) {
             let _ = StoredMessage::read(1, &bytes);
             let _ = StoredMessage::read(1, format!("---\nrole: user\n{text}").as_bytes());
         }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said_in_one_sentence() {
+    fn what_is_wrong_with_a_file_is_one_sentence() {
         let error = |text: &str| StoredMessage::read(1, text.as_bytes()).unwrap_err();
         assert_eq!(error("Hello\n"), "it has no front matter: its first line must be `---`");
         assert_eq!(error("---\nrole: user\n"), "its front matter is not closed by a line `---`");

@@ -1,5 +1,5 @@
-//! Sessions on disk, a directory each, as they happen: one Markdown file a message, each whole and synced before the run goes
-//! on. People read them, and so does the program whose layout it is (docs/decisions/0015-sessions.md).
+//! Sessions on disk, a directory each, as they happen: one Markdown file a message, each whole and synced before the run
+//! continues. People read them, and so does the program whose layout it is (docs/decisions/0015-sessions.md).
 //!
 //! ```text
 //! <id>/session.conf                   what the session is, and how it ended
@@ -93,7 +93,7 @@ pub struct Ending {
 pub struct Resumed {
     /// Writes what follows.
     pub writer: SessionWriter,
-    /// What it is so far. Its messages are valid for any provider, but for the calls of the last answer, which may be
+    /// What it is so far. Its messages are valid for any provider, except the calls of the last answer, which may be
     /// without results.
     pub session: StoredSession,
     /// What plugins wanted the model to be reminded of, each with the model calls before which that was.
@@ -129,7 +129,7 @@ impl SessionStore {
     /// If there is no session of this id, another process writes it, a message of it is damaged, or it cannot be read.
     pub fn resume(&self, id: &str) -> Result<Resumed, SessionStoreError> {
         let writer = SessionWriter::resume(&self.existing(id)?, id)?;
-        // Behind the lock: nobody adds to it meanwhile.
+        // Under the lock: nobody adds to it meanwhile.
         let mut session = self.read(id)?;
         if let Some(Damage { path, reason }) = session.damaged.first().cloned() {
             return Err(SessionStoreError::Damaged { path, reason });
@@ -154,7 +154,7 @@ impl SessionStore {
         StoredSession::read(&self.existing(id)?)
     }
 
-    /// All sessions, the last used first. What is no session's directory is passed over.
+    /// All sessions, the last used first. Other directories are skipped.
     ///
     /// # Errors
     /// If the directory cannot be read. One that is not there has none.
@@ -168,7 +168,7 @@ impl SessionStore {
     /// The id that this is, or the one that begins so.
     ///
     /// # Errors
-    /// If there is none, or more than one begins so.
+    /// If there is no such session, or several have that prefix.
     pub fn find(&self, prefix: &str) -> Result<String, SessionStoreError> {
         let mut ids = self.ids()?;
         ids.retain(|id| id.starts_with(prefix));
@@ -235,7 +235,7 @@ impl SessionStore {
         files::check_kept_directory(&self.directory).map_err(SessionStoreError::directory(&self.directory))?;
         let id =
             |entry: std::io::Result<std::fs::DirEntry>| Some(metadata::id_of(&entry.ok()?.file_name())?.to_owned());
-        // One that is refused is told when it is named.
+        // A refused one is reported when it is named.
         let is_there = |id: &String| !matches!(self.existing(id), Err(SessionStoreError::NotFound { .. }));
         Ok(entries.filter_map(id).filter(is_there).collect())
     }

@@ -75,7 +75,7 @@ impl StoredSession {
     /// Reads the session in a directory of its own.
     ///
     /// # Errors
-    /// If the system does not let it be read. What is wrong with single messages is told beside the others.
+    /// If the system does not let it be read. Problems of single messages are reported beside the others.
     pub fn read(directory: &Path) -> Result<Self, SessionStoreError> {
         let metadata = metadata(directory)?;
         let (mut messages, mut damaged) = (Vec::new(), Vec::new());

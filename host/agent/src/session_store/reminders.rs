@@ -12,7 +12,7 @@ const MAX: u64 = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Kept {
+struct StoredReminder {
     /// Model calls before which it was given.
     turn: u32,
     #[serde(flatten)]
@@ -20,7 +20,7 @@ struct Kept {
 }
 
 pub(super) fn text(reminders: &[(u32, Reminder)]) -> String {
-    let kept = reminders.iter().map(|(turn, reminder)| Kept { turn: *turn, reminder: reminder.clone() });
+    let kept = reminders.iter().map(|(turn, reminder)| StoredReminder { turn: *turn, reminder: reminder.clone() });
     serde_json::to_string_pretty(&kept.collect::<Vec<_>>()).unwrap_or_default() + "\n"
 }
 
@@ -31,9 +31,10 @@ pub(super) fn read(directory: &Path) -> Result<Vec<(u32, Reminder)>, String> {
         Err(error) if error.is_missing() => return Ok(Vec::new()),
         read => read.map_err(|error| error.to_string()),
     };
-    let kept = bytes.and_then(|bytes| serde_json::from_slice::<Vec<Kept>>(&bytes).map_err(|error| error.to_string()));
+    let kept = bytes
+        .and_then(|bytes| serde_json::from_slice::<Vec<StoredReminder>>(&bytes).map_err(|error| error.to_string()));
     let kept = kept.map_err(|reason| {
         format!("{} cannot be read, {reason}: what plugins had the model reminded of is forgotten", path.display())
     })?;
-    Ok(kept.into_iter().map(|Kept { turn, reminder }| (turn, reminder)).collect())
+    Ok(kept.into_iter().map(|StoredReminder { turn, reminder }| (turn, reminder)).collect())
 }

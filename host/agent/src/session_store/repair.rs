@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn user() -> Message {
-        Message::user("go on")
+        Message::user("continue")
     }
 
     #[test]
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_whose_first_message_is_lost_begins_with_its_user_all_the_same() {
+    fn a_conversation_whose_first_message_is_lost_still_begins_with_its_user() {
         let (repaired, _) = repair(vec![calls(["a"]), result("a")]);
         assert_eq!(repaired, [Message::user(NO_BEGINNING), calls(["a"]), result("a")]);
     }

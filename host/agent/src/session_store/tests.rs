@@ -49,7 +49,7 @@ fn file(store: &SessionStore, name: &str) -> PathBuf {
 }
 
 #[test]
-fn what_was_written_is_read_and_gone_on_with() {
+fn what_was_written_is_read_and_continued() {
     let (_directory, store) = written();
     let read = store.read("s-1").unwrap();
     assert_eq!((&read.conversation, &read.header, &read.ending), (&messages(), &header("s-1"), &Some(ending())));
@@ -110,7 +110,7 @@ fn a_message_that_a_program_without_a_lock_has_written_is_not_written_over() {
 }
 
 #[test]
-fn a_damaged_message_is_told_by_its_file_and_the_others_are_read() {
+fn a_damaged_message_is_reported_by_its_file_and_the_others_are_read() {
     let (_directory, store) = written();
     let path = file(&store, "messages/0002-assistant.md");
     std::fs::write(&path, "nothing that was here before").unwrap();
@@ -122,7 +122,7 @@ fn a_damaged_message_is_told_by_its_file_and_the_others_are_read() {
 }
 
 #[test]
-fn a_missing_message_is_told_and_the_rest_is_a_valid_conversation() {
+fn a_missing_message_is_reported_and_the_rest_is_a_valid_conversation() {
     let (_directory, store) = written();
     std::fs::remove_file(file(&store, "messages/0002-assistant.md")).unwrap();
     let Resumed { session, notices, .. } = store.resume("s-1").unwrap();
@@ -136,7 +136,7 @@ fn a_missing_message_is_told_and_the_rest_is_a_valid_conversation() {
 }
 
 #[test]
-fn a_message_edited_by_hand_counts_as_it_stands() {
+fn a_message_edited_by_hand_counts_as_it_is() {
     let (_directory, store) = written();
     std::fs::write(file(&store, "messages/0001-user.md"), "---\nrole: user\n---\nsomething else").unwrap();
     assert_eq!(store.resume("s-1").unwrap().session.conversation[0].text(), "something else");
@@ -198,7 +198,7 @@ fn only_the_user_can_read_it() {
 }
 
 #[test]
-fn an_existing_session_is_not_written_over_and_an_id_is_no_path() {
+fn an_existing_session_is_not_written_over_and_an_id_is_not_a_path() {
     let (_directory, store) = written();
     assert!(matches!(store.create(&header("s-1")), Err(SessionStoreError::Io { doing: "created", .. })));
     for id in ["../x", "", ".x", "a/b", "a\nb"] {
@@ -207,7 +207,7 @@ fn an_existing_session_is_not_written_over_and_an_id_is_no_path() {
 }
 
 #[test]
-fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
+fn a_session_of_the_fourth_seeds_program_is_continued() {
     let directory = tempfile::tempdir().unwrap();
     let session = directory.path().join("20260324-143022-12345");
     std::fs::create_dir_all(session.join("messages")).unwrap();
@@ -253,7 +253,7 @@ fn a_session_of_the_fourth_seeds_program_is_gone_on_with() {
         ]
     );
     assert_eq!((read.usage.input_tokens, read.messages[1].time), (12, Some(1_774_359_024_000)));
-    writer.append(&Message::user("Go on."), None).unwrap();
+    writer.append(&Message::user("Continue."), None).unwrap();
     assert!(store.directory.join("20260324-143022-12345/messages/0004-user.md").exists());
 }
 
@@ -280,7 +280,7 @@ fn a_pipe_in_place_of_a_file_is_not_waited_for() {
 }
 
 #[test]
-fn a_session_to_which_others_can_add_is_not_gone_on_with() {
+fn a_session_to_which_others_can_add_is_not_continued() {
     for name in ["..", ".", "messages", "messages/0001-user.md", "session.conf"] {
         let (_directory, store) = written();
         let path = file(&store, name);

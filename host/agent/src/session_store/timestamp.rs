@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn other_offsets_count_and_what_is_no_time_is_none() {
+    fn other_offsets_count_and_invalid_times_are_rejected() {
         assert_eq!(parse("2000-02-29T02:00:00+02:00"), Some(951_782_400_000));
         assert_eq!(parse("2000-02-28T22:30:00-01:30"), Some(951_782_400_000));
         assert_eq!(parse("2000-02-29T00:00:00Z"), Some(951_782_400_000));

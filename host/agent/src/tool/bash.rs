@@ -1,7 +1,7 @@
 //! `bash`: a command line, under a time limit, with its output capped.
 //!
 //! The command and all it starts form one process group, which dies as a whole: at the time limit, when the run is
-//! cancelled, when the call is dropped, and when the shell has ended with something still running behind it. It has no
+//! cancelled, when the call is dropped, and when the shell has ended with something still running in the background. It has no
 //! terminal.
 
 use super::capped_output::CappedOutput;

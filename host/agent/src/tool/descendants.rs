@@ -45,7 +45,7 @@ fn has_children() -> io::Result<bool> {
     }
 }
 
-/// Takes the exit status of what was adopted and has ended; else it would be kept by the system
+/// Takes the exit status of adopted processes that have ended; otherwise it would be kept by the system
 /// until this process ends. The runtime waits for `others` itself.
 pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     if !ADOPTS.load(Ordering::Relaxed) {
@@ -68,7 +68,7 @@ pub(super) fn kill_adopted() -> Result<(), StillRunning> {
         // is killed leaves its own children to this process.
         let left = children();
         for pid in left.iter().copied().filter_map(Pid::from_raw) {
-            // One of another user cannot be killed, and is told in the end.
+            // A process of another user cannot be killed, and is reported in the end.
             let _ = kill_process(pid, Signal::KILL);
         }
         if Instant::now() >= until {

@@ -70,7 +70,7 @@ fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
     let Some(place) = text.find(old) else {
         return Err("old_text does not occur in it; read the file again and copy the text exactly".into());
     };
-    // From the next character on, not behind the text: either of two overlapping places could be meant.
+    // From the next character on, not after the text: either of two overlapping places could be meant.
     let next = place + old.chars().next().map_or(0, char::len_utf8);
     let second = text[next..].contains(old);
     if second {
@@ -85,7 +85,7 @@ mod tests {
     use super::edited;
 
     #[test]
-    fn the_old_text_must_stand_there_exactly_once() {
+    fn the_old_text_must_occur_exactly_once() {
         assert_eq!(edited("a b c", "b", "x").unwrap(), "a x c");
         assert_eq!(edited("ä ö ü", "ö", "").unwrap(), "ä  ü");
         assert!(edited("a b c", "d", "x").unwrap_err().contains("does not occur in it"));

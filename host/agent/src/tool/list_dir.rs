@@ -47,14 +47,14 @@ impl Tool for ListDir {
             let relative = workspace.relative(&path)?;
             let error = |error| file_error(&path, "listed", &error);
             let mut lines = Vec::new();
-            for entry in workspace.dir().read_dir(&relative).map_err(error)? {
+            for entry in workspace.directory().read_dir(&relative).map_err(error)? {
                 let entry = entry.map_err(error)?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let kind = entry.file_type().map_err(error)?;
                 lines.push(if kind.is_dir() {
                     format!("{name}/")
                 } else if kind.is_symlink() {
-                    let target = workspace.dir().read_link_contents(relative.join(entry.file_name()));
+                    let target = workspace.directory().read_link_contents(relative.join(entry.file_name()));
                     target.map_or_else(|_| format!("{name} ->"), |target| format!("{name} -> {}", target.display()))
                 } else {
                     entry

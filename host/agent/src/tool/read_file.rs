@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_says_where_to_go_on() {
+    fn a_part_says_where_to_continue() {
         let text = "one\ntwo\nthree\nfour\n";
         assert_eq!(lines(text, 1, 2000), text);
         assert_eq!(lines(text, 2, 2), "two\nthree\n[lines 2 to 3 of 4; continue with offset 4]");

@@ -1,4 +1,4 @@
-//! The tools on a real directory: what they do, and what they do not let out or leave behind.
+//! The tools on a real directory: what they do, and that they let nothing out and leave nothing behind.
 
 use super::*;
 use serde_json::json;
@@ -119,7 +119,7 @@ async fn edit_file_changes_one_place_or_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_file_is_refused_without_waiting() {
+async fn what_is_not_a_text_file_is_refused_without_waiting() {
     let fixture = Fixture::new();
     fs::write(fixture.path("nul"), [b'a', 0]).unwrap();
     fs::write(fixture.path("latin1"), [b'a', 0xE4]).unwrap();
@@ -174,7 +174,7 @@ async fn bash_caps_its_output_and_says_how_much_was_cut() {
 #[tokio::test]
 async fn bash_does_not_inherit_hidden_variables() {
     let mut fixture = Fixture::new();
-    // Any variable that is surely set stands for a key.
+    // Any variable that is surely set serves as a key.
     fixture.context.hidden_variables = Arc::new(["PATH".into()]);
     let output = fixture.call("bash", json!({ "command": "export -p | grep -c ' PATH='" })).await.unwrap();
     assert_eq!(output.text, "0\n[exit code 1]");

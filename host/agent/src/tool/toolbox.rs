@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_tool_is_told_with_those_that_exist() {
+    fn an_unknown_tool_is_reported_with_those_that_exist() {
         let error = Toolbox::builtin().unwrap().check("rm", &json!({})).unwrap_err();
         assert_eq!(
             error.to_string(),

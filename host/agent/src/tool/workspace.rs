@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Workspace {
     given: PathBuf,
     root: PathBuf,
-    dir: Arc<Dir>,
+    directory: Arc<Dir>,
 }
 
 /// Why a directory cannot be a workspace.
@@ -36,9 +36,9 @@ impl Workspace {
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
         let error = |source| WorkspaceError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(error)?;
-        let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(error)?;
+        let directory = Dir::open_ambient_dir(&root, ambient_authority()).map_err(error)?;
         let given = std::path::absolute(path).map_err(error)?;
-        Ok(Self { given, root, dir: Arc::new(dir) })
+        Ok(Self { given, root, directory: Arc::new(directory) })
     }
 
     /// The directory's canonical path.
@@ -47,8 +47,8 @@ impl Workspace {
         &self.root
     }
 
-    pub(super) fn dir(&self) -> &Dir {
-        &self.dir
+    pub(super) fn directory(&self) -> &Dir {
+        &self.directory
     }
 
     /// `path` relative to the workspace. Only absolute paths are looked at: what a relative one reaches is decided when
@@ -68,7 +68,7 @@ impl Workspace {
     /// Opens a regular file. Never waits, not even for the writer of a pipe.
     pub(super) fn open_file(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
-        let file = self.dir.open_with(path, options.custom_flags(nonblocking))?;
+        let file = self.directory.open_with(path, options.custom_flags(nonblocking))?;
         let kind = file.metadata()?;
         if kind.is_dir() {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));

@@ -51,8 +51,10 @@ impl Tool for WriteFile {
             if let (Err(error), Some(parent)) = (&written, relative.parent()) {
                 // Only now: where the path leads out, nothing must be made on the way.
                 if error.kind() == ErrorKind::NotFound {
-                    written =
-                        workspace.dir().create_dir_all(parent).and_then(|()| write(workspace, &relative, &content));
+                    written = workspace
+                        .directory()
+                        .create_dir_all(parent)
+                        .and_then(|()| write(workspace, &relative, &content));
                 }
             }
             written.map_err(|error| file_error(&path, "written", &error))?;

@@ -69,7 +69,7 @@ async fn in_the_middle_of_a_tool_its_processes_die_and_every_call_has_a_result()
 }
 
 #[tokio::test]
-async fn a_call_that_was_carried_out_is_told_as_such_although_its_result_is_not_looked_at() {
+async fn a_call_that_was_carried_out_is_reported_as_such_although_its_result_is_not_looked_at() {
     let harness = Harness::bare([calls([
         ("bash", json!({ "command": "touch waits; sleep 600" })),
         ("bash", json!({ "command": "echo $$ > second; echo done >> ran" })),

@@ -79,7 +79,7 @@ async fn a_prompt_that_is_stopped_leaves_a_session_that_takes_the_next_one() {
     });
     assert_eq!(outcome.unwrap().status, Status::Cancelled);
     assert!(dialogue.is_open());
-    let outcome = harness.prompt(&mut dialogue, "go on").await;
+    let outcome = harness.prompt(&mut dialogue, "continue").await;
     assert_eq!((outcome.status, outcome.reason.as_deref(), outcome.text.as_str()), (Status::Success, None, "Well."));
     dialogue.end(&harness.recorded).await;
     assert_eq!(results(&stored(&outcome)), [("aborted: the run was cancelled", true)]);
@@ -112,7 +112,7 @@ async fn no_prompt_runs_under_a_model_that_a_plugin_refuses() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_ended_goes_on_with_another_provider() {
+async fn a_session_that_was_ended_continues_with_another_provider() {
     let mut harness = Harness::bare([says("One.")]).await;
     let mut dialogue = harness.dialogue(None);
     harness.prompt(&mut dialogue, "first").await;
@@ -133,7 +133,8 @@ async fn a_session_that_was_ended_goes_on_with_another_provider() {
 
 #[tokio::test]
 async fn a_session_that_cannot_be_written_takes_no_further_prompt() {
-    let remove = json!({ "command": "rm -r ../sessions/*/messages" });
+    // Again where a message was added meanwhile.
+    let remove = json!({ "command": "until rm -r ../sessions/*/messages; do :; done" });
     let harness = Harness::bare([calls([("bash", remove)]), says("never")]).await;
     let mut dialogue = harness.dialogue(None);
     assert_eq!(harness.prompt(&mut dialogue, "go").await.status, Status::Error);

@@ -51,7 +51,7 @@ async fn a_prompt_that_takes_one_tool_call_fires_its_events_in_the_order_of_the_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_call_of_an_answer_is_asked_about_before_the_answer_is_told_to_have_ended() {
+async fn every_call_of_an_answer_is_asked_about_before_the_end_of_the_answer_is_reported() {
     let bash = || ("bash", json!({ "command": "true" }));
     let fired = ran(&["before-tool-call"], vec![calls([bash(), bash(), bash()]), says("Done.")]).await;
     let end = fired.iter().position(|event| event == "stream-end").unwrap();
@@ -59,7 +59,7 @@ async fn every_call_of_an_answer_is_asked_about_before_the_answer_is_told_to_hav
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plugin_that_exports_all_hears_three_events_more_and_calls_wait_for_the_whole_answer() {
+async fn a_plugin_that_exports_all_gets_three_more_events_and_calls_wait_for_the_whole_answer() {
     let answers = vec![says_and_calls("Look.", [("bash", json!({ "command": "true" }))]), says("Done.")];
     let fired = ran(&HELD, answers).await;
     assert_eq!(

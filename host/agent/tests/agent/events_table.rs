@@ -121,7 +121,7 @@ fn as_it_is(_: &mut Harness) {}
 
 fn fails() -> Vec<Prepared> {
     use hookhost_agent::provider::ProviderError;
-    vec![Err(ProviderError::Unauthorized { provider: "fake".into(), status: 401, variable: None }), says("Mended.")]
+    vec![Err(ProviderError::Unauthorized { provider: "fake".into(), status: 401, variable: None }), says("Repaired.")]
 }
 
 fn row(
@@ -147,7 +147,7 @@ impl Row {
         let mut behaviour = self.behaviour.clone();
         match self.answer {
             "tasks" => {}
-            // What it is told, it tells.
+            // It repeats what it gets.
             "told" => behaviour["do"] = json!([{ "model": [self.session(), "{value}"] }]),
             answer => behaviour["verdict"] = json!(answer),
         }
@@ -217,7 +217,7 @@ fn rows() -> Vec<Row> {
         row("turn-start", "escalate", none(), done, |ran| ran.requests() == 0 && ran.refused_on(TurnStart)),
         row("turn-start", "reject", none(), done, |ran| ran.requests() == 0 && ran.is(Status::Rejected)),
         row("before-compaction", "allow", none(), grows, |ran| {
-            ran.requests() == 4 && ran.first_said().ends_with("Summary.") && ran.outcome.text == "Done."
+            ran.requests() == 4 && ran.first_said().contains("\n\nSummary.\n\n[Here") && ran.outcome.text == "Done."
         })
         .prepared(near_its_limit),
         row("before-compaction", "reject", none(), grows, |ran| {
@@ -225,13 +225,13 @@ fn rows() -> Vec<Row> {
         })
         .prepared(near_its_limit),
         row("before-compaction", "respond", value(json!("In short.")), grows, |ran| {
-            ran.requests() == 3 && ran.first_said().ends_with("In short.")
+            ran.requests() == 3 && ran.first_said().contains("\n\nIn short.\n\n[Here")
         })
         .prepared(near_its_limit),
-        row("after-compaction", "keep", none(), grows, |ran| ran.first_said().ends_with("Summary."))
+        row("after-compaction", "keep", none(), grows, |ran| ran.first_said().contains("\n\nSummary.\n\n[Here"))
             .prepared(near_its_limit),
         row("after-compaction", "replace", value(json!("{value} Masked.")), grows, |ran| {
-            ran.first_said().ends_with("Summary. Masked.")
+            ran.first_said().contains("\n\nSummary. Masked.\n\n[Here")
         })
         .prepared(near_its_limit),
         row("after-compaction", "reject", none(), grows, |ran| {
@@ -387,16 +387,16 @@ fn rows() -> Vec<Row> {
 
 /// Keeps what plugins ask.
 #[derive(Default)]
-struct Heard(Mutex<Vec<(String, String)>>);
+struct Received(Mutex<Vec<(String, String)>>);
 
-impl Model for Heard {
+impl Model for Received {
     fn complete<'a>(&'a self, _: &'a str, request: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
         self.0.lock().unwrap().push((request.instructions, request.input));
         Box::pin(std::future::ready(Ok(String::new())))
     }
 }
 
-impl Heard {
+impl Received {
     /// Whether a plugin was told, sooner or later: observers are off the path of the event.
     async fn of(&self, session: &str) -> bool {
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -423,7 +423,7 @@ impl Approver for Says {
 const LOG: &str = "log.db";
 
 /// A host of the plugins of these rows.
-async fn host(rows: &[Row], heard: &Arc<Heard>, directory: &Path, person: Option<&Approval>) -> Host {
+async fn host(rows: &[Row], received: &Arc<Received>, directory: &Path, person: Option<&Approval>) -> Host {
     let mut plugins = plugins_of(rows.iter().map(Row::scenario));
     for plugin in &mut plugins {
         plugin.grants.approve = true;
@@ -432,7 +432,7 @@ async fn host(rows: &[Row], heard: &Arc<Heard>, directory: &Path, person: Option
     let rule = AskRule::about_actions([ActionKind::Shell]);
     let asks = rows.iter().any(|row| row.answer == "approve");
     let config = if asks { config.with_asks(vec![rule]).unwrap() } else { config };
-    let builder = Host::builder(config).model(Arc::clone(heard) as _).store(directory.join(LOG));
+    let builder = Host::builder(config).model(Arc::clone(received) as _).store(directory.join(LOG));
     let builder = match person {
         Some(answer) => builder.approver(Arc::new(Says(answer.clone()))),
         None => builder,
@@ -462,7 +462,7 @@ fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
 /// Runs each row, and tells of those whose effect did not come about, or whose event no plugin was
 /// asked about. `person` is who is there to be asked.
 async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
-    let heard = Arc::new(Heard::default());
+    let received = Arc::new(Received::default());
     let directory = tempfile::tempdir().unwrap();
     let mut groups: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     for row in rows {
@@ -477,7 +477,7 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, rows) in groups {
         let directory = directory.path().join(name);
-        let host = host(&rows, &heard, &directory, person.as_ref()).await;
+        let host = host(&rows, &received, &directory, person.as_ref()).await;
         let mut asked = Vec::new();
         for row in rows {
             let mut harness = Harness::with_host(host.clone(), (row.model)());
@@ -492,11 +492,11 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
             }
             if row.answer != "told" {
                 asked.push((row.session(), row.event, row.answer.to_owned()));
-            } else if !heard.of(&row.session()).await {
+            } else if !received.of(&row.session()).await {
                 wrong.push(format!("{}: nobody was told", row.session()));
             }
         }
-        // An outcome is known when its record is written, but for what happens as a session ends.
+        // An outcome is known when its record is written, except what happens as a session ends.
         let deadline = Instant::now() + Duration::from_secs(20);
         let unasked = loop {
             let answers = answers(&directory.join(LOG));
@@ -593,7 +593,7 @@ async fn every_answer_of_every_event_has_the_effect_that_the_page_says() {
 }
 
 #[tokio::test]
-async fn what_a_person_allows_goes_on_as_if_nobody_had_asked_and_what_they_deny_does_not() {
+async fn what_a_person_allows_runs_as_if_nobody_had_asked_and_what_they_deny_does_not() {
     let escalations = || rows().into_iter().filter(|row| row.answer == "escalate");
     let allowed = |escalation: Row| {
         let mut rows = rows().into_iter();
@@ -702,9 +702,9 @@ async fn a_refusal_with_stop_ends_the_run_on_every_event_that_can_be_refused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Hearing some events changes when others happen, and by which way a text is shown.
+/// Subscribing to some events changes when others happen, and by which way a text is shown.
 #[tokio::test]
-async fn a_refusal_with_stop_ends_the_run_also_where_every_other_event_is_heard() {
+async fn a_refusal_with_stop_ends_the_run_also_if_every_other_event_has_subscribers() {
     let rows = stopping();
     let config = Config::from_entries(plugins_of(rows.iter().map(Row::scenario)), Settings::default()).unwrap();
     let host = Host::builder(config).build().await.unwrap();

@@ -1,4 +1,4 @@
-//! Providers that fail: what is tried again, what is told, and that the transcript is whole.
+//! Providers that fail: what is tried again, what is reported, and that the transcript is whole.
 
 use crate::support::{Harness, Prepared, calls, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
@@ -37,7 +37,7 @@ async fn tries_are_bounded() {
 }
 
 #[tokio::test]
-async fn what_cannot_pass_is_told_at_once() {
+async fn what_cannot_pass_is_reported_at_once() {
     let unauthorized = ProviderError::Unauthorized { provider: "fake".into(), status: 401, variable: None };
     let harness = Harness::bare([Err(unauthorized.clone()), says("never")]).await;
     let outcome = harness.run().await;
@@ -46,7 +46,7 @@ async fn what_cannot_pass_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_not_kept_and_begins_anew() {
+async fn an_answer_that_breaks_off_is_not_kept_and_begins_again() {
     let half: Prepared = Ok(vec![Ok(Delta::Text("Half of an\nans".into())), Err(broken())]);
     let harness = Harness::bare([calls([("bash", json!({ "command": "true" }))]), half, says("All.")]).await;
     let outcome = harness.run().await;

@@ -34,7 +34,7 @@ static HOST: SharedHost = SharedHost::new(|| {
             json!({ "before-inference": { "verdict": "respond", "value": "From the cache." } }),
         ),
         on(
-            "reminders_come_behind_the_conversation_and_are_not_kept_in_it",
+            "reminders_come_after_the_conversation_and_are_not_kept_in_it",
             "guard",
             json!({ "after-tool-call": { "do": [{ "remind": remind("be brief", 1) }] } }),
         ),
@@ -86,7 +86,7 @@ async fn a_changed_request_is_that_request_only() {
     assert_eq!(requests[0].system_prompt, "Other rules.");
     assert_eq!(requests[0].messages, [Message::user("do something else")]);
     assert_eq!(requests[0].tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["bash"]);
-    // It was changed anew: the conversation itself still says what the user said.
+    // It was changed again: the conversation itself still says what the user said.
     assert_eq!(requests[1].messages[0], Message::user("do something else"));
     assert_eq!(stored(&outcome)[0], Message::user("do it"));
     let changed = harness.events().into_iter().find(|event| matches!(event, AgentEvent::Changed { .. })).unwrap();
@@ -152,10 +152,10 @@ async fn a_response_is_the_models_answer() {
 }
 
 #[tokio::test]
-async fn reminders_come_behind_the_conversation_and_are_not_kept_in_it() {
+async fn reminders_come_after_the_conversation_and_are_not_kept_in_it() {
     let bash = || calls([("bash", json!({ "command": "true" }))]);
     let harness =
-        Harness::on(&HOST, "reminders_come_behind_the_conversation_and_are_not_kept_in_it", [bash(), says("Done.")])
+        Harness::on(&HOST, "reminders_come_after_the_conversation_and_are_not_kept_in_it", [bash(), says("Done.")])
             .await;
     let outcome = harness.run().await;
     let requests = harness.fake.requests();

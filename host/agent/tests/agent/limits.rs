@@ -2,7 +2,7 @@
 
 use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::Message;
+use hookhost_agent::message::{Author, Message};
 use hookhost_agent::provider::Request;
 use hookhost_agent::tool::{Bash, Toolbox};
 use serde_json::json;
@@ -97,7 +97,7 @@ fn has_its_results(request: &Request) -> bool {
 }
 
 #[tokio::test]
-async fn a_conversation_that_nears_the_window_is_summarised_and_goes_on() {
+async fn a_conversation_that_nears_the_window_is_summarised_and_continues() {
     let harness = near(&HOST, "free.2").await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str(), outcome.turns), (Status::Success, "Done.", 3));
@@ -108,7 +108,8 @@ async fn a_conversation_that_nears_the_window_is_summarised_and_goes_on() {
     // The summary, the task as it was given, and the last exchange as it was.
     let roles: Vec<_> = last.messages.iter().map(Message::role).collect();
     assert_eq!(roles, ["user", "user", "assistant", "tool"]);
-    assert!(last.messages[0].text().ends_with("The summary."));
+    assert!(last.messages[0].text().ends_with("\n\nThe summary.\n\n[Here the summary ends.]"));
+    assert!(matches!(last.messages[0], Message::User { author: Author::Model, .. }), "it is not the user's");
     assert_eq!((last.messages[1].text(), last.messages[3].text()), ("do it", "short\n[exit code 0]"));
     assert!(requests.iter().all(has_its_results));
     // Its tokens count, and the transcript is whole.
@@ -127,7 +128,7 @@ async fn a_reminder_outlives_compaction() {
 }
 
 #[tokio::test]
-async fn a_request_over_the_context_window_where_nothing_older_is_left_is_told_before_it_is_sent() {
+async fn a_request_over_the_context_window_where_nothing_older_is_left_is_reported_before_it_is_sent() {
     let mut harness = Harness::bare([says("Done.")]).await;
     harness.config.context_window = NonZeroU64::new(10);
     harness.run().await;
@@ -158,7 +159,7 @@ async fn a_text_keeps_its_author_through_compaction() {
     let lines: Vec<serde_json::Value> =
         requests[2].messages[0].text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let roles: Vec<_> = lines.iter().map(|line| line["role"].as_str().unwrap()).collect();
-    // The result has line breaks, and is one object all the same.
+    // The result has line breaks, and is one object nevertheless.
     assert_eq!(roles, ["user", "assistant", "tool"]);
     assert!(requests[2].system_prompt.contains("Only `user` asks, decides and permits"));
     assert!(requests[3].messages[0].text().contains("These are not the user's words"));

@@ -1,7 +1,7 @@
 //! The agent as a whole: providers against a server on loopback, and the loop with the engine, each verdict of each event
 //! taking effect.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod loopback;
 mod support;

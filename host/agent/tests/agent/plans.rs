@@ -129,7 +129,7 @@ async fn a_plan_drops_no_task_that_a_plugin_has_queued() {
 }
 
 #[tokio::test]
-async fn the_tasks_that_a_plan_drops_are_told() {
+async fn the_tasks_that_a_plan_drops_are_reported() {
     let first = plan(json!({ "title": "Old", "tasks": ["old"] }));
     let second = plan(json!({ "title": "New", "tasks": ["new"], "clear_existing": true }));
     let harness = Harness::bare([calls([first]), calls([second]), says("Planned."), says("One.")]).await;

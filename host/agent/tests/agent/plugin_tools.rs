@@ -61,14 +61,14 @@ async fn another_plugin_can_refuse_it_and_it_does_not_run() {
 }
 
 #[tokio::test]
-async fn arguments_that_miss_its_schema_are_told_and_it_is_not_called() {
+async fn arguments_that_miss_its_schema_are_reported_and_it_is_not_called() {
     let (_, results, status) = run(json!({ "misbehave": "trap" }), json!({ "n": "seven" })).await;
     assert_eq!(status, Status::Success);
     assert!(results[0].0.starts_with("the arguments do not fit the tool `kit__run`: at /n"), "{results:?}");
 }
 
 #[tokio::test]
-async fn when_it_fails_the_model_reads_how_and_goes_on() {
+async fn when_it_fails_the_model_reads_how_and_continues() {
     let (_, results, status) = run(json!({ "misbehave": "trap" }), json!({ "n": 1 })).await;
     assert_eq!(status, Status::Success);
     assert!(results[0].0.starts_with("the tool `run` failed: the plugin kit trapped"), "{results:?}");

@@ -9,7 +9,7 @@ use hookhost_agent::provider::{Delta, Endpoint, Provider, ProviderError, Request
 use serde_json::json;
 use std::time::Duration;
 
-/// Set in every environment that can run tests; stands for a key's variable.
+/// Set in every environment that can run tests; serves as a key's variable.
 const VARIABLE: &str = "PATH";
 
 fn timeouts() -> Timeouts {
@@ -279,7 +279,7 @@ async fn what_is_not_the_protocol_is_told_apart_from_a_failure() {
 }
 
 #[tokio::test]
-async fn a_message_of_20_mb_is_read_and_one_beyond_the_bound_is_told() {
+async fn a_message_of_20_mb_is_read_and_one_beyond_the_bound_is_reported() {
     let event = |text: &str| format!("data: {}\n\n", json!({ "choices": [{ "delta": { "content": text } }] }));
     let whole = |text: &str| Reply::events("").chunk(event(text)).chunk("data: [DONE]\n\n".into());
     let server = Server::start([whole(&"x".repeat(20_000_000)), whole(&"x".repeat(34_000_000))]).await;
@@ -345,7 +345,7 @@ async fn a_silent_server_is_given_up() {
 }
 
 #[test]
-fn a_missing_key_is_told_with_its_variable() {
+fn a_missing_key_is_reported_with_its_variable() {
     let error = Endpoint::new("anthropic", "http://localhost/v1", Some("HOOKHOST_TEST_NO_SUCH_KEY"), timeouts());
     assert_eq!(
         error.unwrap_err().to_string(),
@@ -355,7 +355,7 @@ fn a_missing_key_is_told_with_its_variable() {
 }
 
 #[test]
-fn a_base_url_that_is_none_is_told() {
+fn an_invalid_base_url_is_reported() {
     for url in ["localhost:11434", "not a url", "file:///etc/passwd"] {
         let error = Endpoint::new("local", url, None, timeouts()).unwrap_err().to_string();
         assert!(error.contains("base-url"), "{error}");

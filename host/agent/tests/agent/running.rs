@@ -1,4 +1,4 @@
-//! How calls run: in which order, beside each other, and what becomes of those that cannot.
+//! How calls run: in which order, beside each other, and what the others result in.
 
 use crate::support::{Harness, calls, results, says, says_and_calls, stored};
 use async_trait::async_trait;
@@ -38,7 +38,7 @@ async fn results_go_back_in_call_order_and_the_workspace_is_changed() {
 }
 
 #[tokio::test]
-async fn a_call_that_cannot_run_is_told_to_the_model() {
+async fn a_call_that_cannot_run_is_reported_to_the_model() {
     let harness = Harness::bare([
         calls([
             ("fly", json!({})),

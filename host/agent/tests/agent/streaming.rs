@@ -145,7 +145,7 @@ async fn a_call_runs_while_the_answer_still_streams_in() {
 }
 
 #[tokio::test]
-async fn nothing_runs_before_the_answer_is_complete_where_a_plugin_hears_calls_together_or_answers_whole() {
+async fn nothing_runs_before_the_answer_is_complete_if_a_plugin_subscribes_to_batches_or_whole_answers() {
     for (host, name) in [(&TOGETHER, "together"), (&WHOLE, "whole")] {
         let mut harness = Harness::on(host, name, []).await;
         let made = harness.path("made");
@@ -176,7 +176,7 @@ async fn calls_are_asked_about_in_call_order_and_results_go_back_in_call_order()
 }
 
 #[tokio::test]
-async fn a_stream_that_fails_behind_a_call_runs_it_once_and_goes_on_with_its_result() {
+async fn a_stream_that_fails_after_a_call_runs_it_once_and_continues_with_its_result() {
     let mut harness = Harness::on(&HOST, "free.2", []).await;
     let made = harness.path("made");
     let steps = [call("a", "echo once >> made; sleep 0.2"), Step::Until(made.clone(), TIMEOUT), broken()];
@@ -190,7 +190,7 @@ async fn a_stream_that_fails_behind_a_call_runs_it_once_and_goes_on_with_its_res
 }
 
 #[tokio::test]
-async fn a_stream_that_always_fails_behind_a_call_is_given_up() {
+async fn a_stream_that_always_fails_after_a_call_is_given_up() {
     let mut harness = Harness::on(&HOST, "free.3", []).await;
     harness.config.retry.retries = 0;
     let made = harness.path("made");
@@ -238,7 +238,7 @@ async fn a_refusal_with_stop_ends_the_answer_in_the_middle() {
 }
 
 #[tokio::test]
-async fn what_had_come_of_an_answer_that_is_interrupted_is_shown() {
+async fn the_part_of_an_interrupted_answer_is_shown() {
     let mut harness = Harness::on(&HOST, "free.5", []).await;
     let never = harness.path("never");
     let text = Step::Says(Ok(Delta::Text("Half of a line".into())));

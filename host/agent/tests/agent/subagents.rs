@@ -158,7 +158,7 @@ async fn a_sub_agent_is_judged_by_what_the_whole_run_has_used() {
 
 #[tokio::test]
 async fn before_each_request_plugins_are_told_what_session_and_run_have_used_so_far() {
-    // The sub-agent's second request, behind one of its own and one of the user's session.
+    // The sub-agent's second request, after one of its own and one of the user's session.
     let used = "\"session-input-tokens\":100,\"session-output-tokens\":10,\"run-input-tokens\":200,\"run-output-tokens\":20,\
                 \"run-requests\":2";
     let guard = json!({ "before-inference": {

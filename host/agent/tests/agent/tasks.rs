@@ -29,12 +29,12 @@ fn broken() -> ProviderError {
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
-            "tasks_of_session_start_come_behind_the_users_prompt",
+            "tasks_of_session_start_come_after_the_users_prompt",
             "starter",
             json!({ "session-start": { "value": [{ "prompt": "then this", "title": "More" }] } }),
         ),
         on(
-            "task_complete_hears_how_it_went_and_can_go_on",
+            "task_complete_learns_how_it_went_and_can_continue",
             "starter",
             json!({ "task-complete": { "when": { "contains": "\"turns\":2" }, "verdict": "go-on", "value": [{ "prompt": "{value}" }] } }),
         ),
@@ -45,7 +45,7 @@ static HOST: SharedHost = SharedHost::new(|| {
         ),
         on("not_recovered", "starter", json!({ "agent-error": { "verdict": "finish" } })),
         on(
-            "a_run_in_which_every_task_failed_is_no_success",
+            "a_run_in_which_every_task_failed_is_not_a_success",
             "starter",
             json!({ "agent-error": { "verdict": "go-on", "value": [{ "prompt": "recover" }] } }),
         ),
@@ -60,12 +60,12 @@ static HOST: SharedHost = SharedHost::new(|| {
             json!({ "before-inference": { "verdict": "respond", "value": "." } }),
         ),
         on(
-            "the_first_end_that_is_no_success_is_the_runs",
+            "the_first_end_that_is_not_a_success_is_the_runs",
             "starter",
             json!({ "session-start": { "value": [{ "prompt": "fine" }] } }),
         ),
         on(
-            "the_first_end_that_is_no_success_is_the_runs",
+            "the_first_end_that_is_not_a_success_is_the_runs",
             "guard",
             json!({ "prompt-submit": { "when": { "contains": "do it" }, "verdict": "reject", "reason": "no" } }),
         ),
@@ -73,9 +73,9 @@ static HOST: SharedHost = SharedHost::new(|| {
 });
 
 #[tokio::test]
-async fn tasks_of_session_start_come_behind_the_users_prompt() {
+async fn tasks_of_session_start_come_after_the_users_prompt() {
     let harness =
-        Harness::on(&HOST, "tasks_of_session_start_come_behind_the_users_prompt", [says("One."), says("Two.")]).await;
+        Harness::on(&HOST, "tasks_of_session_start_come_after_the_users_prompt", [says("One."), says("Two.")]).await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Two."));
     assert_eq!(prompts(&stored(&outcome)), ["do it", "then this"]);
@@ -85,10 +85,10 @@ async fn tasks_of_session_start_come_behind_the_users_prompt() {
 }
 
 #[tokio::test]
-async fn task_complete_hears_how_it_went_and_can_go_on() {
+async fn task_complete_learns_how_it_went_and_can_continue() {
     let harness = Harness::on(
         &HOST,
-        "task_complete_hears_how_it_went_and_can_go_on",
+        "task_complete_learns_how_it_went_and_can_continue",
         [calls([("bash", json!({ "command": "true" }))]), says("One."), says("Two.")],
     )
     .await;
@@ -123,7 +123,7 @@ async fn the_last_turn_that_is_allowed_is_the_last() {
 }
 
 #[tokio::test]
-async fn an_error_that_a_plugin_answers_with_a_task_does_not_stand() {
+async fn an_error_that_a_plugin_answers_with_a_task_is_not_final() {
     let harness = Harness::on(&HOST, "recovered", [Err(broken()), says("Recovered.")]).await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Recovered."));
@@ -135,10 +135,10 @@ async fn an_error_that_a_plugin_answers_with_a_task_does_not_stand() {
 }
 
 #[tokio::test]
-async fn a_run_in_which_every_task_failed_is_no_success() {
+async fn a_run_in_which_every_task_failed_is_not_a_success() {
     // The model calls a tool once, and then has no answer any more.
     let call = calls([("bash", json!({ "command": "true" }))]);
-    let harness = Harness::on(&HOST, "a_run_in_which_every_task_failed_is_no_success", [call]).await;
+    let harness = Harness::on(&HOST, "a_run_in_which_every_task_failed_is_not_a_success", [call]).await;
     let outcome = harness.run().await;
     let ended = harness.events().into_iter().filter_map(|event| match event {
         AgentEvent::TaskEnded { status, .. } => Some(status),
@@ -151,17 +151,17 @@ async fn a_run_in_which_every_task_failed_is_no_success() {
 }
 
 #[tokio::test]
-async fn the_first_end_that_is_no_success_is_the_runs() {
-    let harness = Harness::on(&HOST, "the_first_end_that_is_no_success_is_the_runs", [says("Fine.")]).await;
+async fn the_first_end_that_is_not_a_success_is_the_runs() {
+    let harness = Harness::on(&HOST, "the_first_end_that_is_not_a_success_is_the_runs", [says("Fine.")]).await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Rejected, "Fine."));
 }
 
 /// A model of the capability `model` that keeps what plugins tell it.
 #[derive(Default)]
-struct Ear(Mutex<Vec<String>>);
+struct RecordingModel(Mutex<Vec<String>>);
 
-impl Model for Ear {
+impl Model for RecordingModel {
     fn complete<'a>(
         &'a self,
         _: &'a str,
@@ -176,14 +176,14 @@ impl Model for Ear {
 async fn every_run_ends_with_session_end_and_its_totals() {
     let listener = || plugin("listener", json!({ "session-end": { "do": [{ "model": ["end", "{value}"] }] } }));
     for (answer, input) in [(says("Done."), 100), (Err(broken()), 0)] {
-        let ear = Arc::new(Ear::default());
+        let model = Arc::new(RecordingModel::default());
         let config = Config::from_entries(vec![listener()], Settings::default()).unwrap();
-        let host = Host::builder(config).model(ear.clone()).build().await.unwrap();
+        let host = Host::builder(config).model(model.clone()).build().await.unwrap();
         Harness::with_host(host.clone(), [answer]).run().await;
         assert_eq!(host.drain(Duration::from_secs(60)).await.unwrap(), 0);
-        let heard = ear.0.lock().unwrap().clone();
-        assert_eq!(heard.len(), 1);
-        assert!(heard[0].contains(&format!("\"session-input-tokens\":{input}")), "{heard:?}");
+        let requests = model.0.lock().unwrap().clone();
+        assert_eq!(requests.len(), 1);
+        assert!(requests[0].contains(&format!("\"session-input-tokens\":{input}")), "{requests:?}");
     }
 }
 

@@ -59,7 +59,7 @@ static FINAL: SharedHost = SharedHost::new(|| {
             json!({ "finalize-content": { "verdict": "reject", "reason": "hush", "stop": true } }),
         ),
         on(
-            "text_waits_until_it_is_final_where_a_plugin_hears_finalize_content",
+            "text_waits_until_it_is_final_if_a_plugin_subscribes_to_finalize_content",
             "masker",
             json!({ "finalize-content": { "verdict": "replace", "value": "masked" } }),
         ),
@@ -143,10 +143,10 @@ async fn a_rejected_line_is_replaced_by_a_note() {
 }
 
 #[tokio::test]
-async fn text_waits_until_it_is_final_where_a_plugin_hears_finalize_content() {
+async fn text_waits_until_it_is_final_if_a_plugin_subscribes_to_finalize_content() {
     let harness = Harness::on(
         &FINAL,
-        "text_waits_until_it_is_final_where_a_plugin_hears_finalize_content",
+        "text_waits_until_it_is_final_if_a_plugin_subscribes_to_finalize_content",
         [says_and_calls("I look at hunter2.", [("list_dir", json!({ "path": "." }))]), says("It is hunter2.")],
     )
     .await;
@@ -183,7 +183,7 @@ async fn a_refusal_with_stop_of_a_final_text_as_it_is_shown_ends_the_run() {
 }
 
 #[tokio::test]
-async fn text_that_no_plugin_hears_is_shown_as_it_comes() {
+async fn text_without_subscribers_is_shown_as_it_comes() {
     let harness = Harness::bare([says("a line without an end")]).await;
     let outcome = harness.run().await;
     let pieces = harness.events().into_iter().filter(|event| matches!(event, AgentEvent::Text { .. })).count();
@@ -256,7 +256,7 @@ fn refused(harness: &Harness) -> usize {
 }
 
 #[tokio::test]
-async fn a_final_text_that_may_be_tried_again_is_written_anew_and_never_shown() {
+async fn a_final_text_that_may_be_tried_again_is_rewritten_and_never_shown() {
     let harness = Harness::on(&FINAL, "revised", [says("It is hunter2."), says("It is a secret.")]).await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "It is a secret."));
@@ -267,7 +267,7 @@ async fn a_final_text_that_may_be_tried_again_is_written_anew_and_never_shown() 
     assert!(text.starts_with("[From a policy, not from the user.]"), "{text}");
     assert!(text.contains("Rejected by guard: no passwords"), "{text}");
     let requests = harness.fake.requests();
-    // Plugins are asked about the prompt of the task as before: the policy's words are none.
+    // Plugins are asked about the prompt of the task as before: the policy's words are not a prompt.
     assert_eq!(requests[1].messages, [&[Message::user("please")], &messages[1..3]].concat());
     for kept in [serde_json::to_string(&harness.events()).unwrap(), serde_json::to_string(&messages).unwrap()] {
         assert!(!kept.contains("hunter2"), "{kept}");
@@ -275,7 +275,7 @@ async fn a_final_text_that_may_be_tried_again_is_written_anew_and_never_shown() 
 }
 
 #[tokio::test]
-async fn a_final_text_is_written_anew_so_often_and_then_withheld() {
+async fn a_final_text_is_rewritten_so_often_and_then_withheld() {
     let hunter = || says("It is hunter2.");
     let harness = Harness::on(&FINAL, "revised.often", [hunter(), hunter(), hunter(), hunter(), says("never")]).await;
     let outcome = harness.run().await;
@@ -289,7 +289,7 @@ async fn a_final_text_is_written_anew_so_often_and_then_withheld() {
 }
 
 #[tokio::test]
-async fn no_final_text_is_written_anew_where_the_run_is_to_stop_or_has_used_what_it_may() {
+async fn no_final_text_is_rewritten_where_the_run_is_to_stop_or_has_used_its_limits() {
     for (name, status) in [("revised.stopped", Status::Rejected), ("revised.used_up", Status::Success)] {
         let harness = Harness::on(&FINAL, name, [says("hunter2"), says("never")]).await;
         let outcome = harness.run().await;

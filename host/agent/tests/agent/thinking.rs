@@ -94,7 +94,7 @@ fn blocks_of_thoughtful() -> Value {
 }
 
 #[tokio::test]
-async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_goes_on() {
+async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_continues() {
     let server = Server::start([
         Reply::events(&thoughtful()),
         Reply::events(&dialects::anthropic_text("Nothing.")),
@@ -197,7 +197,7 @@ fn thinking(messages: &[Message]) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn compaction_leaves_no_thinking_behind_what_it_has_changed_but_what_calls_need() {
+async fn compaction_keeps_no_thinking_after_what_it_has_changed_but_what_calls_need() {
     let long = format!("echo {}", "x".repeat(3000));
     for (kind, kept) in [(ThinkingKind::Thinking, 0), (ThinkingKind::ReasoningContent, 1)] {
         let answers =
@@ -212,7 +212,7 @@ async fn compaction_leaves_no_thinking_behind_what_it_has_changed_but_what_calls
         let requests = harness.fake.requests();
         assert_eq!(thinking(&requests[1].messages), [1]);
         assert!(!requests[2].messages[0].text().contains("I wonder"), "a summary is of what was said");
-        // The last exchange before the summary was kept; the one behind it is as it was.
+        // The last exchange before the summary was kept; the one after it is unchanged.
         assert_eq!(thinking(&requests[3].messages), [kept]);
         assert_eq!(thinking(&requests[4].messages), [kept, 1]);
         assert_eq!(thinking(&stored(&outcome)), [1, 1, 1, 0], "the transcript is whole");
@@ -236,7 +236,7 @@ fn thinks_and_says(text: &str) -> Prepared {
 }
 
 #[tokio::test]
-async fn a_final_text_that_plugins_changed_keeps_no_thinking_that_may_say_it_all_the_same() {
+async fn a_final_text_that_plugins_changed_keeps_no_thinking_that_may_repeat_the_original() {
     let harness = Harness::on(&HOST, "unchanged", [thinks_and_says("It is hunter2.")]).await;
     assert_eq!(thinking(&stored(&harness.run().await)), [1]);
     let harness = Harness::on(&HOST, "changed", [thinks_and_says("It is hunter2.")]).await;
@@ -252,7 +252,7 @@ async fn plugins_that_read_the_conversation_do_not_read_thinking() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_hears_whole_answers_sees_thinking_and_can_take_it_away_but_not_make_it() {
+async fn a_plugin_that_subscribes_to_whole_answers_sees_thinking_and_can_remove_it_but_not_make_it() {
     let harness = Harness::on(&HOST, "looked.at", [thinks(ThinkingKind::Thinking, "true")]).await;
     let outcome = harness.run().await;
     assert_eq!(outcome.reason.as_deref(), Some("Rejected by guard: it wonders"));

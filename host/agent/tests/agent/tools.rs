@@ -10,7 +10,7 @@ use std::sync::Arc;
 static HOST: SharedHost = SharedHost::new(|| {
     vec![
         on(
-            "a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason",
+            "a_rejected_call_does_not_run_and_the_model_continues_with_the_reason",
             "guard",
             json!({ "before-tool-call": { "when": { "contains": "forbidden" }, "verdict": "reject", "reason": "not this one", "code": "g.1" } }),
         ),
@@ -25,17 +25,22 @@ static HOST: SharedHost = SharedHost::new(|| {
             json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }),
         ),
         on(
+            "a_model_that_plans_tasks_has_no_more_tries_for_that",
+            "guard",
+            json!({ "before-tool-call": { "when": { "contains": "command" }, "verdict": "reject", "reason": "no" } }),
+        ),
+        on(
             "refused_calls_that_differ_a_little_end_the_run_too",
             "guard",
             json!({ "before-tool-call": { "verdict": "reject", "reason": "no" } }),
         ),
         on(
-            "a_call_that_is_carried_out_begins_the_count_of_refused_answers_anew",
+            "a_call_that_is_carried_out_resets_the_count_of_refused_answers",
             "guard",
             json!({ "before-tool-call": { "when": { "contains": "x " }, "verdict": "reject", "reason": "no" } }),
         ),
         on(
-            "a_changed_call_runs_as_changed_and_the_change_is_told",
+            "a_changed_call_runs_as_changed_and_the_change_is_reported",
             "guard",
             json!({ "before-tool-call": { "when": { "contains": "\"a\"" }, "verdict": "modify", "value": { "path": "b", "content": "changed" } } }),
         ),
@@ -112,11 +117,11 @@ static HOST: SharedHost = SharedHost::new(|| {
 });
 
 #[tokio::test]
-async fn a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason() {
+async fn a_rejected_call_does_not_run_and_the_model_continues_with_the_reason() {
     let refused = json!({ "path": "forbidden", "content": "" });
     let harness = Harness::on(
         &HOST,
-        "a_rejected_call_does_not_run_and_the_model_goes_on_with_the_reason",
+        "a_rejected_call_does_not_run_and_the_model_continues_with_the_reason",
         [
             calls([("write_file", refused.clone()), ("write_file", json!({ "path": "fine", "content": "" }))]),
             says("Then not."),
@@ -175,6 +180,26 @@ async fn the_same_refused_call_five_times_ends_the_run() {
     stored(&outcome);
 }
 
+#[tokio::test]
+async fn a_model_that_plans_tasks_has_no_more_tries_for_that() {
+    let again = || calls([("bash", json!({ "command": "x" }))]);
+    let plan = json!({ "title": "Two", "tasks": ["a", "b"] });
+    let answers = [
+        calls([("submit_plan", plan)]),
+        says("Planned."),
+        again(),
+        again(),
+        again(),
+        says("a is done"),
+        again(),
+        again(),
+        says("never"),
+    ];
+    let outcome = Harness::on(&HOST, "a_model_that_plans_tasks_has_no_more_tries_for_that", answers).await.run().await;
+    let reason = outcome.reason.clone().unwrap_or_default();
+    assert!(reason.starts_with("the model repeated a rejected call of bash 5 times in this run"), "{outcome:?}");
+}
+
 /// Ten answers, each with a call that is refused, and no two the same.
 const IN_A_ROW: u32 = hookhost_agent::agent::MAX_REJECTED_ANSWERS;
 
@@ -198,8 +223,8 @@ async fn refused_calls_that_differ_a_little_end_the_run_too() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_carried_out_begins_the_count_of_refused_answers_anew() {
-    let name = "a_call_that_is_carried_out_begins_the_count_of_refused_answers_anew";
+async fn a_call_that_is_carried_out_resets_the_count_of_refused_answers() {
+    let name = "a_call_that_is_carried_out_resets_the_count_of_refused_answers";
     let mut harness = Harness::on(&HOST, name, []).await;
     let bash = |command: &str| ("bash", json!({ "command": command }));
     let most = IN_A_ROW - 1;
@@ -212,11 +237,11 @@ async fn a_call_that_is_carried_out_begins_the_count_of_refused_answers_anew() {
 }
 
 #[tokio::test]
-async fn a_changed_call_runs_as_changed_and_the_change_is_told() {
+async fn a_changed_call_runs_as_changed_and_the_change_is_reported() {
     let before = json!({ "path": "a", "content": "as asked" });
     let harness = Harness::on(
         &HOST,
-        "a_changed_call_runs_as_changed_and_the_change_is_told",
+        "a_changed_call_runs_as_changed_and_the_change_is_reported",
         [calls([("write_file", before.clone())]), says("Done.")],
     )
     .await;

@@ -43,7 +43,7 @@ pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
 
-    /// Only records of this session; the beginning of its identifier will do
+    /// Only records of this session; a prefix of its identifier will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 

@@ -44,7 +44,7 @@ impl Cli {
 /// What an agent is that one talks with.
 #[derive(Debug, Args)]
 pub(crate) struct ReplArgs {
-    /// Continues this session; the beginning of its id will do
+    /// Continues this session; a prefix of its id will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
@@ -88,7 +88,7 @@ pub(crate) struct ConfigArgs {
     pub(crate) plugins: Vec<PathBuf>,
 }
 
-/// What becomes of a question that a plugin asks.
+/// How to answer a question that a plugin asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Approve {
     /// You are asked, where the command runs on a terminal; elsewhere the answer is no.
@@ -101,7 +101,7 @@ pub(crate) enum Approve {
 /// Who answers the questions of plugins.
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// What becomes of a question that a plugin asks
+    /// How to answer a question that a plugin asks
     #[arg(long, value_name = "HOW", default_value = "ask")]
     pub(crate) approve: Approve,
 }
@@ -121,7 +121,7 @@ pub(crate) struct RunArgs {
     /// What the agent is to do [default: read from the standard input, where that is not a terminal]
     pub(crate) prompt: Option<String>,
 
-    /// Continues this session, with its conversation; the beginning of its id will do
+    /// Continues this session, with its conversation; a prefix of its id will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
@@ -208,7 +208,7 @@ pub(crate) struct AllowArgs {
     pub(crate) entry: Vec<String>,
 
     /// A grant, as a line of [plugin.grants]; can be repeated. What the plugin imports need not be
-    /// named, but for `model`
+    /// named, except `model`
     #[arg(long = "grant", value_name = "LINE")]
     pub(crate) grants: Vec<String>,
 
@@ -363,7 +363,7 @@ Examples:
   hookhost cache
   hookhost cache --clear";
 
-/// Show how much compiled code is kept, or remove it; plugins are then compiled anew
+/// Show how much compiled code is kept, or remove it; plugins are then compiled again
 #[derive(Debug, Args)]
 #[command(after_help = CACHE_EXAMPLES)]
 pub(crate) struct CacheArgs {
@@ -401,7 +401,7 @@ pub(crate) struct DispatchArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "shell")]
     pub(crate) payload: Option<PathBuf>,
 
-    /// In place of an event: a command that an agent would run. Prints what becomes of it, the
+    /// In place of an event: a command that an agent would run. Prints the decision, the
     /// rules that had something to say, each below the part that it is about, and what would run;
     /// nothing is run
     #[arg(long, value_name = "COMMAND", conflicts_with = "event", allow_hyphen_values = true)]
@@ -418,7 +418,7 @@ pub(crate) struct DispatchArgs {
     pub(crate) approve: ApproveArgs,
 }
 
-/// An event by its name; of an unknown one, the nearest is told.
+/// An event by its name; the error for an unknown one names the nearest.
 fn event() -> impl TypedValueParser<Value = EventKind> {
     let names = PossibleValuesParser::new(EventKind::ALL.iter().map(|event| event.name()));
     names.try_map(|name| EventKind::from_name(&name).ok_or("no event is called so"))

@@ -58,7 +58,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(crate) struct ShowSessionArgs {
-    /// The session; the beginning of its id will do
+    /// The session; a prefix of its id will do
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 
@@ -76,7 +76,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeArgs {
-    /// The session; the beginning of its id will do
+    /// The session; a prefix of its id will do
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 
@@ -96,7 +96,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = REMOVE_EXAMPLES)]
 pub(crate) struct RemoveArgs {
-    /// The sessions; the beginning of an id will do
+    /// The sessions; a prefix of an id will do
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
 }

@@ -106,7 +106,7 @@ fn typed(provider: &str) -> Result<String, CliError> {
 }
 
 /// A terminal that does not show what is typed, until this is dropped. Ctrl-C is a character
-/// meanwhile, and so no key: else it would leave the terminal as it is.
+/// meanwhile, and so no key: otherwise it would leave the terminal as it is.
 struct Unshown(Option<Termios>);
 
 impl Unshown {

@@ -14,7 +14,7 @@ use std::process::Command;
 
 const PREFIX: &str = "hookhost-";
 
-/// Becomes the program, with the words behind its name as arguments.
+/// Becomes the program, with the words after its name as arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     let Some((name, arguments)) = words.split_first() else { return Err(CliError::usage("no command is named")) };
     // Options before it are those of `hookhost` alone, and nobody else would get them.
@@ -60,7 +60,7 @@ fn own() -> Vec<String> {
     cli.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
-/// The names behind `hookhost` that our users' programs have, each once, but for those that our own commands have.
+/// The subcommands that users' programs provide, each once, without those of our own commands.
 pub(super) fn names() -> BTreeSet<String> {
     let own = own();
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));

@@ -52,7 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     }
 }
 
-/// The user's own programs that are commands of `hookhost`, a line each; empty where there are none.
+/// The user's own programs that are commands of `hookhost`, a line each; empty if there are none.
 pub(crate) fn programs() -> String {
     external::names().iter().map(|name| format!("  {}\n", output::one_line(name))).collect()
 }

@@ -1,4 +1,4 @@
-//! `hookhost replay`: recorded events, asked about again, and where what comes of them is another.
+//! `hookhost replay`: settles recorded events again, and shows which outcomes differ.
 
 use crate::args::ReplayArgs;
 use crate::audit_log;
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
             let verify = log.map_or_else(String::new, |log| format!(" --log {log}"));
             audit_log::unreadable(error)
                 .advise(format!("hookhost audit verify{verify}"))
-                .advise("hookhost replay --unverified, if it is to be replayed all the same")
+                .advise("hookhost replay --unverified, if it is to be replayed nevertheless")
         }
         error => audit_log::unreadable(error),
     })?;

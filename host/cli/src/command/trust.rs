@@ -39,12 +39,12 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     approve(&store, &places, &file, args.yes)
 }
 
-/// A directory stands for the file in it.
+/// A directory means the file in it.
 fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-/// The file, to be approved. Where what was approved counts in its place, that is said, too.
+/// The file, to be approved. If the approved content counts in its place, that is reported, too.
 fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, CliError> {
     ProjectFile::read(path).map_err(|error| {
         let stop = not_loaded(error);

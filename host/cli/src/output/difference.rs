@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 /// After this long a shorter difference is no longer looked for: what a project's file says must not keep the user waiting.
-const LONGEST: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What `before` and `after` differ in, as lines of `- path: old` and `+ path: new`, each indented
 /// by four blanks; of texts of several lines, those that differ. A line that is longer than `most`
@@ -74,7 +74,7 @@ fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<
 /// The lines that differ; `…` where equal lines are between them.
 fn differing_lines(text: &mut String, old: &str, new: &str, most: usize) {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
-    let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + LONGEST));
+    let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + TIMEOUT));
     if changes.iter().all(|change| change.tag() == DiffTag::Equal) {
         return line(text, '+', "(the line break at its end)", most);
     }

@@ -84,9 +84,9 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     if let Some(state) = state {
         granted.insert("state".into(), json!({ "quota": state.quota }));
     }
-    for (key, dirs) in [("read-dirs", read_dirs), ("write-dirs", write_dirs)] {
-        if !dirs.is_empty() {
-            granted.insert(key.into(), json!(dirs));
+    for (key, directories) in [("read-dirs", read_dirs), ("write-dirs", write_dirs)] {
+        if !directories.is_empty() {
+            granted.insert(key.into(), json!(directories));
         }
     }
     for (key, names) in [("env", env), ("http", http)] {
@@ -131,7 +131,7 @@ mod tests {
     use hookhost::config::{ModelGrant, StateGrant};
 
     #[test]
-    fn grants_are_told_in_the_words_of_the_file() {
+    fn grants_are_shown_in_the_words_of_the_file() {
         assert_eq!(grants(&Grants::default()), "nothing");
         let mut given = Grants::default();
         given.state = Some(StateGrant::default());
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_grant_is_told() {
+    fn every_grant_is_reported() {
         let mut given = Grants::default();
         given.state = Some(StateGrant::default());
         given.model = Some(ModelGrant::new("small"));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told_in_the_words_of_the_file() {
+    fn limits_are_shown_in_the_words_of_the_file() {
         assert_eq!(
             limits(&Limits::default()),
             "fuel 100000000, compute 100ms, deadline 100ms, memory 16MiB, table-elements 20000, tables 10, \

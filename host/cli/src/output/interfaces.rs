@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_told_once_under_its_package() {
+    fn every_name_is_listed_once_under_its_package() {
         let names = ["hookhost:hooks/log@0.1.0", "wasi:io/poll@0.2.6", "hookhost:hooks/state@0.1.0", "run"];
         let names = names.map(str::to_owned);
         assert_eq!(grouped(&names), "hookhost:hooks@0.1.0 (log, state); wasi:io@0.2.6 (poll); run");

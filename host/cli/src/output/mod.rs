@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
 use style::WARNING;
 
-/// Most lines of a notice behind its first one.
+/// Maximum lines of a notice after its first one.
 const NOTICE_LINES: usize = 12;
 
 /// Whether anybody still reads the results.
@@ -101,7 +101,7 @@ pub(crate) fn notice(text: &str) -> String {
 }
 
 /// The text without what could steer a terminal or is not seen on it: such characters become `�`,
-/// but for line breaks and tabs.
+/// except line breaks and tabs.
 pub(crate) fn printable(text: &str) -> String {
     let steers = |c: char| !matches!(c, '\n' | '\t') && hookhost::is_unseen(c);
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -129,10 +129,10 @@ pub(crate) fn this_command_and(more: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Asks a person on the terminal; `None` where there is none.
+/// Asks a person on the terminal; `None` if there is none.
 ///
 /// A plain yes is enough here: no agent runs in this process, so nothing that a model has chosen
-/// can hold this terminal. What was typed before is not an answer all the same: it was typed for
+/// can hold this terminal. What was typed before is still not an answer: it was typed for
 /// something else, such as a command that ended early.
 pub(crate) fn confirm(question: &str) -> Option<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write as _;
 
-/// The record of a line, several lines long: its number, when, which event, what came of it, and how that came about.
+/// The record of a line, several lines long: its number, when, which event, its outcome, and how that came about.
 pub(crate) fn describe(line: &Line) -> String {
     let seq = line.seq();
     let entry = match line.entry() {
@@ -104,7 +104,7 @@ fn event(text: &mut String, record: &EventRecord) {
     redacted(text, record.redacted.keys());
 }
 
-/// What came of an event, and who decided it.
+/// The outcome of an event, and who decided it.
 pub(crate) fn decision(record: &EventRecord) -> String {
     let outcome = outcome(record.outcome);
     let by = one_line(&record.by.join(", "));

@@ -3,7 +3,7 @@
 //!
 //! The last line can be a status line, for what is under way. It gives way to any other output and
 //! leaves no trace. It needs no escape sequence, so it is the same with `NO_COLOR`. A question is
-//! alone on the screen: what is written while it waits for its answer comes behind that.
+//! alone on the screen: what is written while it waits for its answer comes after that.
 
 use crate::output::style::DIM;
 use rustix::termios::tcgetwinsize;
@@ -143,7 +143,7 @@ pub(crate) fn edits(above: Option<Sender<String>>) {
     let mut screen = screen();
     screen.take_back();
     screen.above = above;
-    // The editor begins in a line of its own and ends behind one.
+    // The editor begins in a line of its own and ends after one.
     screen.mid_line = false;
 }
 

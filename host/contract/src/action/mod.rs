@@ -309,7 +309,7 @@ fn spellings<'a>(arguments: &'a Value, keys: &'a [String]) -> impl Iterator<Item
     keys.iter().filter_map(|key| arguments.get(key)).filter(|value| !value.is_null())
 }
 
-/// The spelling that the arguments use, else the preferred one.
+/// The spelling that the arguments use, or the preferred one.
 fn argument_name(arguments: &Map<String, Value>, keys: &[String]) -> String {
     keys.iter().find(|key| arguments.contains_key(*key)).or(keys.first()).cloned().unwrap_or_default()
 }

@@ -11,15 +11,15 @@ pub(super) fn paths(patch: &str) -> Vec<String> {
         }
     };
     for line in patch.lines() {
-        let behind = |prefixes: &[&str]| prefixes.iter().find_map(|prefix| line.trim_start().strip_prefix(prefix));
-        if let Some(path) = behind(&BLOCKS) {
+        let after = |prefixes: &[&str]| prefixes.iter().find_map(|prefix| line.trim_start().strip_prefix(prefix));
+        if let Some(path) = after(&BLOCKS) {
             add(path.trim().to_owned());
-        } else if let Some(path) = behind(&PLAIN) {
+        } else if let Some(path) = after(&PLAIN) {
             add(unquoted(path.trim()));
         } else if let Some(path) = line.strip_prefix("--- ").or_else(|| line.strip_prefix("+++ ")) {
             add(without_side(path));
         } else if let Some(both) = line.strip_prefix("diff --git ") {
-            // Both sides name one file, but for a rename, whose paths have lines of their own.
+            // Both sides name one file, except a rename, whose paths have lines of their own.
             if let Some(at) = both.rfind(" b/").or_else(|| both.rfind(" \"b/")) {
                 add(without_side(&both[..at]));
                 add(without_side(&both[at + 1..]));

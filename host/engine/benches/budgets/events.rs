@@ -41,15 +41,20 @@ pub(crate) fn rows(table: &mut Table) {
     table.compared(&row(what, "off"), &compare(|| asks(&ten_off), || asks(&off)), "one plugin", Some(10.5));
     table.compared(&row(what, "on"), &compare(|| asks(&ten_on), || asks(&on)), "one plugin", Some(10.5));
 
-    let unheard = |session: &Session| drop(runtime.block_on(session.stream_end("text".into())));
+    let without_subscribers = |session: &Session| drop(runtime.block_on(session.stream_end("text".into())));
     let what = "an event without subscribers";
     table.compared(
         &row(what, "off"),
-        &compare(|| unheard(&off), || native(&event)),
+        &compare(|| without_subscribers(&off), || native(&event)),
         "the rule as a native function",
         None,
     );
-    table.compared(&row(what, "on"), &compare(|| unheard(&on), || unheard(&off)), "the log off", None);
+    table.compared(
+        &row(what, "on"),
+        &compare(|| without_subscribers(&on), || without_subscribers(&off)),
+        "the log off",
+        None,
+    );
 
     let host = runtime.block_on(host(1, None));
     let why =

@@ -49,7 +49,7 @@ fn stopped(table: &mut Table) {
         (!by_fuel).then_some((shape.name, times))
     });
     let timed: Vec<(String, Times)> = timed.collect();
-    // The worst of them stands for all.
+    // The worst of them represents all.
     let (worst, times) = timed.iter().max_by_key(|(_, times)| times.high).unwrap();
     // How late the machine itself is: a thread that only sleeps.
     let sleeper = times_of(RUNS * 5, || {

@@ -4,7 +4,7 @@
 //! A subject and its reference take turns, batch by batch, so that what disturbs the machine disturbs both. Printed are the
 //! median of a subject, the median of its reference, and the median of the ratios of neighbouring batches.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 #[path = "../subject/mod.rs"]
 mod subject;

@@ -1,4 +1,4 @@
-//! What a step of checking a value costs: the bounds on steps stand for time, and this row says for how much.
+//! What a step of checking a value costs: the bounds on steps are meant to bound time, and this row says for how much.
 
 use hookhost::schema::{MAX_WORK_AT_ONCE, Schema};
 use hookhost_bench_table::measure::{spoken, times_of};

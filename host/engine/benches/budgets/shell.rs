@@ -69,7 +69,7 @@ pub(crate) fn rows(table: &mut Table) {
 /// Page faults of this process so far that needed no disk, where the system tells them: `minflt` in proc_pid_stat(5).
 fn page_faults() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The fields behind the name, which stands in brackets, begin with the third.
+    // The fields after the name, which is in brackets, begin with the third.
     stat.rsplit_once(')')?.1.split_whitespace().nth(7)?.parse().ok()
 }
 

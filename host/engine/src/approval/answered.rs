@@ -1,4 +1,4 @@
-//! What came of asking: an answer, or what stood in its place.
+//! The outcome of a question: an answer, or the reason why there is none.
 
 use super::{Approval, ApprovalRequest, Approver};
 use crate::contract::{AnswerKind, Answered};
@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Longest reason of an approver that is passed on and recorded, in bytes. A longer one is cut, and says so.
+/// Upper bound of an approver's reason, in bytes. A longer one is truncated, and says so.
 const MAX_REASON: usize = 4096;
 
 fn bounded(mut reason: String) -> String {
@@ -22,7 +22,7 @@ fn bounded(mut reason: String) -> String {
     reason
 }
 
-/// What an approval comes to.
+/// The recorded answer for an approval.
 pub(crate) fn answered(approval: Approval) -> Answered {
     let said_no = |reason: Option<String>| reason.map_or_else(|| "the user said no".to_owned(), bounded);
     let for_session = approval == Approval::ApprovedForSession;
@@ -33,12 +33,12 @@ pub(crate) fn answered(approval: Approval) -> Answered {
     Answered { kind, reason, micros: 0, for_session }
 }
 
-/// What no answer within the deadline comes to.
+/// The recorded answer if nobody answered within the deadline.
 pub(crate) fn too_late(deadline: Duration) -> Answered {
     no(AnswerKind::TooLate, format!("nobody answered within {deadline:?}"))
 }
 
-/// What it comes to where the process that asked was taken for dead.
+/// The recorded answer if the process that asked is gone.
 pub(crate) fn taken_for_gone() -> Answered {
     no(AnswerKind::AskerGone, "the process that asked is gone".to_owned())
 }
@@ -47,34 +47,45 @@ fn no(kind: AnswerKind, reason: String) -> Answered {
     Answered { kind, reason: Some(reason), micros: 0, for_session: false }
 }
 
-/// An answer as the store keeps it.
+/// An answer as JSON, as the store keeps it.
 pub(crate) fn written(answered: &Answered) -> String {
-    // A struct of texts and numbers has no reason not to be JSON; and what is no JSON is a no.
+    // A struct of texts and numbers always has a JSON form. If it had none, the empty text would be read as a no.
     serde_json::to_string(answered).unwrap_or_default()
 }
 
-/// An answer that the store has kept. One that cannot be read is a no.
+/// Reads an answer from the store. An invalid one is a no.
 pub(crate) fn read(written: &str) -> Answered {
     serde_json::from_str(written)
         .unwrap_or_else(|error| no(AnswerKind::Denied, format!("the stored answer cannot be read: {error}")))
 }
 
-/// Asks, and turns whatever goes wrong into a no: no approver, a panic, no answer within the request's deadline.
-pub(crate) async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {
+/// Asks for as long as `left`, and turns whatever goes wrong into a no: no approver, a panic, no answer in time. An answer
+/// from `elsewhere` counts if it is there first.
+pub(crate) async fn resolve(
+    approver: Option<&dyn Approver>,
+    request: ApprovalRequest,
+    left: Duration,
+    elsewhere: impl Future<Output = Answered>,
+) -> Answered {
     let began = Instant::now();
     let deadline = request.deadline;
     let answered = match approver {
         None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
-            // Whatever of the approver can panic is inside: `ask` itself, its future, and dropping that.
-            let asked = with_deadline(deadline, async { approver.ask(request).await });
-            match AssertUnwindSafe(asked).catch_unwind().await {
-                // An approver that blocks the thread holds up the timer, too.
-                Ok(Some(_)) if began.elapsed() >= deadline => too_late(deadline),
-                Ok(Some(approval)) => answered(approval),
-                Ok(None) => too_late(deadline),
-                Err(_) => no(AnswerKind::Panicked, "the approver failed".to_owned()),
-            }
+            // Everything of the approver that can panic is inside: `ask` itself, its future, and dropping that.
+            let asked = async {
+                tokio::select! {
+                    biased;
+                    approval = with_deadline(left, async { approver.ask(request).await }) => match approval {
+                        // An approver that blocks the thread also delays the timer.
+                        Some(approval) if began.elapsed() < left => answered(approval),
+                        _ => too_late(deadline),
+                    },
+                    answered = elsewhere => answered,
+                }
+            };
+            let failed = |_| no(AnswerKind::Panicked, "the approver failed".to_owned());
+            AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(failed)
         }
     };
     let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -1,7 +1,7 @@
-//! Asking a person. The engine never reads a terminal: whoever embeds it brings an [`Approver`].
+//! Asking a person. The engine never reads a terminal: the embedder provides an [`Approver`].
 //!
-//! A request is answered at most once. Whatever goes wrong is a no: nobody there, no answer in time, an approver that
-//! panics.
+//! A request is answered at most once. If nobody is there, no answer comes in time, or the approver panics, the answer is
+//! no.
 
 mod answered;
 mod pending;
@@ -18,15 +18,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-/// Somebody who can answer an escalation.
+/// Asks a person about an escalation.
 pub trait Approver: Send + Sync {
-    /// Asks; the answer counts once, and only within [`ApprovalRequest::deadline`]. The future is dropped where nobody
-    /// waits for the answer any more: the deadline has passed, or the event was cancelled. What runs is exactly what the
-    /// request shows.
+    /// Asks a person. The answer counts once, and only within [`ApprovalRequest::deadline`]. The future is dropped when the
+    /// deadline has passed or the event was cancelled. After a yes, exactly what the request shows runs.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval>;
 }
 
-/// An immutable snapshot of what would run.
+/// A question to a person, with an immutable snapshot of what would run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -35,35 +34,52 @@ pub struct ApprovalRequest {
     pub id: String,
     /// Identifier of its session.
     pub session: String,
-    /// Whose session that is.
+    /// The agent that asks.
     pub agent: AskingAgent,
     /// Which event.
     pub event: EventKind,
-    /// The value as it came, as JSON.
+    /// The value before any plugin changed it, as JSON.
     pub original: Box<RawValue>,
     /// The value that would run, as JSON.
     pub value: Box<RawValue>,
     /// The plugins that changed it, in order.
     pub changed_by: Vec<String>,
-    /// Where a plugin gave a result in its place: that result, as JSON. Then the value does not run.
+    /// A result that a plugin gave in place of running the value. If it is set, the value does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ProposedResponse>,
-    /// Who asks what: the configuration first, then the plugins in chain order; never empty.
+    /// The questions: those of the configuration first, then those of plugins in chain order; never empty.
     pub questions: Vec<Question>,
-    /// How long the answer is waited for, from the asking on; then it is no. Serialises as `deadline-ms`, in milliseconds.
+    /// How long to wait for the answer, from the moment of asking. After that the answer is no. Serialises as `deadline-ms`,
+    /// in milliseconds.
     #[serde(rename = "deadline-ms", serialize_with = "milliseconds", deserialize_with = "from_milliseconds")]
     pub deadline: Duration,
 }
 
 impl ApprovalRequest {
-    /// Whether [`Approval::ApprovedForSession`] can be offered: where the configuration asks, and no plugin does.
+    /// Whether [`Approval::ApprovedForSession`] can be offered: only if no plugin asks.
     #[must_use]
     pub fn can_be_kept(&self) -> bool {
         self.questions.iter().all(|question| question.by == Asker::Configuration)
     }
+
+    /// What says that there is a question, and nothing of what it is about.
+    pub(crate) fn without_values(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            session: self.session.clone(),
+            agent: AskingAgent::default(),
+            event: self.event,
+            original: RawValue::NULL.to_owned(),
+            value: RawValue::NULL.to_owned(),
+            changed_by: Vec::new(),
+            response: None,
+            questions: Vec::new(),
+            deadline: self.deadline,
+        }
+    }
 }
 
-/// Which agent a request comes from: what tells two sub-agents that run beside each other apart.
+/// The agent that a request comes from. It tells apart two sub-agents that run at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -73,13 +89,13 @@ pub struct AskingAgent {
     /// Identifier of the session that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// How the prompt begins that it works on: at most 80 characters. Absent where the session has had no `prompt-submit`
-    /// that was allowed. A model or a person wrote it; it may hold control characters.
+    /// The first 80 characters of the prompt that it works on. Absent before the session's first allowed `prompt-submit`. A
+    /// model or a person wrote it; it may contain control characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
 }
 
-/// A result that stands in place of running the value.
+/// A result in place of running the value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -90,16 +106,16 @@ pub struct ProposedResponse {
     pub result: Box<RawValue>,
 }
 
-/// What the person says.
+/// A person's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approval {
     /// Yes, to all questions.
     Approved,
-    /// Yes, to all questions; and to what the configuration asks about this very call for the rest of the session. What
-    /// plugins ask is not kept: see [`ApprovalRequest::can_be_kept`].
+    /// Yes, to all questions; for the rest of the session also to the configuration's questions about the same call. A
+    /// yes to a plugin's question is not kept: see [`ApprovalRequest::can_be_kept`].
     ApprovedForSession,
-    /// No; the text says why, where the person gave a reason.
+    /// No, with the person's reason, if one was given.
     Denied(Option<String>),
 }
 

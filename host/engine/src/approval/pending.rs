@@ -1,4 +1,4 @@
-//! A ready-made approver: requests are listed until somebody answers them.
+//! A ready-made approver that lists requests until somebody answers them.
 
 use super::{Approval, ApprovalRequest, Approver};
 use futures_util::future::BoxFuture;
@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-/// An approver that lists its requests until somebody answers them, from wherever: a web page, a chat, another thread.
+/// An approver that lists its requests until somebody answers them: from a web page, a chat or another thread.
 ///
-/// A request is answered at most once. It is listed from when it is asked until it is answered, its deadline passes, or
-/// its event is cancelled; an answer after that is an error. The list has no limit of its own: each request on it is of
-/// an event that waits.
+/// A request is answered at most once. It is listed until it is answered, its deadline passes, or its event is cancelled;
+/// a later answer is an error. The list needs no limit of its own: each request on it belongs to an event that waits.
 ///
 /// ```
 /// use hookhost::approval::{Approval, PendingApprovals};
@@ -66,7 +65,7 @@ impl Listed {
     }
 }
 
-/// Nothing waits for that answer: it counts for nothing.
+/// No request waits for that answer, so it has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no request `{id}` waits for an answer: it has been answered, its deadline has passed, its event was cancelled, or \
@@ -86,24 +85,24 @@ impl PendingApprovals {
         waiting.requests.iter().filter(|listed| listed.is_in_time()).map(|listed| Arc::clone(&listed.request)).collect()
     }
 
-    /// Answers the request of that identifier.
+    /// Answers the request with that identifier.
     ///
     /// # Errors
-    /// If it does not wait for an answer (any more). An answer that is taken at the last moment can still turn out too
-    /// late; the event's record says what counted.
+    /// If no such request waits for an answer. An answer that is accepted at the last moment can still be too late; the
+    /// event's record says what counted.
     pub fn answer(&self, id: &str, approval: Approval) -> Result<(), NotPending> {
         let listed = self.remove(|listed| listed.request.id == id);
         let taken = listed.filter(Listed::is_in_time).and_then(|listed| listed.answer.send(approval).ok());
         taken.ok_or_else(|| NotPending { id: id.to_owned() })
     }
 
-    /// Tells of changes to the list from now on.
+    /// Reports changes of the list from now on.
     #[must_use]
     pub fn changes(&self) -> Changes {
         Changes(self.changed.subscribe())
     }
 
-    /// Lists a request; `None` where one of that identifier waits, which an answer could not be told apart from.
+    /// Lists a request; `None` if another one with its identifier waits, since an answer could mean either.
     fn enlist(&self, request: ApprovalRequest) -> Option<Enlisted<'_>> {
         let (sender, answer) = oneshot::channel();
         let number = {
@@ -120,7 +119,7 @@ impl PendingApprovals {
         Some(Enlisted { list: self, number, answer })
     }
 
-    /// Takes a request off the list; `None` where it is not on it.
+    /// Removes a request from the list; `None` if it is not on it.
     fn remove(&self, which: impl Fn(&Listed) -> bool) -> Option<Listed> {
         let listed = {
             let mut waiting = self.waiting();
@@ -147,7 +146,7 @@ impl Approver for PendingApprovals {
     }
 }
 
-/// A request on the list: once nobody waits for its answer, it is on it no more.
+/// A request on the list. Dropping this removes it.
 struct Enlisted<'a> {
     list: &'a PendingApprovals,
     number: u64,
@@ -160,13 +159,13 @@ impl Drop for Enlisted<'_> {
     }
 }
 
-/// Tells of changes to a list of [`PendingApprovals`]: a new request, or one that waits no more.
+/// Reports changes of the list of [`PendingApprovals`]: a new request, or one that no longer waits.
 #[derive(Clone, Debug)]
 pub struct Changes(watch::Receiver<()>);
 
 impl Changes {
-    /// Waits until the list has changed since the last time; several changes can be told as one, and none is missed.
-    /// `false` at once where the list is gone, and nothing will change any more.
+    /// Waits until the list has changed since the last call. Several changes may be reported as one; none is missed. Returns
+    /// `false` at once if the list was dropped.
     pub async fn next(&mut self) -> bool {
         self.0.changed().await.is_ok()
     }

@@ -1,6 +1,6 @@
-//! The rules of asking a person: answered at most once, in time, by somebody who is there; everything else is a no.
+//! The rules of asking a person: an answer counts once, in time, and from an approver; everything else is a no.
 
-use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals, resolve};
+use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals};
 use crate::contract::{AnswerKind, Answered, Asker, Escalation, EventKind, Question};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(3600);
+const DEADLINE: Duration = Duration::from_secs(3600);
 
 fn request(id: &str, deadline: Duration) -> ApprovalRequest {
     ApprovalRequest {
@@ -26,11 +26,17 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
     }
 }
 
+/// Asks from now on, where no answer comes from elsewhere.
+async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {
+    let deadline = request.deadline;
+    super::resolve(approver, request, deadline, std::future::pending()).await
+}
+
 fn question(by: Asker) -> Question {
     Question::new(by, Escalation { question: "Really?".to_owned(), code: None })
 }
 
-/// Answers with what the function makes of nothing, as soon as it is polled.
+/// Answers with the function's result, as soon as it is polled.
 struct Says(fn() -> Approval);
 
 impl Approver for Says {
@@ -39,7 +45,7 @@ impl Approver for Says {
     }
 }
 
-/// Panics before it gives a future.
+/// Panics before it returns a future.
 struct PanicsAtOnce;
 
 impl Approver for PanicsAtOnce {
@@ -48,7 +54,7 @@ impl Approver for PanicsAtOnce {
     }
 }
 
-/// Never answers, and panics when it is called off.
+/// Never answers, and panics when it is dropped.
 struct PanicsWhenDropped;
 
 impl Approver for PanicsWhenDropped {
@@ -81,7 +87,7 @@ async fn only_an_approvers_yes_is_a_yes_and_a_no_says_why() {
         (Some(&PanicsAtOnce), AnswerKind::Panicked, "the approver failed"),
     ];
     for (approver, kind, reason) in table {
-        let answered = resolve(approver, request("1", LONG)).await;
+        let answered = resolve(approver, request("1", DEADLINE)).await;
         assert_eq!(sentence(&answered), (kind, reason));
         assert_eq!(answered.is_approved(), kind == AnswerKind::Approved);
     }
@@ -91,8 +97,8 @@ async fn only_an_approvers_yes_is_a_yes_and_a_no_says_why() {
 async fn a_reason_that_is_too_long_is_cut_and_says_so() {
     let longest = Says(|| Approval::Denied(Some("é".repeat(2048))));
     let longer = Says(|| Approval::Denied(Some("é".repeat(50_000))));
-    assert_eq!(resolve(Some(&longest), request("1", LONG)).await.reason.unwrap(), "é".repeat(2048));
-    let cut = resolve(Some(&longer), request("1", LONG)).await.reason.unwrap();
+    assert_eq!(resolve(Some(&longest), request("1", DEADLINE)).await.reason.unwrap(), "é".repeat(2048));
+    let cut = resolve(Some(&longer), request("1", DEADLINE)).await.reason.unwrap();
     assert_eq!(cut, "é".repeat(2048) + " … (95904 bytes more)");
 }
 
@@ -105,19 +111,19 @@ async fn without_an_answer_by_the_deadline_the_answer_is_no() {
 }
 
 #[tokio::test]
-async fn a_yes_that_comes_after_the_deadline_is_a_no_also_where_the_approver_held_up_the_timer() {
+async fn a_yes_after_the_deadline_is_a_no_even_if_the_approver_delayed_the_timer() {
     let answered = resolve(Some(&Says(|| Approval::Approved)), request("1", Duration::ZERO)).await;
     assert_eq!(answered.kind, AnswerKind::TooLate);
 }
 
 #[tokio::test]
-async fn an_approver_that_panics_when_it_is_called_off_is_not_the_hosts_panic() {
+async fn the_host_survives_an_approver_that_panics_when_it_is_dropped() {
     let answered = resolve(Some(&PanicsWhenDropped), request("1", Duration::from_millis(2))).await;
     assert!(!answered.is_approved());
 }
 
 #[test]
-fn the_record_says_what_came_of_asking_in_one_word() {
+fn the_record_has_one_word_for_the_outcome_of_a_question() {
     let yes = Answered { kind: AnswerKind::Approved, reason: None, micros: 7, for_session: false };
     assert_eq!(serde_json::to_value(&yes).unwrap(), json!({ "kind": "approved", "micros": 7 }));
     let words = [
@@ -160,7 +166,7 @@ fn ids(pending: &PendingApprovals) -> Vec<String> {
 async fn a_listed_request_is_answered_by_its_identifier() {
     for (approval, kind) in [(Approval::Approved, AnswerKind::Approved), (Approval::Denied(None), AnswerKind::Denied)] {
         let pending = PendingApprovals::default();
-        let mut asked = Box::pin(resolve(Some(&pending), request("1", LONG)));
+        let mut asked = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
         assert!(asked.as_mut().now_or_never().is_none());
         assert_eq!(ids(&pending), ["1"]);
         pending.answer("1", approval).unwrap();
@@ -170,9 +176,9 @@ async fn a_listed_request_is_answered_by_its_identifier() {
 }
 
 #[tokio::test]
-async fn the_first_answer_counts_and_the_second_is_told_so() {
+async fn the_first_answer_counts_and_the_second_is_an_error() {
     let pending = PendingApprovals::default();
-    let mut asked = Box::pin(resolve(Some(&pending), request("1", LONG)));
+    let mut asked = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(asked.as_mut().now_or_never().is_none());
     pending.answer("1", Approval::Denied(None)).unwrap();
     let second = pending.answer("1", Approval::Approved).unwrap_err();
@@ -182,9 +188,9 @@ async fn the_first_answer_counts_and_the_second_is_told_so() {
 }
 
 #[tokio::test]
-async fn an_answer_to_an_unknown_request_answers_none() {
+async fn an_answer_to_an_unknown_request_answers_no_other() {
     let pending = PendingApprovals::default();
-    let mut asked = Box::pin(resolve(Some(&pending), request("1", LONG)));
+    let mut asked = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(asked.as_mut().now_or_never().is_none());
     assert_eq!(pending.answer("2", Approval::Approved).unwrap_err().id, "2");
     assert!(asked.as_mut().now_or_never().is_none());
@@ -192,7 +198,7 @@ async fn an_answer_to_an_unknown_request_answers_none() {
 }
 
 #[tokio::test]
-async fn an_answer_after_the_deadline_is_told_so_also_before_the_event_has_noticed() {
+async fn an_answer_after_the_deadline_is_an_error_even_before_the_event_has_noticed() {
     let pending = PendingApprovals::default();
     let mut asked = pending.ask(request("1", Duration::ZERO));
     assert!(asked.as_mut().now_or_never().is_none());
@@ -204,7 +210,7 @@ async fn an_answer_after_the_deadline_is_told_so_also_before_the_event_has_notic
 #[tokio::test]
 async fn a_request_that_nobody_waits_for_any_more_is_not_listed_and_cannot_be_answered() {
     let pending = PendingApprovals::default();
-    let mut cancelled = Box::pin(resolve(Some(&pending), request("1", LONG)));
+    let mut cancelled = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(cancelled.as_mut().now_or_never().is_none());
     drop(cancelled);
     assert!(pending.list().is_empty(), "its event was cancelled");
@@ -212,16 +218,16 @@ async fn a_request_that_nobody_waits_for_any_more_is_not_listed_and_cannot_be_an
 
     let late = resolve(Some(&pending), request("1", Duration::from_millis(1))).await;
     assert_eq!(late.kind, AnswerKind::TooLate);
-    let mut again = Box::pin(resolve(Some(&pending), request("1", LONG)));
+    let mut again = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(again.as_mut().now_or_never().is_none(), "the one before it is gone");
 }
 
 #[tokio::test]
 async fn a_second_request_of_the_same_identifier_is_denied_and_does_not_touch_the_first() {
     let pending = PendingApprovals::default();
-    let mut first = Box::pin(resolve(Some(&pending), request("1", LONG)));
+    let mut first = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(first.as_mut().now_or_never().is_none());
-    let second = resolve(Some(&pending), request("1", LONG)).await;
+    let second = resolve(Some(&pending), request("1", DEADLINE)).await;
     assert_eq!(sentence(&second), (AnswerKind::Denied, "a request of the same identifier waits for an answer"));
     pending.answer("1", Approval::Approved).unwrap();
     assert!(first.await.is_approved());
@@ -230,23 +236,23 @@ async fn a_second_request_of_the_same_identifier_is_denied_and_does_not_touch_th
 #[tokio::test]
 async fn a_request_that_was_answered_makes_room_for_another_of_its_identifier() {
     let pending = PendingApprovals::default();
-    let mut first = Box::pin(resolve(Some(&pending), request("1", LONG)));
+    let mut first = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(first.as_mut().now_or_never().is_none());
     pending.answer("1", Approval::Approved).unwrap();
-    let mut second = Box::pin(resolve(Some(&pending), request("1", LONG)));
+    let mut second = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(second.as_mut().now_or_never().is_none());
-    // Its place on the list was its own, not its identifier's.
+    // Dropping the first request's handle must not remove the second one.
     drop(first);
     assert_eq!(ids(&pending), ["1"]);
 }
 
 #[tokio::test]
-async fn whoever_watches_is_told_of_each_request_and_of_each_that_waits_no_more() {
+async fn a_watcher_is_notified_of_each_new_request_and_of_each_that_no_longer_waits() {
     let pending = PendingApprovals::default();
     let mut changes = pending.changes();
     assert!(changes.next().now_or_never().is_none(), "nothing has happened");
-    let mut first = Box::pin(resolve(Some(&pending), request("1", LONG)));
-    let mut second = Box::pin(resolve(Some(&pending), request("2", LONG)));
+    let mut first = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
+    let mut second = Box::pin(resolve(Some(&pending), request("2", DEADLINE)));
     assert!(first.as_mut().now_or_never().is_none());
     assert_eq!(changes.next().now_or_never(), Some(true), "a request that came before the wait is not missed");
     assert!(second.as_mut().now_or_never().is_none());
@@ -264,13 +270,13 @@ async fn whoever_watches_is_told_of_each_request_and_of_each_that_waits_no_more(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_answers_at_once_one_is_taken_for_each_request_and_it_is_the_one_that_counts() {
+async fn of_many_answers_at_once_one_is_accepted_for_each_request_and_that_one_counts() {
     const REQUESTS: usize = 100;
     let pending = Arc::new(PendingApprovals::default());
     let asked: Vec<_> = (0..REQUESTS)
         .map(|n| {
             let pending = Arc::clone(&pending);
-            tokio::spawn(async move { resolve(Some(&*pending), request(&n.to_string(), LONG)).await })
+            tokio::spawn(async move { resolve(Some(&*pending), request(&n.to_string(), DEADLINE)).await })
         })
         .collect();
     let taken = Arc::new(Mutex::new(Vec::new()));

@@ -7,13 +7,13 @@ use crate::contract::{EventKind, OutcomeKind};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Filter {
-    /// The session, or the beginning of its identifier.
+    /// The session's identifier, or a prefix of it.
     pub session: Option<String>,
     /// What the event is.
     pub event: Option<EventKind>,
     /// A plugin that was called.
     pub plugin: Option<String>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Option<OutcomeKind>,
 }
 

@@ -76,7 +76,7 @@ impl Line {
     /// The record in it.
     ///
     /// # Errors
-    /// If it is none, or one of a later version.
+    /// If it is not a valid record, or has a later version.
     pub fn entry(&self) -> Result<Record, LineError> {
         Ok(Record::from_json(&self.text)?)
     }

@@ -1,4 +1,4 @@
-//! The audit log: one record per event, and for what came of it later, each carrying the hash of the one before.
+//! The audit log: one record per event and per later outcome, each with the hash of the one before.
 //!
 //! A record is one line of JSON. It is written in the transaction that makes the event's effects hold (`store` does
 //! that), so that log and state cannot disagree. What a record says and how lines are chained is here, pure;

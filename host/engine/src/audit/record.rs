@@ -110,7 +110,7 @@ pub struct EventRecord {
     pub event: EventKind,
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// What came of it. Where it is `escalated`, an [`ApprovalRecord`] follows, and says whether
+    /// The outcome. If it is `escalated`, an [`ApprovalRecord`] follows, and says whether
     /// the effects of the calls hold.
     pub outcome: OutcomeKind,
     /// The plugins that decided it: those that rejected, responded or asked, or failed with `on-failure = "reject"`;
@@ -283,8 +283,8 @@ pub struct ApprovalRecord {
     pub event: EventKind,
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// What came of the event. `escalated` where the answer is yes and the plugins are asked again:
-    /// a further record of the event, whose `asked-again` names this one's, says what came of that.
+    /// The outcome of the event. `escalated` if the answer is yes and the plugins are asked again:
+    /// a further record of the event, whose `asked-again` names this one's, has the final outcome.
     pub outcome: OutcomeKind,
     /// What it was.
     pub answer: Answered,
@@ -474,7 +474,7 @@ impl Record {
         }
     }
 
-    /// What came of the event, where the record says.
+    /// The outcome of the event, if the record has one.
     #[must_use]
     pub fn outcome(&self) -> Option<OutcomeKind> {
         match self {
@@ -495,7 +495,7 @@ impl Record {
         }
     }
 
-    /// Reads a record back; what a later version of the same format has added is passed over.
+    /// Reads a record back; what a later version of the same format has added is ignored.
     ///
     /// # Errors
     /// If it is not a record.
@@ -505,7 +505,7 @@ impl Record {
             #[serde(borrow)]
             kind: std::borrow::Cow<'a, str>,
         }
-        // A `RawValue` cannot be read behind serde's own tag.
+        // A `RawValue` cannot be read after serde's own tag.
         let Kind { kind } = serde_json::from_str(json)?;
         Ok(match &*kind {
             "log" => Self::Log(serde_json::from_str(json)?),

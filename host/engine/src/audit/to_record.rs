@@ -21,7 +21,7 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
     }
 
     /// Without the state of plugins, and without what they logged, which may repeat it; `None`
-    /// where there is none in it.
+    /// if there is none in it.
     fn without_state(&self) -> Option<Self> {
         None
     }

@@ -64,7 +64,7 @@ impl<'a> Chain<'a> {
 
     /// The questions about the value that the chain agreed on, by name: these questions are the same under other rules.
     fn questions(&self, decision: &Decision<String, String>) -> Vec<Question> {
-        let Decision::Stands { questions, .. } = decision else { return Vec::new() };
+        let Decision::Accepted { questions, .. } = decision else { return Vec::new() };
         let by = |asker: &QuestionOrigin| match asker {
             QuestionOrigin::Configuration => "configuration".to_owned(),
             QuestionOrigin::Member(member) => self.names[*member].to_owned(),
@@ -74,7 +74,7 @@ impl<'a> Chain<'a> {
 
     /// A decision as an example writes it, without what a yes leads to.
     fn outcome(&self, decision: &Decision<String, String>, step: &Step<Question>) -> Vec<String> {
-        let Decision::Stands { value, approved_by, .. } = decision else {
+        let Decision::Accepted { value, approved_by, .. } = decision else {
             return vec![format!("outcome  {}", self.standing(decision))];
         };
         let approved = approved_by.map(|by| format!("  approved by {}", self.names[by])).unwrap_or_default();
@@ -94,10 +94,10 @@ impl<'a> Chain<'a> {
     fn standing(&self, decision: &Decision<String, String>) -> String {
         match decision {
             Decision::Rejected(objection) => self.objection(objection),
-            Decision::Stands { response: Some((by, response)), .. } => {
+            Decision::Accepted { response: Some((by, response)), .. } => {
                 format!("responded by {}  {response}", self.names[*by])
             }
-            Decision::Stands { value, .. } => format!("allowed  {value}"),
+            Decision::Accepted { value, .. } => format!("allowed  {value}"),
         }
     }
 }
@@ -152,7 +152,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
         let (said, outcome) = rows.split_at(outcome.ok_or_else(|| head.wrong("the example has no outcome"))?);
         let chain = Chain::read(head)?;
         let (decision, unasked) = gate(&chain, said, &outcome[0])?;
-        let Decision::Stands { value, changed_by, response, .. } = &decision else {
+        let Decision::Accepted { value, changed_by, response, .. } = &decision else {
             compare(outcome, &chain.outcome(&decision, &Step::Settled))?;
             return later.first().map_or(Ok(()), |row| Err(row.wrong("nobody said yes before")));
         };
@@ -162,7 +162,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
         match step {
             Step::Ask(open) => {
                 consent.give(value.clone(), response, open);
-                // Where rules and state are as they were, a yes applies what would have stood without the questions.
+                // Where rules and state are as they were, a yes applies what the decision would be without the questions.
                 let yes = if later.is_empty() { chain.standing(&unasked) } else { "asked again".to_owned() };
                 actual.push(format!("yes  {yes}"));
             }
@@ -237,7 +237,7 @@ fn decide(
             })
             .collect()
     });
-    if let Decision::Stands { changed_by, .. } = &decision {
+    if let Decision::Accepted { changed_by, .. } = &decision {
         outcome
             .is(&format!("changed by {}", chain.names(&authors)), &format!("changed by {}", chain.names(changed_by)))?;
     }

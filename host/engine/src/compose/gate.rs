@@ -44,7 +44,7 @@ pub(crate) struct Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision<V, R> {
     /// The value may pass, once the questions are answered by a person.
-    Stands {
+    Accepted {
         /// The value that every enforcing plugin has seen in exactly this form.
         value: V,
         /// Who changed it, in the order of the changes.
@@ -191,7 +191,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         asked.retain(|(asking, _)| !approvers().any(|(_, layer)| layer.may_waive(*asking)));
         let held = self.questions.into_iter().enumerate();
         let held = held.filter_map(|(member, question)| Some((QuestionOrigin::Member(member), question?)));
-        Decision::Stands {
+        Decision::Accepted {
             value: self.value,
             changed_by: self.authors,
             response: self.response,
@@ -211,7 +211,7 @@ impl<V: PartialEq, R> Gate<V, R> {
 
     /// Whether `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
     /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
-    /// be passed over.
+    /// be skipped.
     fn is_due(&self, member: usize) -> bool {
         self.has_not_seen(member)
             && (self.round <= MAX_ROUNDS || (self.silent[member] && self.members[member].enforcing))

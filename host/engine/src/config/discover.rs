@@ -176,7 +176,7 @@ impl fmt::Display for InertFile {
             Inert::Lost { .. } => write!(
                 f,
                 "{path} does not count: it is not what you approved any more, and an earlier hookhost kept only the digest \
-                 of that; approve it anew, put the old content back, or revoke the approval"
+                 of that; approve it again, put the old content back, or revoke the approval"
             ),
             Inert::Unreadable(why) => write!(f, "{path} does not count: {why}"),
         }
@@ -369,14 +369,16 @@ fn why(error: &Error) -> String {
 fn directories_stay_in_the_project(entry: &Entry) -> Result<(), Error> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };
-    let dirs = entry.grants.read_dirs.values().map(|dir| ("read-dirs", dir));
-    for (key, dir) in dirs.chain(entry.grants.write_dirs.values().map(|dir| ("write-dirs", dir))) {
-        if super::paths::lexical(dir).starts_with(project) && !canonical(dir).starts_with(project) {
+    let directories = entry.grants.read_dirs.values().map(|directory| ("read-dirs", directory));
+    for (key, directory) in
+        directories.chain(entry.grants.write_dirs.values().map(|directory| ("write-dirs", directory)))
+    {
+        if super::paths::lexical(directory).starts_with(project) && !canonical(directory).starts_with(project) {
             let why = format!(
                 "the directory {} of its `{key}` is a symbolic link that leads out of the project to {}: take the link away, \
                  or grant the directory itself",
-                dir.display(),
-                canonical(dir).display()
+                directory.display(),
+                canonical(directory).display()
             );
             return Err(Error::Entry { name: entry.name.clone(), why });
         }

@@ -38,7 +38,7 @@ pub struct Edited {
     pub after: Digest,
 }
 
-/// What became of the configuration file.
+/// What happened to the configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {

@@ -19,7 +19,7 @@ pub struct Entry {
     /// see, and the second key of the chain's order.
     pub name: String,
     /// `path`: the `.wasm` file. Absolute where the entry comes from a file: a relative one is relative to that file's
-    /// directory, and `~/` stands for the user's home.
+    /// directory, and `~/` is the user's home.
     pub path: PathBuf,
     /// `sha256`, required: the only content of `path` that may load.
     pub digest: Digest,

@@ -22,7 +22,7 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A file that would count may be another user's word, or is none.
+    /// Another user may have written a file that would count, or it is not a file.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// It is not text.

@@ -256,16 +256,16 @@ impl Check<'_> {
                 "this guest directory is in `read-dirs` too: keep it in one of them",
             );
         }
-        let read_dirs = self.dirs("read-dirs", &grants.read_dirs);
-        let write_dirs = self.dirs("write-dirs", &grants.write_dirs);
+        let read_dirs = self.directories("read-dirs", &grants.read_dirs);
+        let write_dirs = self.directories("write-dirs", &grants.write_dirs);
         grants.with_dirs(read_dirs, write_dirs)
     }
 
-    fn dirs(&mut self, key: &str, dirs: &BTreeMap<String, String>) -> BTreeMap<String, PathBuf> {
-        for guest in dirs.keys() {
+    fn directories(&mut self, key: &str, directories: &BTreeMap<String, String>) -> BTreeMap<String, PathBuf> {
+        for guest in directories.keys() {
             self.all(&["grants", key, guest], [guest], guest_dir_rule);
         }
-        let expanded = dirs
+        let expanded = directories
             .iter()
             .filter_map(|(guest, host)| self.expand(&["grants", key, guest], host).map(|host| (guest.clone(), host)));
         expanded.collect()

@@ -74,10 +74,10 @@ impl Config {
     ///
     /// ```
     /// # use hookhost::config::{AskRule, Config, Error};
-    /// let rule = AskRule { tools: Some(vec!["deploy_*".parse()?]), ..AskRule::default() };
+    /// let rule = AskRule::about_tools(["deploy_*".parse()?]);
     /// assert_eq!(Config::empty().with_asks(vec![rule])?.asks().len(), 1);
     ///
-    /// let about_nothing = AskRule { tools: Some(vec![]), ..AskRule::default() };
+    /// let about_nothing = AskRule::about_tools([]);
     /// assert!(matches!(Config::empty().with_asks(vec![about_nothing]), Err(Error::Ask { .. })));
     /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```

@@ -46,7 +46,7 @@ pub(super) fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
-/// The path that all spellings of it share: without symbolic links where it exists, else by its text.
+/// The path that all spellings of it share: without symbolic links if it exists, otherwise by its text.
 pub(super) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| lexical(path))
 }

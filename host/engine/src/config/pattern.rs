@@ -1,15 +1,15 @@
-//! Patterns of names, in which `*` stands for any text, also for none.
+//! Patterns of names, in which `*` matches any text, also the empty one.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A tool's name, in which `*` stands for any text, also for none. Neither empty nor with spaces or control characters.
+/// A tool's name, in which `*` matches any text, also the empty one. Neither empty nor with spaces or control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolPattern(String);
 
-/// A key of a JSON object, in which `*` stands for any text, also for none. Neither empty nor with control characters.
+/// A key of a JSON object, in which `*` matches any text, also the empty one. Neither empty nor with control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyPattern(String);

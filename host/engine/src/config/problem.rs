@@ -112,7 +112,7 @@ impl Problems {
         Self(found)
     }
 
-    /// `Ok(value)` where there are none.
+    /// `Ok(value)` if there are none.
     pub(super) fn none_or<T>(found: Vec<Problem>, value: T) -> Result<T, Self> {
         if found.is_empty() { Ok(value) } else { Err(Self::of(found)) }
     }

@@ -259,8 +259,9 @@ impl RawGrants {
     }
 
     fn of(grants: &Grants, directory: &Path) -> Result<Self, String> {
-        let dirs = |dirs: &BTreeMap<String, PathBuf>| {
-            dirs.iter()
+        let directories = |directories: &BTreeMap<String, PathBuf>| {
+            directories
+                .iter()
                 .map(|(guest, host)| Ok((guest.clone(), shorten(host, directory)?)))
                 .collect::<Result<_, String>>()
         };
@@ -269,8 +270,8 @@ impl RawGrants {
                 Some(state) => Some(RawState { quota: Some(Size::new(state.quota.get() as u64)?) }),
                 None => None,
             },
-            read_dirs: dirs(&grants.read_dirs)?,
-            write_dirs: dirs(&grants.write_dirs)?,
+            read_dirs: directories(&grants.read_dirs)?,
+            write_dirs: directories(&grants.write_dirs)?,
             env: grants.env.clone(),
             http: grants.http.clone(),
             model: match &grants.model {

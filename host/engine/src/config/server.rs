@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn what_is_not_a_host_is_refused() {
         for text in [
             "",
             ":80",

@@ -41,13 +41,13 @@ pub struct Approved {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
-    approved: BTreeMap<String, Kept>,
+    approved: BTreeMap<String, Approval>,
 }
 
-/// What is kept of one approval.
+/// One approval, as it is stored.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Kept {
+enum Approval {
     /// As earlier versions wrote it.
     Digest(Digest),
     Whole(Whole),
@@ -60,7 +60,7 @@ struct Whole {
     content: String,
 }
 
-impl Kept {
+impl Approval {
     fn of(file: &ProjectFile) -> Self {
         Self::Whole(Whole { sha256: file.digest, content: file.text.clone() })
     }
@@ -118,7 +118,7 @@ impl TrustStore {
     pub fn approve(&self, file: &ProjectFile) -> Result<(), Error> {
         let key = key(&file.path)?;
         self.change(|approved| {
-            approved.insert(key, Kept::of(file));
+            approved.insert(key, Approval::of(file));
         })
     }
 
@@ -131,7 +131,7 @@ impl TrustStore {
         let key = key(&after.path)?;
         self.change(|approved| match approved.get_mut(&key) {
             Some(kept) if kept.digest() == before => {
-                *kept = Kept::of(after);
+                *kept = Approval::of(after);
                 true
             }
             _ => false,
@@ -157,7 +157,7 @@ impl TrustStore {
         };
         let record: Record = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         for kept in record.approved.values() {
-            if let Kept::Whole(whole) = kept
+            if let Approval::Whole(whole) = kept
                 && Digest::of_bytes(whole.content.as_bytes()) != whole.sha256
             {
                 return Err(damaged("a content in it has another digest".to_owned()));
@@ -166,7 +166,7 @@ impl TrustStore {
         Ok(record)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Kept>) -> T) -> Result<T, Error> {
+    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Approval>) -> T) -> Result<T, Error> {
         let _lock = Lock::take(&self.directory).map_err(Error::file("lock", &self.directory))?;
         let mut record = self.read()?;
         keep_contents(&mut record.approved);
@@ -182,22 +182,22 @@ impl TrustStore {
 }
 
 /// Adds the content where only a digest is kept, as far as the file still has it.
-fn keep_contents(approved: &mut BTreeMap<String, Kept>) {
+fn keep_contents(approved: &mut BTreeMap<String, Approval>) {
     for (path, kept) in approved {
-        if let Kept::Digest(digest) = kept
+        if let Approval::Digest(digest) = kept
             && let Ok(file) = ProjectFile::read(Path::new(path))
             && file.digest == *digest
         {
-            *kept = Kept::of(&file);
+            *kept = Approval::of(&file);
         }
     }
 }
 
-fn approved(path: String, kept: Kept) -> Approved {
+fn approved(path: String, kept: Approval) -> Approved {
     let digest = kept.digest();
     let content = match kept {
-        Kept::Digest(_) => None,
-        Kept::Whole(whole) => Some(whole.content),
+        Approval::Digest(_) => None,
+        Approval::Whole(whole) => Some(whole.content),
     };
     Approved { path: path.into(), digest, content }
 }

@@ -3,7 +3,7 @@
 use crate::compose::Passage;
 use crate::contract::TextVerdict;
 
-/// Declares an event whose payload is one parameter of `handle`, behind the session.
+/// Declares an event whose payload is one parameter of `handle`, after the session.
 macro_rules! event {
     ($(#[$doc:meta])* $event:ident($parameter:literal: $payload:ty) -> $return:ty $({ $($item:item)* })?) => {
         $(#[$doc])*

@@ -99,7 +99,7 @@ pub(crate) trait Event: Sized + Send + 'static {
     type Params<'a>: ComponentNamedList + Lower + Send + Sync;
     /// `handle`'s results.
     type Return: ComponentNamedList + Lift + Send + Sync + 'static;
-    /// The parameter's name where the payload is one parameter; else the payload is an object of parameters.
+    /// The parameter's name if the payload is one parameter; otherwise the payload is an object of parameters.
     const PARAMETER: Option<&'static str>;
 
     fn params<'a>(session: &'a Session, payload: &'a Self::Payload) -> Self::Params<'a>;

@@ -42,7 +42,7 @@ pub enum Guard {
     OnlyMineToRead,
 }
 
-/// What becomes of a path whose last part is a symbolic link.
+/// How a path is treated whose last part is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Links {
@@ -52,7 +52,7 @@ pub enum Links {
     Refused,
 }
 
-/// Why a file is not used: what is wrong with it, and what mends that.
+/// Why a file is not used: what is wrong with it, and how to fix that.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not used, since {fault}: {remedy}", path.display())]
 #[non_exhaustive]
@@ -78,7 +78,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Whether there is no such file; also where what should be its directory is none.
+    /// Whether there is no such file; also if its parent is not a directory.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         let missing = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);

@@ -154,7 +154,7 @@ fn a_link_that_is_followed_leads_to_a_file_that_is_checked_with_both_directories
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_at_once_and_a_file_is_read_to_its_bound() {
+fn what_is_not_a_regular_file_is_refused_at_once_and_a_file_is_read_to_its_bound() {
     let place = Place::new();
     let file = place.file("f");
     assert_eq!(read(&file, Guard::OnlyMineToRead, Links::Refused, 4).unwrap(), b"text");

@@ -114,7 +114,7 @@ fn names_a_component(ty: &ComponentType<'_>) -> bool {
 /// What was found so far.
 #[derive(Default)]
 struct Scan {
-    /// The component that is read, last, and those around it; `None` stands for a core module.
+    /// The component that is read, last, and those around it; `None` means a core module.
     around: Vec<Option<Parts>>,
     code: u64,
     functions: u64,
@@ -421,7 +421,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_file_is_not_read() {
+    fn what_is_not_a_file_is_not_read() {
         assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");
         let directory = tempfile::tempdir().unwrap();
         assert!(read(directory.path()).is_err());

@@ -2,7 +2,7 @@
 //!
 //! Loading such a file is as dangerous as running it, so one counts only if it and its directory
 //! belong to the user, nobody else can write them, and it carries a code that only this user's key
-//! makes. Anything else is compiled anew: the cache can make a start slower, never wrong.
+//! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
 
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
@@ -59,9 +59,9 @@ pub(super) struct Outcome {
     pub(super) is_image: bool,
 }
 
-/// What a file holds.
+/// The kind of a cache file.
 #[derive(Clone, Copy, Debug)]
-enum Kept<'a> {
+enum CacheFile<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
     /// The digest under which the code of an entry is kept. It depends on the configuration; on
@@ -97,9 +97,9 @@ impl Cache {
     }
 
     /// The code of the component with this digest, compiled by this engine with these settings;
-    /// `None` where there is none that counts.
+    /// `None` if there is no valid one.
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
-        let path = self.path(engine, Kept::Code(component));
+        let path = self.path(engine, CacheFile::Code(component));
         let found = counted(self.read(engine, &path), entry, &path)?;
         touch(&path);
         Some(found)
@@ -108,7 +108,7 @@ impl Cache {
     /// Keeps compiled code, and removes the least recently used if there is too much. A failure is logged, and changes
     /// nothing else.
     pub(super) fn put_code(&self, engine: &Engine, entry: &Entry, component: &Digest, compiled: &Component) {
-        let path = self.path(engine, Kept::Code(component));
+        let path = self.path(engine, CacheFile::Code(component));
         let code = compiled.serialize().map_err(io::Error::other);
         self.put(entry, &path, code.as_deref().map_err(|error| io::Error::other(error.to_string())));
         if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
@@ -118,7 +118,7 @@ impl Cache {
 
     /// The outcome of an entry, if it is known.
     pub(super) fn outcome(&self, engine: &Engine, entry: &Entry) -> Option<Outcome> {
-        let path = self.path(engine, Kept::Outcome(entry));
+        let path = self.path(engine, CacheFile::Outcome(entry));
         let read = || {
             let (mut content, tag) = (Vec::new(), self.vouched_for(&path)?);
             File::open(&path)?.take(OUTCOME as u64).read_to_end(&mut content)?;
@@ -141,7 +141,7 @@ impl Cache {
 
     /// Keeps the outcome of an entry. A failure is logged, and changes nothing else.
     pub(super) fn put_outcome(&self, engine: &Engine, entry: &Entry, outcome: &Outcome) {
-        let path = self.path(engine, Kept::Outcome(entry));
+        let path = self.path(engine, CacheFile::Outcome(entry));
         let content = [&[u8::from(outcome.is_image)], outcome.code.as_bytes().as_slice()].concat();
         self.put(entry, &path, Ok(&content));
     }
@@ -158,7 +158,7 @@ impl Cache {
     }
 
     /// The path of a file: one for each engine version and setting, and content.
-    fn path(&self, engine: &Engine, kept: Kept<'_>) -> PathBuf {
+    fn path(&self, engine: &Engine, kept: CacheFile<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
             fn write(&mut self, bytes: &[u8]) {
@@ -174,11 +174,11 @@ impl Cache {
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         let extension = match kept {
-            Kept::Code(component) => {
+            CacheFile::Code(component) => {
                 component.as_bytes().hash(&mut hasher);
                 CODE
             }
-            Kept::Outcome(entry) => {
+            CacheFile::Outcome(entry) => {
                 entry.digest.as_bytes().hash(&mut hasher);
                 serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
                 entry.grants.has_directories().hash(&mut hasher);
@@ -269,7 +269,7 @@ fn counted<T>(read: io::Result<T>, entry: &Entry, path: &Path) -> Option<T> {
         Ok(read) => Some(read),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
-            tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled anew, since the cached code cannot be used");
+            tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled again, since the cached code cannot be used");
             // Logged once; the file that replaces it is our own.
             let _ = fs::remove_file(path);
             None
@@ -319,7 +319,7 @@ pub struct CacheFiles {
     pub files: u64,
     /// Bytes of these, and of the small files that say which code belongs to which configuration.
     pub bytes: u64,
-    /// Those among both that are compiled anew when they are asked for, and why: what is foreign,
+    /// Those among both that are compiled again when they are needed, and why: what is foreign,
     /// loosely protected, cut off or not by this user's key.
     pub unusable: Vec<(PathBuf, String)>,
 }
@@ -345,7 +345,7 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
 }
 
 /// Removes all compiled code from a directory, and says what that was. The plugins are compiled
-/// anew when they load next.
+/// again when they load next.
 ///
 /// # Errors
 /// If the directory cannot be read, or a file cannot be removed.
@@ -401,7 +401,7 @@ fn write_new(directory: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
 /// Opens a file that nobody else can have written or read.
 fn open(path: &Path) -> io::Result<File> {
     match files::open(path, Guard::OnlyMineToRead, Links::Refused) {
-        // It is compiled anew, so there is nothing to do about it.
+        // It is compiled again, so there is nothing to do about it.
         Err(FileError::Refused(refused)) => Err(io::Error::other(refused.fault)),
         opened => Ok(opened?),
     }
@@ -417,7 +417,7 @@ fn can_tell_owners() -> io::Result<()> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Cache, CacheFiles, Kept, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
+    use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
     use crate::config::{Digest, Entry};
     use std::fs;
     use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -459,7 +459,7 @@ mod tests {
         }
 
         fn path(&self) -> PathBuf {
-            self.cache().path(&self.engine, Kept::Code(&self.entry.digest))
+            self.cache().path(&self.engine, CacheFile::Code(&self.entry.digest))
         }
 
         fn is_hit(&self) -> bool {
@@ -475,7 +475,7 @@ mod tests {
             let outcome = Outcome { code: Digest::of_bytes(b"an image"), is_image: true };
             self.cache().put_outcome(&self.engine, &self.entry, &outcome);
             assert_eq!(self.outcome(), Some(outcome));
-            self.cache().path(&self.engine, Kept::Outcome(&self.entry))
+            self.cache().path(&self.engine, CacheFile::Outcome(&self.entry))
         }
     }
 
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_the_same_file_for_all_configurations_and_limits_and_what_became_of_them_another() {
+    fn code_is_one_file_for_all_configurations_and_limits_and_their_outcomes_are_others() {
         let mut place = Place::new();
         place.filled();
         place.settled();
@@ -551,7 +551,7 @@ mod tests {
         let path = |change: Change| {
             let mut entry = place.entry.clone();
             change(&mut entry);
-            cache.path(&place.engine, Kept::Outcome(&entry))
+            cache.path(&place.engine, CacheFile::Outcome(&entry))
         };
         let as_it_is = path(|_| ());
         let mut paths = vec![as_it_is.clone()];

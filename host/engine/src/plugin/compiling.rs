@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn the_processor_time_of_another_thread_is_read() {
         let clocks = std::sync::Arc::<super::Clocks>::default();
-        let (ready, go_on) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        let (ready, resume) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 clocks.add_mine();
@@ -269,16 +269,16 @@ mod tests {
                 let used = || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap() - begun;
                 while Duration::from(used()) < Duration::from_millis(20) {}
                 ready.wait();
-                go_on.wait();
+                resume.wait();
             });
             ready.wait();
             assert!(clocks.total() >= Duration::from_millis(20));
-            go_on.wait();
+            resume.wait();
         });
     }
 
     #[tokio::test]
-    async fn others_go_on_while_one_is_compiled() {
+    async fn others_run_while_one_is_compiled() {
         let component = large(500);
         let engine = Engine::default();
         let turns = async {

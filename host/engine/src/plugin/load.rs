@@ -13,24 +13,30 @@ use std::time::Duration;
 use wasmtime::component::Component;
 
 impl Plugin {
-    /// Loads what an entry of the allowlist names. Where `before` is the same, it is taken as it is.
+    /// Loads what an entry of the allowlist names. Where `known` is the same, it is taken as it is.
     ///
     /// # Errors
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
-    pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, before: Option<&Self>) -> Result<Self, LoadError> {
+    pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, known: Option<Self>) -> Result<Self, LoadError> {
         let Compiler { sandbox, cache, .. } = *compiler;
         // Also if it is loaded already: a file that is no longer the allowed one must be reported.
         let bytes = read(entry)?;
-        if let Some(before) = before.filter(|before| before.is_of(sandbox, entry)) {
-            return Ok(Self { shared: Arc::new(Loaded { entry: entry.clone(), ..(*before.shared).clone() }) });
+        match known.filter(|known| known.is_of(sandbox, entry)) {
+            Some(known) if known.entry() == entry => return Ok(known),
+            // It is written elsewhere.
+            Some(known) => {
+                let shared = Loaded { entry: entry.clone(), ..(*known.shared).clone() };
+                return Ok(Self { shared: Arc::new(shared) });
+            }
+            None => {}
         }
         let preopens = preopens(entry)?;
-        let known = cache.and_then(|cache| {
+        let kept = cache.and_then(|cache| {
             let outcome = cache.outcome(sandbox.engine(), entry)?;
             Some((cache.code(sandbox.engine(), entry, &outcome.code)?, outcome.is_image))
         });
         let linked = |component: &_| Checked::new(sandbox, entry, component)?.link();
-        let (linked, is_image) = match known {
+        let (linked, is_image) = match kept {
             Some((component, is_image)) => (linked(&component)?, is_image),
             None => {
                 let bounded = kind_of_file(&bytes).and_then(|()| bounds::check(&bytes));
@@ -57,7 +63,8 @@ impl Plugin {
         Ok(Self { shared: Arc::new(loaded) })
     }
 
-    fn is_of(&self, sandbox: &SharedSandbox, entry: &Entry) -> bool {
+    /// Whether it is what this entry would be loaded to.
+    pub(crate) fn is_of(&self, sandbox: &SharedSandbox, entry: &Entry) -> bool {
         Arc::ptr_eq(&self.shared.sandbox, sandbox) && self.entry().says_the_same(entry)
     }
 }

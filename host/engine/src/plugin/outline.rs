@@ -15,7 +15,7 @@ const CODE: u8 = 10;
 const CUSTOM: u8 = 0;
 /// A function without variables whose only instruction is `unreachable`.
 const TRAPS: [u8; 4] = [3, 0, 0x00, 0x0b];
-/// How deep components may lie in each other.
+/// Maximum nesting of components.
 const MAX_DEPTH: usize = 100;
 
 /// The outline of a component that is found to be valid.

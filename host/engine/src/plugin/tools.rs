@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_offered_is_told_with_the_tool_and_the_reason() {
+    fn what_cannot_be_offered_is_reported_with_the_tool_and_the_reason() {
         let long = "n".repeat(62);
         for (tools, said) in [
             (vec![tool("", OBJECT)], "the name ``"),

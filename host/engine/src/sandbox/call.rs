@@ -25,7 +25,7 @@ const COPY_OVERHEAD: usize = 16 * 1024;
 /// A function that a component exports, found once at load.
 pub(crate) type Handle = ComponentExportIndex;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Called<T> {
     pub(crate) answer: Result<T, Failure>,
@@ -201,13 +201,13 @@ fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Lim
         reads: reads.unwrap_or_default(),
         inputs: std::mem::take(&mut guest.inputs),
         unrepeatable: std::mem::take(&mut guest.unrepeatable),
-        missed: guest.recalled.as_ref().is_some_and(super::capability::Recalled::missed),
+        missed: guest.replayed.as_ref().is_some_and(super::capability::ReplayedInputs::missed),
         log: log.lines,
         log_dropped: log.dropped,
     }
 }
 
-/// A place in the pool, which has a slot for each permit; nothing where there is none in time.
+/// A place in the pool, which has a slot for each permit; `None` if there is none in time.
 async fn place(permits: &Semaphore, patience: Duration) -> Option<SemaphorePermit<'_>> {
     if let Ok(permit) = permits.try_acquire() {
         return Some(permit);

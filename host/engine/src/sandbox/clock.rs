@@ -60,10 +60,10 @@ struct Bell {
 
 /// For how long a call's own connections have kept threads busy while the call could have resumed.
 #[derive(Debug, Default)]
-pub(super) struct Busy(Mutex<Kept>);
+pub(super) struct Busy(Mutex<WaitingTime>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct WaitingTime {
     /// When the call could have resumed.
     from: Option<Instant>,
     time: Duration,
@@ -123,7 +123,7 @@ impl Busy {
         std::mem::take(&mut *self.lock()).time
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, WaitingTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! The data in the store of one call: everything that the guest can reach, and its use of limits.
 
-use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, Recalled, Transcript};
+use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, ReplayedInputs, Transcript};
 use super::clock::Busy;
 use super::failure::Limit;
 use super::http::{Http, Network};
@@ -18,7 +18,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-/// A guest's data. Made anew for each call, so it must be cheap: what few guests use is made when first used.
+/// A guest's data. Created for each call, so it must be cheap: what few guests use is made when first used.
 pub(crate) struct Guest {
     pub(super) plugin: Arc<str>,
     pub(super) event: EventFacts,
@@ -32,7 +32,7 @@ pub(crate) struct Guest {
     pub(super) model: Option<Arc<dyn Model>>,
     pub(super) model_calls: Arc<AtomicU32>,
     /// In place of the agent's model and transcript, where the call is replayed.
-    pub(super) recalled: Option<Recalled>,
+    pub(super) replayed: Option<ReplayedInputs>,
     pub(super) effects: Effects,
     /// Its inputs from outside the event, except its state.
     pub(super) inputs: Inputs,
@@ -93,7 +93,7 @@ pub(crate) struct GuestSetup {
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) model_calls: Arc<AtomicU32>,
-    pub(crate) recalled: Option<Recalled>,
+    pub(crate) replayed: Option<ReplayedInputs>,
     /// How long the call may wait for a place and for a processor.
     pub(crate) patience: Duration,
 }
@@ -113,7 +113,7 @@ impl GuestSetup {
             transcript: Arc::new(NoTranscript),
             model: None,
             model_calls: Arc::default(),
-            recalled: None,
+            replayed: None,
             patience: Duration::MAX,
         }
     }
@@ -133,7 +133,7 @@ impl Guest {
             transcript: setup.transcript,
             model: setup.model,
             model_calls: setup.model_calls,
-            recalled: setup.recalled,
+            replayed: setup.replayed,
             effects: Effects::default(),
             inputs: Inputs::default(),
             recorded_bytes: 0,
@@ -179,7 +179,7 @@ impl Guest {
             transcript,
             model,
             model_calls,
-            recalled,
+            replayed,
             patience: _,
         } = setup;
         self.plugin = plugin;
@@ -193,7 +193,7 @@ impl Guest {
         self.transcript = transcript;
         self.model = model;
         self.model_calls = model_calls;
-        self.recalled = recalled;
+        self.replayed = replayed;
         self.effects = Effects::default();
         self.log = Log::with_capacity(limits.log.get());
         self.computed = Duration::ZERO;
@@ -248,7 +248,7 @@ impl Guest {
     /// What its requests have, and its handles.
     pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
         let http = self.http.get_or_insert_with(|| {
-            let replayed = self.recalled.is_some();
+            let replayed = self.replayed.is_some();
             Box::new(Http::new(&self.servers, &self.network, self.http_body, replayed, &self.busy))
         });
         (http, &mut self.table)
@@ -288,7 +288,7 @@ impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let output = self.output.get_or_insert_with(|| Output::with_capacity(self.log.capacity, self.compute));
         let ctx = self.wasi.get_or_insert_with(|| {
-            let files = self.preopens.given(self.recalled.is_some());
+            let files = self.preopens.given(self.replayed.is_some());
             virtual_wasi::context(&self.event, &self.grants, files, output)
         });
         WasiCtxView { ctx, table: &mut self.table }

@@ -88,6 +88,16 @@ impl PoolSize {
         })
     }
 
+    /// Whether calls of that size have room in a pool of this one. As many at once as were asked for, no more.
+    pub(crate) fn holds(self, other: Self) -> bool {
+        self.computing == other.computing
+            && self.waiting >= other.waiting
+            && self.memory >= other.memory
+            && self.table_elements >= other.table_elements
+            && self.tables >= other.tables
+            && self.instances >= other.instances
+    }
+
     fn slots(self) -> u32 {
         let calls = self.computing + self.waiting;
         if calls < DIVIDED_CALLS { calls } else { calls.max(DIVIDED_SLOTS) }
@@ -185,8 +195,7 @@ pub(crate) fn is_base_wasi(import: &str) -> bool {
 
 fn config(pool_size: PoolSize) -> Config {
     let slots = pool_size.slots();
-    // A host without plugins has a pool, too.
-    let (tables, instances) = (pool_size.tables.max(1), pool_size.instances.max(1));
+    let (tables, instances) = (pool_size.tables, pool_size.instances);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_core_instances(slots * instances)

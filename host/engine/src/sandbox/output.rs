@@ -17,12 +17,12 @@ const CHUNK: usize = 64 * 1024;
 /// `println!` would trap.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
-    kept: Arc<Mutex<Kept>>,
+    buffer: Arc<Mutex<Buffer>>,
     compute: Duration,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct Buffer {
     bytes: Vec<u8>,
     capacity: usize,
     /// Lines of which something found no room.
@@ -34,32 +34,32 @@ struct Kept {
 impl Output {
     pub(super) fn with_capacity(capacity: usize, compute: Duration) -> Self {
         Self {
-            kept: Arc::new(Mutex::new(Kept { bytes: Vec::new(), capacity, dropped: 0, is_dropping: false })),
+            buffer: Arc::new(Mutex::new(Buffer { bytes: Vec::new(), capacity, dropped: 0, is_dropping: false })),
             compute,
         }
     }
 
     /// The bytes that were kept, and the number of lines that did not fit as a whole.
     pub(super) fn take(&self) -> (String, u64) {
-        let mut kept = self.kept();
-        (String::from_utf8_lossy(&std::mem::take(&mut kept.bytes)).into_owned(), kept.dropped)
+        let mut buffer = self.buffer();
+        (String::from_utf8_lossy(&std::mem::take(&mut buffer.bytes)).into_owned(), buffer.dropped)
     }
 
     fn write(&self, bytes: &[u8]) {
-        let mut kept = self.kept();
-        let fits = bytes.len().min(kept.capacity - kept.bytes.len());
-        kept.bytes.extend_from_slice(&bytes[..fits]);
+        let mut buffer = self.buffer();
+        let fits = bytes.len().min(buffer.capacity - buffer.bytes.len());
+        buffer.bytes.extend_from_slice(&bytes[..fits]);
         for byte in &bytes[fits..] {
             if *byte == b'\n' {
-                kept.is_dropping = false;
-            } else if !byte.is_ascii_whitespace() && !std::mem::replace(&mut kept.is_dropping, true) {
-                kept.dropped += 1;
+                buffer.is_dropping = false;
+            } else if !byte.is_ascii_whitespace() && !std::mem::replace(&mut buffer.is_dropping, true) {
+                buffer.dropped += 1;
             }
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn buffer(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -41,7 +41,7 @@ pub const MAX_WORK_AT_ONCE: u64 = 20_000;
 /// the value.
 const SHALLOW: u64 = 200;
 
-/// Most problems of a value that are told.
+/// Maximum number of a value's problems that are reported.
 const MAX_PROBLEMS: usize = 5;
 
 /// Why a schema is not used. It reads on from the schema's name, as `the input schema of …` does.

@@ -105,7 +105,7 @@ impl Shape {
 
     /// Whether the compiled subschema may own itself, so that its memory is never given back:
     /// `jsonschema` 0.60 keeps, with each `unevaluated…`, what the schemas for the same value look
-    /// at, and shares it among references by counting. Of `properties` behind a reference it keeps
+    /// at, and shares it among references by counting. Of `properties` after a reference it keeps
     /// the names alone, which is what lets a schema that extends another recur.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];

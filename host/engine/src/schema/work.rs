@@ -140,7 +140,7 @@ impl Sizes {
 /// The size of a value with its parts, in steps.
 fn whole(value: &Value, level: usize) -> u64 {
     let sizes = Sizes::of(value);
-    // Deeper ones are refused when the count comes there; those that it does not reach are hashed all the same.
+    // Deeper ones are refused when the count comes there; those that it does not reach are still hashed.
     let own = sizes.members + sizes.text;
     if level > MAX_NESTING {
         return u64::MAX;

@@ -1,16 +1,16 @@
-//! One event on its way: ask the chain, settle, record, and make the effects hold.
+//! Settling one event: ask the chain, settle, record, and apply the effects.
 
 mod again;
 mod calling;
 mod effects;
 
 pub(super) use again::Consent;
-pub(super) use effects::Held;
+pub(super) use effects::HeldEffects;
 
 use super::Settled;
+use super::audit_writes::Durability;
 use super::pending::{Begun, Question as PendingQuestion};
-use super::recording::Due;
-use super::{Recall, Shared, now, observers};
+use super::{ReplayInputs, SessionInner, now, observers};
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
 use crate::audit::{ApprovalRecord, EventRecord, raw};
@@ -27,52 +27,53 @@ use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
 use crate::state::Writes;
 use crate::store::{OpenQuestion, QuestionChange, StoreError};
-use effects::Ledger;
+use effects::PendingEffects;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// An event being settled.
 pub(crate) struct Dispatch<'a> {
-    session: &'a Arc<Shared>,
+    session: &'a Arc<SessionInner>,
     rules: &'a Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     facts: EventFacts,
     chain: &'a [Plugin],
-    ledger: Vec<Ledger>,
-    /// What the last call did, until it is known whether its answer is valid.
+    pending_effects: Vec<PendingEffects>,
+    /// The effects of the last call, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
-    record: EventRecord,
+    /// Boxed, since it is large and moved often.
+    record: Box<EventRecord>,
     /// Whether the record has been written, or is not to be.
     concluded: bool,
     /// The askings before this one, each with the yes to its questions.
     earlier: Vec<(EventRecord, ApprovalRecord)>,
     /// Reminders of the askings before this one.
-    carried: Held,
-    /// What is given again of an event that was recorded.
-    recall: Option<Recall>,
-    /// Whether observers are waited for.
+    carried: HeldEffects,
+    /// The recorded inputs, if the event is replayed.
+    replay: Option<Box<ReplayInputs>>,
+    /// Whether to wait for observers.
     await_observers: bool,
-    /// Bytes of the value as JSON, as it now is.
+    /// The current size of the value, in bytes of JSON.
     size: usize,
 }
 
-/// What an event begins with, beside its value.
-pub(super) struct Beginning {
-    pub(super) info: contract::Session,
+/// The start of an event, beside its value.
+pub(super) struct EventStart {
+    pub(super) info: Arc<contract::Session>,
     pub(super) facts: EventFacts,
-    pub(super) recall: Option<Recall>,
+    pub(super) replay: Option<Box<ReplayInputs>>,
     pub(super) await_observers: bool,
 }
 
-/// Whoever sent the event waits no more. It has been asked about, and that is recorded; nothing of it holds.
+/// The sender of the event no longer waits. The calls so far are recorded; none of their effects is applied.
 impl Drop for Dispatch<'_> {
     fn drop(&mut self) {
-        if self.concluded || self.recall.is_some() {
+        if self.concluded || self.replay.is_some() {
             return;
         }
         self.record.outcome = OutcomeKind::Cancelled;
-        // It may have been given up while it was being written.
+        // It may have been dropped while it was being written.
         self.void_effects();
         self.record.not_replayable.push("it was given up before it was settled".into());
         self.record_late();
@@ -81,52 +82,52 @@ impl Drop for Dispatch<'_> {
 
 impl<'a> Dispatch<'a> {
     pub(super) fn new(
-        session: &'a Arc<Shared>,
+        session: &'a Arc<SessionInner>,
         rules: &'a Arc<ActiveConfig>,
         event: EventKind,
-        beginning: Beginning,
+        start: EventStart,
         original: Box<RawValue>,
-    ) -> Self {
-        let Beginning { info, facts, recall, await_observers } = beginning;
+    ) -> Box<Self> {
+        let EventStart { info, facts, replay, await_observers } = start;
         let chain = rules.chain(event);
-        let record = EventRecord {
+        let record = Box::new(EventRecord {
             id: facts.id.clone(),
             session: info.id.clone(),
             turn: info.turn,
             time: facts.time,
             raw: facts.raw.clone(),
             ..EventRecord::new(event, original)
-        };
-        Self {
+        });
+        Box::new(Self {
             session,
             rules,
             info,
             facts,
             chain,
-            ledger: chain.iter().map(|_| Ledger::default()).collect(),
+            pending_effects: chain.iter().map(|_| PendingEffects::default()).collect(),
             returned: None,
             size: record.original.get().len(),
             record,
-            // Whoever feeds records in by hand does not write any.
+            // An `audit-record` event writes no record.
             concluded: event == EventKind::AuditRecord,
             earlier: Vec::new(),
-            carried: Held::default(),
-            recall,
+            carried: HeldEffects::default(),
+            replay,
             await_observers,
-        }
+        })
     }
 
-    /// Tells observers of an event that has been settled and recorded.
-    pub(super) fn to_tell(
-        session: &'a Arc<Shared>,
+    /// A dispatch to the observers of an event that has been settled and recorded.
+    pub(super) fn for_observers(
+        session: &'a Arc<SessionInner>,
         rules: &'a Arc<ActiveConfig>,
         event: EventKind,
-        info: contract::Session,
+        info: Arc<contract::Session>,
         facts: EventFacts,
         size: usize,
-    ) -> Self {
-        let beginning = Beginning { info, facts, recall: None, await_observers: true };
-        let mut dispatch = Self::new(session, rules, event, beginning, RawValue::NULL.to_owned());
+    ) -> Box<Self> {
+        let start = EventStart { info, facts, replay: None, await_observers: true };
+        let mut dispatch = Self::new(session, rules, event, start, RawValue::NULL.to_owned());
         dispatch.size = size;
         dispatch.concluded = true;
         dispatch
@@ -134,7 +135,7 @@ impl<'a> Dispatch<'a> {
 
     /// Settles a gate event, as far as that can be done without a person.
     pub(crate) async fn gate<E: GateEvent + Kind>(
-        self,
+        self: Box<Self>,
         payload: E::Payload,
     ) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let consent = self.consent_so_far();
@@ -143,7 +144,7 @@ impl<'a> Dispatch<'a> {
 
     /// Settles a gate event about which a person has already answered these questions.
     pub(super) async fn gate_with<E: GateEvent + Kind>(
-        mut self,
+        mut self: Box<Self>,
         payload: E::Payload,
         consent: Consent,
     ) -> Begun<GateOutcome<E::Payload, E::Response>> {
@@ -163,7 +164,7 @@ impl<'a> Dispatch<'a> {
                 let outcome = self.conclude_rejected(rejection).await;
                 return Begun::Settled(self.finish(outcome));
             }
-            Decision::Stands { value, changed_by, response, questions, approved_by } => {
+            Decision::Accepted { value, changed_by, response, questions, approved_by } => {
                 self.record.changed_by = self.names(changed_by);
                 self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
                 let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
@@ -173,13 +174,13 @@ impl<'a> Dispatch<'a> {
             }
         };
         let responder = response.as_ref().map(|(by, _)| by.clone());
-        let stands = if response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
+        let accepted = if response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
         self.answer_from_kept::<E>(&value, &mut questions);
         let questions = match self.open_questions(&consent, questions) {
             Step::Settled => {
-                self.record.outcome = stands;
+                self.record.outcome = accepted;
                 self.record.by = responder.into_iter().collect();
-                let outcome = match self.conclude(Due::Now).await {
+                let outcome = match self.conclude(Durability::Now).await {
                     Ok(()) => outcome(value, response),
                     Err(error) => GateOutcome::Rejected(self.not_recorded(&error)),
                 };
@@ -204,6 +205,8 @@ impl<'a> Dispatch<'a> {
                 return Begun::Settled(self.finish(GateOutcome::Rejected(rejection)));
             }
         };
+        // Without a log, a session that is opened again meanwhile would number its events from the start.
+        self.session.services.claim(&self.session.id, &self.session.root);
         let question = PendingQuestion::<E> {
             session: Arc::clone(self.session),
             rules: Arc::clone(self.rules),
@@ -224,7 +227,7 @@ impl<'a> Dispatch<'a> {
         Begun::Escalated(question.into_pending())
     }
 
-    /// What a person is asked.
+    /// The question to a person.
     fn request(&self, response: Option<ProposedResponse>) -> ApprovalRequest {
         let Self { record, info, .. } = self;
         ApprovalRequest {
@@ -244,12 +247,15 @@ impl<'a> Dispatch<'a> {
     /// The question's row, to be committed with the event's record.
     fn question(&self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
         let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
+        let is_shared = self.session.services.shares_questions;
+        // Values that no other process is shown need not be on disk a second time.
+        let request = if is_shared { request } else { &request.without_values() };
         Ok(QuestionChange::Ask(Box::new(OpenQuestion {
             id: request.id.clone(),
             session: request.session.clone(),
             asker: self.session.services.store.asker()?,
             expires: now().saturating_add(deadline),
-            answerable: self.session.services.shares_questions,
+            answerable: is_shared,
             request: raw(request).get().to_owned(),
             answer: None,
         })))
@@ -281,14 +287,14 @@ impl<'a> Dispatch<'a> {
             Ok((value, changed_by)) => {
                 self.record.changed_by = self.names(changed_by);
                 self.record.outcome = OutcomeKind::Passed;
-                match self.conclude(Due::Soon).await {
+                match self.conclude(Durability::Soon).await {
                     Ok(()) => TransformOutcome::Passed { value },
                     Err(error) => TransformOutcome::Withheld(self.not_recorded(&error)),
                 }
             }
             Err(objection) => {
                 let rejection = self.rejection(objection);
-                if let Err(error) = self.conclude(Due::Soon).await {
+                if let Err(error) = self.conclude(Durability::Soon).await {
                     self.record_without_effects(&error);
                 }
                 TransformOutcome::Withheld(rejection)
@@ -320,7 +326,7 @@ impl<'a> Dispatch<'a> {
             ));
         }
         self.record.outcome = OutcomeKind::Collected;
-        match self.conclude(Due::Soon).await {
+        match self.conclude(Durability::Soon).await {
             Ok(()) => tasks,
             Err(error) => {
                 if !tasks.is_empty() {
@@ -332,10 +338,10 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    /// Records what happened, and has those told who listen.
+    /// Records an event, and dispatches it to its observers.
     pub(crate) async fn observe<E: Kind<Return = ()>>(&mut self, payload: E::Payload) {
         if !self.concluded
-            && let Err(error) = self.conclude(Due::Soon).await
+            && let Err(error) = self.conclude(Durability::Soon).await
         {
             self.record_without_effects(&error);
         }
@@ -343,21 +349,21 @@ impl<'a> Dispatch<'a> {
             return;
         }
         if self.await_observers {
-            // What they hear of has been written before.
+            // The record is written before its observers are called.
             if let Err(error) = self.session.services.store.flush().await {
-                tracing::error!(%error, event = %E::KIND, "observers do not hear of what cannot be recorded");
+                tracing::error!(%error, event = %E::KIND, "observers do not get an event that cannot be recorded");
                 return;
             }
-            self.hear::<E>(&payload).await;
+            self.call_observers::<E>(&payload).await;
             self.conclude_observed().await;
         } else {
             let (info, facts) = (self.info.clone(), self.facts.clone());
-            observers::tell::<E>(self.session, self.rules, info, facts, payload, self.size);
+            observers::enqueue::<E>(self.session, self.rules, info, facts, payload, self.size);
         }
     }
 
-    /// Tells each observer.
-    pub(super) async fn hear<E: Kind<Return = ()>>(&mut self, payload: &E::Payload) {
+    /// Calls each observer.
+    pub(super) async fn call_observers<E: Kind<Return = ()>>(&mut self, payload: &E::Payload) {
         for member in 0..self.chain.len() {
             let called = self.call::<E>(member, 1, payload).await;
             // An observer's failure is in the record, and changes nothing.
@@ -366,15 +372,15 @@ impl<'a> Dispatch<'a> {
     }
 
     /// The outcome, with the record.
-    pub(super) fn finish<O>(mut self, outcome: O) -> Settled<O> {
+    pub(super) fn finish<O>(mut self: Box<Self>, outcome: O) -> Settled<O> {
         let earlier = std::mem::take(&mut self.earlier);
         Settled { outcome, record: self.take_record(), answer: None, earlier }
     }
 
-    /// The record; nothing further is written of the event here.
-    fn take_record(&mut self) -> EventRecord {
+    /// Takes the record: the dispatch writes nothing further about the event.
+    fn take_record(&mut self) -> Box<EventRecord> {
         self.concluded = true;
-        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         std::mem::replace(&mut self.record, blank)
     }
 
@@ -420,15 +426,15 @@ impl<'a> Dispatch<'a> {
             Objection::Disagreement { by } => Rejection::host(
                 self.names(by),
                 Cause::Disagreement,
-                format!("after {} passes the plugins still change each other's values", compose::MAX_ROUNDS),
+                format!("after {} rounds the plugins still change each other's values", compose::MAX_ROUNDS),
             ),
         };
         self.rejected(rejection)
     }
 
-    /// It is a no, also where that cannot be written; then the log says so as soon as it can be written.
+    /// Rejects the event even if the rejection cannot be written; then it is written later.
     async fn conclude_rejected<V, R>(&mut self, rejection: Rejection) -> GateOutcome<V, R> {
-        if let Err(error) = self.conclude(Due::Now).await {
+        if let Err(error) = self.conclude(Durability::Now).await {
             self.record_without_effects(&error);
         }
         GateOutcome::Rejected(rejection)
@@ -461,7 +467,7 @@ impl<'a> Dispatch<'a> {
     }
 }
 
-/// What may be done, once nobody has a question.
+/// The outcome, once no question is open.
 fn outcome<V, R>(value: V, response: Option<(String, R)>) -> GateOutcome<V, R> {
     match response {
         Some((by, response)) => GateOutcome::Responded { value, response, by },

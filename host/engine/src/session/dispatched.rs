@@ -1,7 +1,7 @@
 //! How an event of each shape is settled.
 
 use super::pending::Begun;
-use super::{Dispatch, DispatchOptions, Recall, Session, Settled};
+use super::{Dispatch, DispatchOptions, ReplayInputs, Session, Settled};
 use crate::contract::{EventKind, GateOutcome, Task, TransformOutcome};
 use crate::event::*;
 use crate::store::StoreError;
@@ -15,10 +15,11 @@ pub(crate) trait Dispatched: Kind {
     type Outcome: Serialize + Send + 'static;
 
     /// Settles the event, as far as that can be done without a person.
-    fn settle(dispatch: Dispatch<'_>, payload: Self::Payload) -> impl Future<Output = Begun<Self::Outcome>> + Send;
+    fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload)
+    -> impl Future<Output = Begun<Self::Outcome>> + Send;
 
-    /// What comes of the event where its session could not have its turn.
-    fn without_turn(dispatch: Dispatch<'_>, error: &StoreError) -> Settled<Self::Outcome>;
+    /// The outcome if the session could not have its turn.
+    fn without_turn(dispatch: Box<Dispatch<'_>>, error: &StoreError) -> Settled<Self::Outcome>;
 }
 
 macro_rules! dispatched {
@@ -26,11 +27,11 @@ macro_rules! dispatched {
         $(impl Dispatched for $event {
             type Outcome = dispatched!(@outcome $shape $event);
 
-            async fn settle(dispatch: Dispatch<'_>, payload: Self::Payload) -> Begun<Self::Outcome> {
+            async fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload) -> Begun<Self::Outcome> {
                 dispatched!(@settle $shape dispatch payload)
             }
 
-            fn without_turn(mut dispatch: Dispatch<'_>, error: &StoreError) -> Settled<Self::Outcome> {
+            fn without_turn(mut dispatch: Box<Dispatch<'_>>, error: &StoreError) -> Settled<Self::Outcome> {
                 let outcome = dispatched!(@without_turn $shape dispatch error);
                 dispatch.finish(outcome)
             }
@@ -43,10 +44,10 @@ macro_rules! dispatched {
                 event: EventKind,
                 payload: Value,
                 options: DispatchOptions,
-                recall: Option<Recall>,
+                replay: Option<Box<ReplayInputs>>,
             ) -> Result<Begun<Value>, serde_json::Error> {
                 match event {
-                    $(EventKind::$event => self.begin_json::<$event>(payload, options, recall).await,)*
+                    $(EventKind::$event => self.begin_json::<$event>(payload, options, replay).await,)*
                     // `every_event` is tested to have all of them.
                     other => Err(serde_json::Error::custom(format!("this host has no event `{other}`"))),
                 }

@@ -1,10 +1,10 @@
-//! What every call of a plugin has, for an event or as a tool: limits, capabilities, record and effects.
+//! A call of a plugin, for an event or as a tool: limits, capabilities, record and effects.
 
-use super::Shared;
+use super::SessionInner;
 use crate::audit::{CallRecord, Inputs};
 use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
-use crate::sandbox::capability::{Effects, EventFacts, Recalled};
+use crate::sandbox::capability::{Effects, EventFacts, ReplayedInputs};
 use crate::sandbox::{Called, GuestSetup};
 use crate::state::{Source, View, Writes};
 use std::sync::Arc;
@@ -12,30 +12,30 @@ use std::time::Duration;
 
 /// A call of a plugin that is about to be made.
 pub(super) struct Invocation<'a> {
-    pub(super) session: &'a Shared,
+    pub(super) session: &'a SessionInner,
     pub(super) plugin: &'a Plugin,
     /// The event that it is about, or the tool's call; `round` says which asking.
     pub(super) facts: EventFacts,
-    /// The state of the plugin, where it has the grant.
+    /// The state of the plugin, if it has the grant.
     pub(super) state: Option<Arc<dyn Source>>,
-    /// Whether the call has a record. What has none has no effects.
+    /// Whether the call has a record. A call without one has no effects.
     pub(super) is_recorded: bool,
-    /// What is given again of a call that was recorded.
-    pub(super) recalled: Option<Recalled>,
-    /// How long a place to run is waited for at most.
+    /// The recorded inputs, if the call is replayed.
+    pub(super) replayed: Option<ReplayedInputs>,
+    /// Upper bound of the wait for a place to run.
     pub(super) overload_deadline: Duration,
 }
 
-/// What a call did beside its answer. It holds if and only if the call returned a valid answer.
-pub(super) struct Did {
+/// The effects of a call. They are applied only if the call returned a valid answer.
+pub(super) struct CallEffects {
     pub(super) writes: Option<Writes>,
     pub(super) effects: Effects,
 }
 
 impl Invocation<'_> {
-    /// What the guest is given.
+    /// The guest's inputs and limits.
     pub(super) fn setup(self) -> GuestSetup {
-        let Self { session, plugin, facts, state, is_recorded, recalled, overload_deadline } = self;
+        let Self { session, plugin, facts, state, is_recorded, replayed, overload_deadline } = self;
         let quota = plugin.entry().grants.state.as_ref().map(|grant| grant.quota.get());
         let time = facts.time;
         GuestSetup {
@@ -49,8 +49,11 @@ impl Invocation<'_> {
             is_recorded,
             transcript: session.transcript(),
             model: session.services.model.clone(),
-            model_calls: session.life.model_calls(plugin.name()),
-            recalled,
+            model_calls: match plugin.shared.grants.model {
+                Some(_) => session.state.model_calls(plugin.name()),
+                None => Arc::default(),
+            },
+            replayed,
             patience: overload_deadline,
         }
     }
@@ -89,13 +92,13 @@ pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
 
 /// Notes what a call did. Gives its answer, its effects, and why it cannot be repeated, if it cannot.
 pub(super) fn note<T>(
-    session: &Shared,
+    session: &SessionInner,
     plugin: &Plugin,
     record: &mut CallRecord,
     called: Called<T>,
-) -> (Result<T, Failure>, Did, Vec<String>) {
+) -> (Result<T, Failure>, CallEffects, Vec<String>) {
     if plugin.entry().grants.model.is_some() {
-        session.life.note_model_calls(plugin.name());
+        session.state.note_model_calls(plugin.name());
     }
     let Called { answer, fuel, time, effects, writes, reads, inputs, unrepeatable, missed, log, log_dropped } = called;
     record.fuel = fuel;
@@ -109,5 +112,5 @@ pub(super) fn note<T>(
         why.push("it looked at more keys of its state than the log repeats".to_owned());
     }
     record.inputs = Inputs { state: reads.recorded(), ..inputs };
-    (answer, Did { writes, effects }, why)
+    (answer, CallEffects { writes, effects }, why)
 }

@@ -1,35 +1,35 @@
 //! A session: its events, one at a time and in order of arrival, each settled by the chain of plugins that subscribe to it.
 
+mod audit_writes;
 mod dispatch;
 mod dispatched;
 mod events;
+mod failure_count;
 mod invocation;
-mod kept;
-mod life;
+mod kept_answers;
 mod observers;
 mod payload;
 mod pending;
 mod prepared;
-mod recall;
-mod recording;
+mod replay_inputs;
 mod services;
 mod settled;
-mod streak;
+mod state;
 mod tools;
 
+pub use failure_count::FAILURES_TO_TRIP;
 pub use observers::MAX_WAITING;
 pub use pending::{Begun, Pending, QuestionGone};
 pub use prepared::PreparedCall;
 pub use settled::Settled;
-pub use streak::FAILURES_TO_TRIP;
 pub use tools::{PluginTools, ToolCallError};
 
 pub(crate) use dispatch::Dispatch;
-pub(crate) use observers::Telling;
-pub(crate) use recall::{Recall, RecalledConsent};
+pub(crate) use observers::ObserverTasks;
+pub(crate) use replay_inputs::{ReplayInputs, ReplayedConsent};
 pub(crate) use services::Services;
 
-use crate::active_config::ActiveConfig;
+use crate::active_config::{ActiveConfig, RuleSet};
 use crate::approval::AskingAgent;
 use crate::audit::raw;
 use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolSpec};
@@ -37,37 +37,37 @@ use crate::event::{CallValidator, Schemas};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
 use crate::state::Lineage;
-use crate::store::{Late, Line, StoreError, Turn};
-use dispatch::Beginning;
+use crate::store::{LateWrite, StoreError, Turn, TurnQueue};
+use dispatch::EventStart;
 use dispatched::Dispatched;
-use kept::KeptAnswers;
-use life::{Change, Life};
+use failure_count::{Caller, NextCall};
+use kept_answers::KeptAnswers;
 use serde_json::Value;
+use state::{Change, SessionCopy};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-use streak::{Caller, NextCall};
 
-/// Most bytes of a session's identifier.
-const MOST_ID: usize = 256;
+/// Upper bound of a session's identifier, in bytes.
+const MAX_ID_BYTES: usize = 256;
 
-/// Most notices that wait for the agent to take them.
-const MOST_NOTICES: usize = 256;
+/// Upper bound of the notices that wait for the agent.
+const MAX_NOTICES: usize = 256;
 
-/// Most characters of a prompt that are told with a question.
+/// Upper bound of the part of a prompt that is shown with a question, in characters.
 const MAX_TASK: usize = 80;
 
-/// Most reminders that a session keeps; the oldest go first.
-const MOST_REMINDERS: usize = 64;
+/// Upper bound of a session's reminders; the oldest are dropped first.
+const MAX_REMINDERS: usize = 64;
 
-/// What a session is.
+/// The properties of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionSpec {
-    /// Unique among all sessions, 1 to 256 bytes without control characters; absent: a fresh UUID. One that was there
-    /// before is the same session, taken up again with the state that plugins have of it.
+    /// Unique among all sessions, 1 to 256 bytes without control characters; absent: a fresh UUID. A known one
+    /// continues that session, with the state that plugins have of it.
     pub id: Option<String>,
     /// The agent program, such as `hookhost`.
     pub agent: String,
@@ -81,9 +81,11 @@ pub struct SessionSpec {
     pub interactive: bool,
     /// The session that started this one.
     pub parent: Option<String>,
-    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. Absent: the root
-    /// of the parent where that is open in this host, else the parent, else this session itself.
+    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. If
+    /// absent, the first of these that is known: the root in the store, the root of the parent, the parent, this session.
     pub root: Option<String>,
+    /// The rules that it runs under. Absent: the host's own.
+    pub rules: Option<RuleSet>,
     /// The tools whose arguments are known, for checking what plugins change.
     pub tools: Vec<ToolSpec>,
     /// The models that a plugin may move a request to.
@@ -103,6 +105,7 @@ impl SessionSpec {
             interactive: false,
             parent: None,
             root: None,
+            rules: None,
             tools: Vec::new(),
             models: Vec::new(),
         }
@@ -128,15 +131,22 @@ impl SessionSpec {
         self.root = Some(root.into());
         self
     }
+
+    /// Runs it under these rules, in place of the host's own.
+    #[must_use]
+    pub fn rules(mut self, rules: &RuleSet) -> Self {
+        self.rules = Some(rules.clone());
+        self
+    }
 }
 
 /// Why a session cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// An identifier that is none; the beginning of it.
+    /// The session id is invalid; holds its first 40 characters, escaped.
     #[error(
-        "`{0}` is no identifier of a session: it has 1 to {MOST_ID} bytes and no control characters; give none, and it is made"
+        "`{0}` is not a valid session id: an id has 1 to {MAX_ID_BYTES} bytes and no control characters; leave it out to get a fresh one"
     )]
     Id(String),
     /// A directory of the session is not an absolute path; plugins would compare relative paths with something else.
@@ -157,59 +167,61 @@ pub enum SessionError {
     },
 }
 
-/// A handle of a session of an agent. One typed method per event; each asks the plugins that subscribe to it and says what
-/// is to be done.
+/// A handle of a session of an agent. It has one typed method per event, which asks the plugins that subscribe to the event
+/// and returns the outcome.
 ///
-/// Events of one session are settled one at a time, in order of arrival, also where they are sent from several tasks, by
-/// several handles, or by several processes with the same store; sessions run beside each other. A question to a person holds up
-/// no other event. What a session is outlives its handles: to open one is not to start it, to drop one is not to end it.
+/// Events of one session are settled one at a time, in order of arrival, even if several tasks, several handles, or several
+/// processes with the same store send them; sessions do not wait for each other. A question to a person delays no other
+/// event. A session outlives its handles: opening a handle does not start the session, and dropping it does not end it.
 pub struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<SessionInner>,
 }
 
-/// What an event may bring along beside its payload.
+/// Options of an event beside its payload.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DispatchOptions {
-    /// The agent's own message, where the event came from outside.
+    /// The agent's own message, if the event came from outside.
     pub raw: Option<Json>,
-    /// Whether observers are waited for: then their calls are in the record that comes back. For trying a plugin; it puts
-    /// observers on the path of the event.
+    /// Whether to wait for observers. Then their calls are in the returned record. This is for trying a plugin: it makes the
+    /// event as slow as its observers.
     pub await_observers: bool,
 }
 
 impl DispatchOptions {
-    /// Observers are waited for.
+    /// Waits for observers.
     #[must_use]
     pub fn awaiting_observers() -> Self {
         Self { raw: None, await_observers: true }
     }
 }
 
-pub(crate) struct Shared {
+pub(crate) struct SessionInner {
     pub(crate) services: Arc<Services>,
     pub(crate) spec: SessionSpec,
     pub(crate) schemas: Schemas,
     id: String,
-    /// The session at the root of its tree; its own identifier where that is itself.
+    /// The session at the root of its tree, which may be itself.
     root: String,
-    /// In which its events wait for their turn.
-    line: Line,
-    turn: AtomicU32,
-    /// What the identifiers of events begin with where there is no log.
+    rules: RuleSet,
+    /// The queue in which its events wait for their turn.
+    turn_queue: TurnQueue,
+    /// The session as plugins see it.
+    info: Mutex<Arc<contract::Session>>,
+    /// The prefix of event identifiers if there is no log.
     events_of: String,
     events: AtomicU64,
-    /// What the identifiers of calls and records begin with that are no events, unique among all handles of all sessions.
+    /// The prefix of identifiers of calls and records that are not events, unique among all handles of all sessions.
     numbered_by: String,
     calls: AtomicU64,
-    /// Records that were told to those who subscribe to the audit log.
-    told_records: AtomicU64,
+    /// Number of records that were queued for the observers of the audit log.
+    observed_records: AtomicU64,
     kept_answers: Mutex<KeptAnswers>,
-    life: Arc<Life>,
+    state: Arc<SessionCopy>,
     transcript: Mutex<Arc<dyn Transcript>>,
-    /// How many warnings of each plugin about records were handed on.
+    /// The number of warnings of each plugin about records that were passed on.
     warned: Mutex<HashMap<String, u32>>,
-    /// Nobody takes its notices any more.
+    /// Whether the handle was dropped, so that nobody takes its notices.
     is_closed: AtomicBool,
     observers: observers::Observers,
 }
@@ -219,10 +231,13 @@ impl Session {
         let schemas = Schemas::compile(&spec.tools)
             .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        let root = spec.root.clone().or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
+        // The first event reads the row again in its turn; reminders have to be known before.
+        let row = services.store.session(&id).unwrap_or_default();
+        let root = spec.root.clone().or_else(|| state::root_in(&id, &row));
+        let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
         let root = root.unwrap_or_else(|| id.clone());
         for id in [&id, &root] {
-            if id.is_empty() || id.len() > MOST_ID || id.contains(char::is_control) {
+            if id.is_empty() || id.len() > MAX_ID_BYTES || id.contains(char::is_control) {
                 return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
             }
         }
@@ -235,9 +250,19 @@ impl Session {
         }
         let is_first = services.claim(&id, &root);
         let numbered_by = format!("{id}.{}", uuid::Uuid::now_v7().simple());
-        let life = Life::new(id.clone());
-        let shared = Shared {
-            line: services.store.line(&id),
+        let state = SessionCopy::new(id.clone());
+        let info = contract::Session {
+            id: id.clone(),
+            agent: spec.agent.clone(),
+            turn: 0,
+            depth: spec.depth,
+            cwd: spec.cwd.to_string_lossy().into_owned(),
+            workspace: spec.workspace.to_string_lossy().into_owned(),
+            interactive: spec.interactive,
+        };
+        let shared = SessionInner {
+            rules: spec.rules.clone().unwrap_or_else(|| services.rules.clone()),
+            turn_queue: services.store.turn_queue(&id),
             services,
             spec,
             schemas,
@@ -246,24 +271,23 @@ impl Session {
             numbered_by,
             id,
             root,
-            turn: AtomicU32::new(0),
+            info: Mutex::new(Arc::new(info)),
             calls: AtomicU64::new(0),
-            told_records: AtomicU64::new(0),
+            observed_records: AtomicU64::new(0),
             kept_answers: Mutex::default(),
-            life,
+            state,
             transcript: Mutex::new(Arc::new(NoTranscript)),
             warned: Mutex::default(),
             is_closed: AtomicBool::new(false),
             observers: observers::Observers::default(),
         };
-        // Its first event reads it in its turn; what it reminds of is known before.
-        if let Ok(row) = shared.services.store.session(&shared.id) {
-            let config = shared.services.config();
-            if row.version == 0 {
-                let notices = config.tool_patterns_that_fit_none(&shared.spec.tools);
-                notices.into_iter().for_each(|notice| shared.life.change(Change::Notice(notice)));
+        shared.state.take_over(&row);
+        if row.version == 0 {
+            let notices = shared.config().unmatched_tool_patterns(&shared.spec.tools);
+            notices.into_iter().for_each(|notice| shared.state.change(Change::Notice(notice)));
+            if shared.root != shared.id {
+                shared.state.change(Change::Root(shared.root.clone()));
             }
-            shared.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
         }
         let shared = Arc::new(shared);
         shared.record_opening(&shared.info());
@@ -276,57 +300,60 @@ impl Session {
         &self.shared.id
     }
 
-    /// Says how many model calls have been made so far.
+    /// Sets the number of model calls so far.
     pub fn set_turn(&self, turn: u32) {
-        self.shared.turn.store(turn, Ordering::Relaxed);
+        let mut info = self.shared.info.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut info).turn = turn;
     }
 
-    /// Says where the conversation can be read.
+    /// Sets the source of the conversation.
     pub fn set_transcript(&self, transcript: Arc<dyn Transcript>) {
         *self.shared.transcript.lock().unwrap_or_else(PoisonError::into_inner) = transcript;
     }
 
-    /// What the model is to be told with the next request, behind the last user message, in order: as of the last event that
-    /// this handle settled.
+    /// The reminders for the model's next request, to be added after the last user message, in order: as of the last event
+    /// that this handle settled.
     #[must_use]
     pub fn reminders(&self) -> Vec<Reminder> {
         self.kept_reminders().into_iter().map(|(_, reminder)| reminder).collect()
     }
 
-    /// The reminders that still live, each with the number of model calls before which it was given: what an agent keeps of a
-    /// session that may go on with another store.
+    /// The live reminders of loaded plugins, each with the number of model calls before it. An agent keeps them for a session
+    /// that may continue with another store.
     #[must_use]
     pub fn kept_reminders(&self) -> Vec<(u32, Reminder)> {
-        let turn = self.shared.turn.load(Ordering::Relaxed);
-        let lives = |(born, reminder): &&(u32, Reminder)| life::lives(*born, reminder, turn);
-        self.shared.life.look(|life| life.reminders.iter().filter(lives).cloned().collect())
+        let (turn, rules) = (self.shared.info().turn, self.shared.config());
+        // Reminders of other plugins count under other rules, perhaps of another process.
+        let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
+        let lives = |(born, reminder): &&(u32, Reminder)| state::lives(*born, reminder, turn) && is_loaded(reminder);
+        self.shared.state.with(|state| state.reminders.iter().filter(lives).cloned().collect())
     }
 
-    /// Takes up what [`Self::kept_reminders`] was with an earlier store, as far as it is of plugins that are loaded, still
-    /// lives at the number of model calls of [`Self::set_turn`], and is not known.
+    /// Adds the reminders that [`Self::kept_reminders`] returned with an earlier store, if their plugin is loaded, they are
+    /// still live at the number of model calls of [`Self::set_turn`], and they are not known.
     pub fn take_up_reminders(&self, kept: Vec<(u32, Reminder)>) {
-        let rules = self.shared.services.config();
-        let turn = self.shared.turn.load(Ordering::Relaxed);
+        let rules = self.shared.config();
+        let turn = self.shared.info().turn;
         let is_loaded = |reminder: &Reminder| rules.plugins().iter().any(|plugin| plugin.name() == reminder.plugin);
         let known = self.kept_reminders();
         for (born, reminder) in kept {
             let is_new = !known.iter().any(|known| *known == (born, reminder.clone()));
-            if is_new && is_loaded(&reminder) && life::lives(born, &reminder, turn) {
-                self.shared.life.change(Change::Remind(born, reminder));
+            if is_new && is_loaded(&reminder) && state::lives(born, &reminder, turn) {
+                self.shared.state.change(Change::Remind(born, reminder));
             }
         }
     }
 
-    /// What the user is to be told once: plugins whose failure let an event pass, plugins that are asked no more, patterns
-    /// that fit no tool. What observers do later, when the session is closed, is in [`Host::take_notices`](crate::Host::take_notices).
+    /// The notices for the user, each once: plugins whose failure let an event pass, tripped plugins, patterns that match no
+    /// tool. What observers do later, when the session is closed, is in [`Host::take_notices`](crate::Host::take_notices).
     #[must_use]
     pub fn take_notices(&self) -> Vec<String> {
-        self.shared.life.take_notices()
+        self.shared.state.take_notices()
     }
 
-    /// Asks a plugin again that is tripped, from its next event on, as if it had not failed; whether there was one.
+    /// Resets a tripped plugin: it is called for its next event as if it had not failed. Returns whether it was tripped.
     pub fn reset_failures(&self, plugin: &str) -> bool {
-        self.shared.life.reset(plugin)
+        self.shared.state.reset(plugin)
     }
 
     /// Settles an event whose payload is JSON: an object of `handle`'s parameters, `session` left out, as
@@ -345,7 +372,7 @@ impl Session {
         Ok(self.settled(begun).await)
     }
 
-    /// The same, where questions are handed back: an event that is escalated is not put to the host's approver.
+    /// The same, but questions are handed back: the host's approver is not asked about an escalated event.
     ///
     /// # Errors
     /// If the payload is not of the event's type.
@@ -364,9 +391,9 @@ impl Session {
         event: EventKind,
         payload: Value,
         options: DispatchOptions,
-        recall: Recall,
+        replay: ReplayInputs,
     ) -> Result<Settled<Value>, serde_json::Error> {
-        let begun = self.begin_kind(event, payload, options, Some(recall)).await?;
+        let begun = self.begin_kind(event, payload, options, Some(Box::new(replay))).await?;
         Ok(self.settled(begun).await)
     }
 
@@ -374,15 +401,15 @@ impl Session {
         &self,
         payload: Value,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        replay: Option<Box<ReplayInputs>>,
     ) -> Result<Begun<Value>, serde_json::Error> {
         let payload = payload::read::<E>(self, payload)?;
         // An outcome is made of texts, numbers and JSON, and so is JSON.
-        let begun = self.begin::<E>(payload, options, recall).await;
+        let begun = self.begin::<E>(payload, options, replay).await;
         Ok(begun.map(|outcome| serde_json::to_value(outcome).unwrap_or_default()))
     }
 
-    /// Asks the host's approver, where a person is to be asked.
+    /// Asks the host's approver, if the event is escalated.
     async fn settled<O: 'static>(&self, begun: Begun<O>) -> Settled<O> {
         match begun {
             Begun::Settled(settled) => settled,
@@ -390,13 +417,13 @@ impl Session {
         }
     }
 
-    /// Notes the prompt that the agent works on from here on: a person who is asked is told how it begins.
+    /// Notes the prompt that the agent works on: its start is shown with a question to a person.
     pub(crate) fn works_on(&self, prompt: &str) {
         let begins = prompt.trim_start().chars().take(MAX_TASK).collect();
-        self.shared.life.change(Change::Task(begins));
+        self.shared.state.change(Change::Task(begins));
     }
 
-    // No `async fn`: each would copy payload and outcome once more.
+    // Not an `async fn`, which would copy payload and outcome once more.
     pub(crate) fn dispatch<E: Dispatched>(
         &self,
         payload: E::Payload,
@@ -408,9 +435,9 @@ impl Session {
         &self,
         payload: E::Payload,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        replay: Option<Box<ReplayInputs>>,
     ) -> Settled<E::Outcome> {
-        let begun = self.begin::<E>(payload, options, recall).await;
+        let begun = self.begin::<E>(payload, options, replay).await;
         self.settled(begun).await
     }
 
@@ -419,70 +446,57 @@ impl Session {
         &self,
         payload: E::Payload,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        replay: Option<Box<ReplayInputs>>,
     ) -> impl Future<Output = Begun<E::Outcome>> + Send {
-        self.begin_with::<E>(payload, false, options, recall)
+        self.begin_with::<E>(payload, false, options, replay)
     }
 
-    /// The same; `is_prepared` says that what the host works out itself is in the payload.
+    /// The same; `is_prepared` says that the payload contains what the host derives.
     async fn begin_with<E: Dispatched>(
         &self,
         payload: E::Payload,
         is_prepared: bool,
         options: DispatchOptions,
-        recall: Option<Recall>,
+        replay: Option<Box<ReplayInputs>>,
     ) -> Begun<E::Outcome> {
         let turn = self.shared.turn().await;
-        let info = self.info();
-        // Whatever is taken up meanwhile, the event is settled under these.
-        let rules = self.shared.services.config();
+        let info = self.shared.info();
+        // The event is settled under these rules, even if others become active meanwhile.
+        let rules = self.shared.config();
         let validator = self.shared.validator(&rules, &info);
         let payload = if is_prepared { payload } else { E::prepared(payload, &validator) };
         let DispatchOptions { raw: own_message, await_observers } = options;
-        let (id, time) = match &recall {
-            Some(recall) => (recall.id.clone(), recall.time),
+        let (id, time) = match &replay {
+            Some(replay) => (replay.id.clone(), replay.time),
             None => (self.shared.event_id(turn.as_ref().ok()), now()),
         };
         let parent_session = self.shared.spec.parent.clone();
         let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
-        let beginning = Beginning { info, facts, recall, await_observers };
-        let dispatch = Dispatch::new(&self.shared, &rules, E::KIND, beginning, raw(&payload));
+        let start = EventStart { info, facts, replay, await_observers };
+        let dispatch = Dispatch::new(&self.shared, &rules, E::KIND, start, raw(&payload));
         match turn {
-            // Held to the end of the function: what comes of a question later takes another turn.
+            // Held to the end of the function. Answering a question later takes another turn.
             Ok(_turn) => E::settle(dispatch, payload).await,
             Err(error) => Begun::Settled(E::without_turn(dispatch, &error)),
         }
     }
-
-    fn info(&self) -> contract::Session {
-        self.shared.info()
-    }
 }
 
-impl Shared {
-    fn info(&self) -> contract::Session {
-        let Self { spec, id, turn, .. } = self;
-        contract::Session {
-            id: id.clone(),
-            agent: spec.agent.clone(),
-            turn: turn.load(Ordering::Relaxed),
-            depth: spec.depth,
-            cwd: spec.cwd.to_string_lossy().into_owned(),
-            workspace: spec.workspace.to_string_lossy().into_owned(),
-            interactive: spec.interactive,
-        }
+impl SessionInner {
+    fn info(&self) -> Arc<contract::Session> {
+        Arc::clone(&self.info.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let Shared { services, life, id, is_closed, .. } = &*self.shared;
+        let SessionInner { services, state, id, is_closed, .. } = &*self.shared;
         self.shared.record_end(&self.shared.info());
         services.release(id);
         is_closed.store(true, Ordering::Release);
-        services.leave_notices(life.take_notices());
-        if life.is_unwritten() {
-            let late = Late { session: Some(life.written(Vec::new())), ..Late::default() };
+        services.leave_notices(state.take_notices());
+        if state.is_unwritten() {
+            let late = LateWrite { session: Some(state.pending_write(Vec::new())), ..LateWrite::default() };
             if let Err(error) = services.store.push(late) {
                 tracing::error!(%error, session = id, "what is known of a session could not be kept");
             }
@@ -490,8 +504,8 @@ impl Drop for Session {
     }
 }
 
-impl Drop for Shared {
-    /// Observers may still have been at work when the agent had closed the session.
+impl Drop for SessionInner {
+    /// Runs after the last observer, which may work longer than the agent keeps the session.
     fn drop(&mut self) {
         self.services.store.forget(self.lineage());
     }
@@ -503,22 +517,25 @@ impl std::fmt::Debug for Session {
     }
 }
 
-impl Shared {
-    /// Waits for the session's turn, and reads what other handles have made of the session.
+impl SessionInner {
+    /// Waits for the session's turn, and reads the changes of other handles.
     ///
     /// # Errors
     /// If the turn cannot be taken, or the session cannot be read.
     async fn turn(&self) -> Result<Turn, StoreError> {
-        let turn = self.line.turn().await?;
+        let turn = self.turn_queue.turn().await?;
         if turn.is_stale {
-            self.life.is_stale();
+            self.state.mark_stale();
         }
-        if self.life.is_unsure() {
-            let row = self.services.store.session(&self.id)?;
-            let config = self.services.config();
-            self.life.take_over(&row, |plugin| config.plugins().iter().any(|loaded| loaded.name() == plugin));
+        if self.state.is_stale() {
+            self.state.take_over(&self.services.store.session_now(&self.id).await?);
         }
         Ok(turn)
+    }
+
+    /// The rules for events that begin now.
+    fn config(&self) -> Arc<ActiveConfig> {
+        self.rules.active()
     }
 
     fn warned(&self) -> MutexGuard<'_, HashMap<String, u32>> {
@@ -540,10 +557,10 @@ impl Shared {
         }
     }
 
-    /// The identifier of the next event, within its turn. Without a log numbers need not be kept: each handle has its own.
+    /// The identifier of the next event; called within its turn. Without a log, each handle has numbers of its own.
     fn next_event_id(&self) -> String {
         match self.services.store.keeps_log() {
-            true => format!("{}.{}", self.id, self.life.next_number()),
+            true => format!("{}.{}", self.id, self.state.next_number()),
             false => format!("{}.{}", self.events_of, self.events.fetch_add(1, Ordering::Relaxed)),
         }
     }
@@ -556,48 +573,49 @@ impl Shared {
         }
     }
 
-    /// The identifier of an event whose record is written after its turn. Another handle may take its number before that, unless
-    /// the row holds the number.
+    /// The identifier of an event whose record is written after its turn. If the row does not contain the event's number yet, another
+    /// handle may take that number first: then the record gets an identifier of its own.
     fn late_event_id(&self, id: String) -> String {
-        if self.life.has_unwritten_numbers() { self.next_call_id() } else { id }
+        if self.state.has_unwritten_numbers() { self.next_call_id() } else { id }
     }
 
-    /// The identifier of a call that is no event: unique without asking the system for random numbers at each.
+    /// The identifier of a call that is not an event: unique, without a random number for each.
     fn next_call_id(&self) -> String {
         format!("{}.call-{}", self.numbered_by, self.calls.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Of its own count: events have the same identifiers, and so random numbers, whether or not a plugin subscribes to the log.
+    /// The identifier of a record's event. It has a count of its own, so that events have the same identifiers, and thus random
+    /// numbers, whether or not a plugin subscribes to the log.
     fn next_record_id(&self) -> String {
-        format!("{}.record-{}", self.numbered_by, self.told_records.fetch_add(1, Ordering::Relaxed))
+        format!("{}.record-{}", self.numbered_by, self.observed_records.fetch_add(1, Ordering::Relaxed))
     }
 
     fn notice(&self, text: String) {
         if self.is_closed.load(Ordering::Acquire) {
             self.services.leave_notices(vec![text]);
         } else {
-            self.life.change(Change::Notice(text));
+            self.state.change(Change::Notice(text));
         }
     }
 
-    /// Whose state its events use.
+    /// The session and the tree whose state its events use.
     fn lineage(&self) -> Lineage<'_> {
         Lineage { session: &self.id, root: &self.root }
     }
 
-    /// Who asks, for a person.
+    /// The asking agent, as a person is shown it.
     fn asking_agent(&self) -> AskingAgent {
         AskingAgent {
             depth: self.spec.depth,
             parent: self.spec.parent.clone(),
-            task: self.life.look(|life| life.task.clone()),
+            task: self.state.with(|state| state.task.clone()),
         }
     }
 
-    /// Tells once for each plugin that a failure of its had no consequence: the event went on as if it had said nothing.
+    /// Adds a notice, once for each plugin, that a failure had no consequence: the event continued without its answer.
     fn skipped(&self, plugin: &Plugin, event: EventKind, failure: &Failure) {
         let name = plugin.name();
-        if failure.kind == FailureKind::Tripped || !self.life.is_skipped_first(name) {
+        if failure.kind == FailureKind::Tripped || !self.state.is_skipped_first(name) {
             return;
         }
         let why = match event.shape() {
@@ -605,7 +623,7 @@ impl Shared {
             Shape::Gate | Shape::Transform => "its `on-failure = \"skip\"` let the event pass",
             Shape::Collect | Shape::Observe => "nothing depends on its answer there, so the event passed",
         };
-        // What it does about a record has no record.
+        // Its calls about records have no record.
         let further = if event == EventKind::AuditRecord { "not told" } else { "in the audit log alone" };
         self.notice(format!(
             "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are {further}"
@@ -616,23 +634,26 @@ impl Shared {
         Arc::clone(&self.transcript.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How a plugin's next call is made.
+    /// Whether a plugin's next call is made.
     fn next_call(&self, plugin: &Plugin, observes: bool) -> NextCall {
-        self.life.next_call(|| Caller::new(plugin, observes), now())
+        self.state.next_call(|| Caller::new(plugin, observes), now())
     }
 
     fn succeeded(&self, plugin: &Plugin, observes: bool) {
-        self.life.succeeded(|| Caller::new(plugin, observes));
+        self.state.succeeded(|| Caller::new(plugin, observes));
     }
 
     /// Counts a failure; the user is told when the plugin is tripped.
     fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
-        self.life.failed(&Caller::new(plugin, observes), failure, now());
+        self.state.failed(&Caller::new(plugin, observes), failure, now());
     }
 
     /// The reminders as changes of the session, given before so many model calls as there are now.
     fn reminding(&self, reminders: Vec<Reminder>) -> Vec<Change> {
-        let turn = self.turn.load(Ordering::Relaxed);
+        if reminders.is_empty() {
+            return Vec::new();
+        }
+        let turn = self.info().turn;
         reminders.into_iter().map(|reminder| Change::Remind(turn, reminder)).collect()
     }
 }

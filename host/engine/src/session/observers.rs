@@ -1,17 +1,17 @@
-//! Telling observers: after the outcome, off the path of the event, through a bounded queue.
+//! Observers: they get an event after its outcome, outside of the event's path, through a bounded queue.
 //!
-//! The events of one session are told in order; sessions beside each other. What the queue has no room for is counted,
-//! recorded and reported, never passed over in silence.
+//! Observers get the events of one session in order; sessions do not wait for each other. Events that the queue has no room
+//! for are counted, recorded and reported.
 
 use super::dispatch::Dispatch;
-use super::{Shared, now};
+use super::{SessionInner, now};
 use crate::active_config::ActiveConfig;
 use crate::audit::Dropped;
 use crate::contract;
 use crate::contract::{AuditEntry, EventKind};
 use crate::event::{AuditRecord, Kind};
 use crate::sandbox::capability::EventFacts;
-use crate::store::Late;
+use crate::store::LateWrite;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,13 +20,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Most events of one session that wait to be told.
+/// Upper bound of the events of one session that wait for their observers.
 pub const MAX_WAITING: usize = 1024;
 
-/// Most bytes, as JSON, of the events of one session that wait to be told.
-const MOST_BYTES: usize = 16 << 20;
+/// Upper bound of the size of the events of one session that wait for their observers, in bytes of JSON.
+const MAX_BYTES: usize = 16 << 20;
 
-/// The events of one session that wait to be told.
+/// The events of one session that wait for their observers.
 #[derive(Default)]
 pub(super) struct Observers(Mutex<Waiting>);
 
@@ -34,7 +34,7 @@ pub(super) struct Observers(Mutex<Waiting>);
 struct Waiting {
     jobs: VecDeque<Job>,
     bytes: usize,
-    /// The event that is being told.
+    /// The event whose observers are being called.
     current: Option<EventKind>,
     running: bool,
     dropped: BTreeMap<String, u64>,
@@ -43,13 +43,13 @@ struct Waiting {
 struct Job {
     event: EventKind,
     bytes: usize,
-    tell: BoxFuture<'static, ()>,
+    run: BoxFuture<'static, ()>,
 }
 
-/// The sessions of a host whose observers are being told.
+/// The sessions of a host with a running observer task.
 #[derive(Default)]
-pub(crate) struct Telling {
-    sessions: Mutex<Vec<Weak<Shared>>>,
+pub(crate) struct ObserverTasks {
+    sessions: Mutex<Vec<Weak<SessionInner>>>,
     ended: Notify,
 }
 
@@ -65,41 +65,46 @@ impl Waiting {
     }
 }
 
-/// Tells the observers of an event that has been recorded, later.
-pub(super) fn tell<E: Kind<Return = ()>>(
-    session: &Arc<Shared>,
+/// Queues a recorded event for its observers.
+pub(super) fn enqueue<E: Kind<Return = ()>>(
+    session: &Arc<SessionInner>,
     rules: &Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     facts: EventFacts,
     payload: E::Payload,
     bytes: usize,
 ) {
     let (shared, rules) = (Arc::clone(session), Arc::clone(rules));
-    let tell = async move {
-        // What they hear of has been written before.
+    let run = async move {
+        // The record is written before its observers are called.
         if let Err(error) = shared.services.store.flush().await {
-            tracing::error!(%error, event = %E::KIND, "observers do not hear of what cannot be recorded");
+            tracing::error!(%error, event = %E::KIND, "observers do not get an event that cannot be recorded");
             shared.observers.waiting().drop_event(E::KIND);
             return;
         }
-        let mut dispatch = Dispatch::to_tell(&shared, &rules, E::KIND, info, facts, bytes);
-        dispatch.hear::<E>(&payload).await;
+        let mut dispatch = Dispatch::for_observers(&shared, &rules, E::KIND, info, facts, bytes);
+        dispatch.call_observers::<E>(&payload).await;
         dispatch.conclude_observed().await;
     };
-    queue(session, Job { event: E::KIND, bytes, tell: Box::pin(tell) });
+    queue(session, Job { event: E::KIND, bytes, run: Box::pin(run) });
 }
 
-/// Tells those who subscribe to the audit log of a record, later.
-pub(super) fn tell_record(session: &Arc<Shared>, rules: &Arc<ActiveConfig>, info: &contract::Session, record: String) {
+/// Queues a record for the observers of the audit log.
+pub(super) fn enqueue_record(
+    session: &Arc<SessionInner>,
+    rules: &Arc<ActiveConfig>,
+    info: &Arc<contract::Session>,
+    record: String,
+) {
     let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
-    tell::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
+    enqueue::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
 }
 
-fn queue(session: &Arc<Shared>, job: Job) {
+fn queue(session: &Arc<SessionInner>, job: Job) {
     let mut waiting = session.observers.waiting();
-    let full = waiting.jobs.len() >= MAX_WAITING || waiting.bytes.saturating_add(job.bytes) > MOST_BYTES;
-    // A queue that holds nothing takes what is larger than it.
+    let full = waiting.jobs.len() >= MAX_WAITING || waiting.bytes.saturating_add(job.bytes) > MAX_BYTES;
+    // An empty queue also takes an event that is larger than its bound.
     if full && !waiting.jobs.is_empty() {
         waiting.drop_event(job.event);
         return;
@@ -113,41 +118,41 @@ fn queue(session: &Arc<Shared>, job: Job) {
     if !waiting.running {
         waiting.running = true;
         drop(waiting);
-        session.services.telling.began(session);
+        session.services.observer_tasks.began(session);
         runtime.spawn(work(Running { session: Arc::clone(session), ended: false }));
     }
 }
 
-/// The task that tells.
+/// A running observer task.
 struct Running {
-    session: Arc<Shared>,
+    session: Arc<SessionInner>,
     ended: bool,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.ended {
-            // Its runtime was shut down: what waits would hold the session, and never be told.
+            // Its runtime was shut down: the queued events would keep the session alive, and never be handled.
             self.session.abandon();
             self.session.observers.waiting().running = false;
         }
-        self.session.services.telling.ended(&self.session);
+        self.session.services.observer_tasks.ended(&self.session);
     }
 }
 
 async fn work(mut running: Running) {
     let session = Arc::clone(&running.session);
     while let Some(job) = next(&session) {
-        if AssertUnwindSafe(job.tell).catch_unwind().await.is_err() {
-            tracing::error!(event = %job.event, "telling observers failed");
+        if AssertUnwindSafe(job.run).catch_unwind().await.is_err() {
+            tracing::error!(event = %job.event, "calling observers failed");
         }
         report_dropped(&session);
     }
     running.ended = true;
 }
 
-/// The next event to tell; where there is none, whoever queues one starts a task anew.
-fn next(session: &Shared) -> Option<Job> {
+/// The next event. If there is none, the next one that is queued starts a new task.
+fn next(session: &SessionInner) -> Option<Job> {
     let mut waiting = session.observers.waiting();
     let job = waiting.jobs.pop_front();
     waiting.current = job.as_ref().map(|job| job.event);
@@ -156,34 +161,33 @@ fn next(session: &Shared) -> Option<Job> {
     job
 }
 
-/// Records what was dropped, and tells the user.
-fn report_dropped(session: &Arc<Shared>) {
+/// Records the dropped events, and tells the user.
+fn report_dropped(session: &Arc<SessionInner>) {
     let events = std::mem::take(&mut session.observers.waiting().dropped);
     if events.is_empty() {
         return;
     }
     let count: u64 = events.values().sum();
     session.notice(match count {
-        1 => "1 event came too fast for the plugins that observe it, and they did not hear of it".into(),
-        _ => format!("{count} events came too fast for the plugins that observe them, and they did not hear of these"),
+        1 => "1 event came too fast for the plugins that observe it, and they missed it".into(),
+        _ => format!("{count} events came too fast for the plugins that observe them, and they missed these"),
     });
-    let info = session.info();
-    session.record_dropped(&Dropped { session: info.id, time: now(), events });
+    session.record_dropped(&Dropped { session: session.id.clone(), time: now(), events });
 }
 
-impl Shared {
-    /// Not told in turn: that could be dropped as well.
+impl SessionInner {
+    /// Not queued for observers, as it could be dropped in turn.
     fn record_dropped(&self, dropped: &Dropped) {
         use crate::audit::ToRecord as _;
         let store = &self.services.store;
         if store.keeps_log()
-            && let Err(error) = store.push(Late::of(dropped.body(&self.services.config().settings().audit)))
+            && let Err(error) = store.push(LateWrite::of(dropped.body(&self.config().settings().audit)))
         {
-            tracing::error!(%error, "events that observers did not hear of could not be recorded");
+            tracing::error!(%error, "the events that observers missed could not be recorded");
         }
     }
 
-    /// Gives up on the events that still wait; how many they were.
+    /// Gives up the events that still wait. Returns how many they were.
     fn abandon(self: &Arc<Self>) -> u64 {
         let mut waiting = self.observers.waiting();
         let current = waiting.current.take();
@@ -199,16 +203,16 @@ impl Shared {
     }
 }
 
-impl Telling {
-    fn sessions(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
+impl ObserverTasks {
+    fn sessions(&self) -> MutexGuard<'_, Vec<Weak<SessionInner>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn began(&self, session: &Arc<Shared>) {
+    fn began(&self, session: &Arc<SessionInner>) {
         self.sessions().push(Arc::downgrade(session));
     }
 
-    fn ended(&self, session: &Arc<Shared>) {
+    fn ended(&self, session: &Arc<SessionInner>) {
         let ended = Arc::downgrade(session);
         let mut sessions = self.sessions();
         if let Some(at) = sessions.iter().position(|other| other.ptr_eq(&ended)) {
@@ -218,9 +222,9 @@ impl Telling {
         self.ended.notify_waiters();
     }
 
-    /// Waits until all has been told, for `deadline` at most; gives up on the rest, and says how much that was.
+    /// Waits until the queues are empty, for `deadline` at most. Gives up the rest, and returns how many events those were.
     pub(crate) async fn drain(&self, deadline: Duration) -> u64 {
-        let all_told = async {
+        let all_handled = async {
             loop {
                 let mut ended = std::pin::pin!(self.ended.notified());
                 ended.as_mut().enable();
@@ -230,10 +234,10 @@ impl Telling {
                 ended.await;
             }
         };
-        if tokio::time::timeout(deadline, all_told).await.is_ok() {
+        if tokio::time::timeout(deadline, all_handled).await.is_ok() {
             return 0;
         }
         let sessions: Vec<_> = self.sessions().iter().filter_map(Weak::upgrade).collect();
-        sessions.iter().map(Shared::abandon).sum()
+        sessions.iter().map(SessionInner::abandon).sum()
     }
 }

@@ -1,12 +1,12 @@
-//! A question that is handed back: an event that was recorded as escalated, and what becomes of it once there is an answer.
+//! Questions that are handed back: an event that was recorded as escalated, and its outcome once there is an answer.
 
-use super::dispatch::{Consent, Dispatch, Held};
-use super::recording::{Due, With};
-use super::{Beginning, Settled, Shared, now};
+use super::audit_writes::{Durability, RecordEffects};
+use super::dispatch::{Consent, Dispatch, HeldEffects};
+use super::{EventStart, SessionInner, Settled, now};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, StateUse, raw};
-use crate::contract::{self, AnswerKind, Answered, Cause, GateOutcome, OutcomeKind, Rejection};
+use crate::contract::{self, AnswerKind, Answered, Cause, FailureKind, GateOutcome, OutcomeKind, Rejection};
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
@@ -19,16 +19,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether another process has answered.
+/// The interval at which the store is checked for another process's answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An event, as far as it can be settled without a person.
 #[derive(Debug)]
 #[must_use]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every event is settled at once, and is not to cost an allocation"
-)]
 pub enum Begun<O> {
     /// It is settled.
     Settled(Settled<O>),
@@ -103,7 +99,7 @@ pub enum QuestionGone {
 trait Open<O>: Send + Sync {
     fn request(&self) -> &ApprovalRequest;
 
-    fn session(&self) -> &Arc<Shared>;
+    fn session(&self) -> &Arc<SessionInner>;
 
     fn asked_at(&self) -> Instant;
 
@@ -145,12 +141,8 @@ impl<O: 'static> Pending<O> {
     pub(super) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
         let mut pending = self;
         loop {
-            let request = pending.open.request().clone();
-            let answered = tokio::select! {
-                biased;
-                answered = approval::resolve(approver, request) => answered,
-                answered = pending.answered_elsewhere() => answered,
-            };
+            let (request, left) = (pending.open.request().clone(), pending.time_left());
+            let answered = approval::resolve(approver, request, left, pending.answered_elsewhere()).await;
             match pending.take_up(answered).await {
                 Begun::Settled(settled) => return settled,
                 Begun::Escalated(next) => pending = next,
@@ -158,7 +150,7 @@ impl<O: 'static> Pending<O> {
         }
     }
 
-    /// The same question, of which another outcome comes.
+    /// The same question, with another type of outcome.
     pub(super) fn map<P: 'static>(self, map: fn(O) -> P) -> Pending<P> {
         Pending { open: Box::new(Mapped { open: self.open, map }) }
     }
@@ -171,7 +163,7 @@ impl<O: 'static> Pending<O> {
         self.open.request().deadline.saturating_sub(self.open.asked_at().elapsed())
     }
 
-    /// The answer that another process has given; none comes where questions are not shared.
+    /// Waits for another process's answer; never returns if questions are not shared.
     async fn answered_elsewhere(&self) -> Answered {
         let (services, id) = (&self.open.session().services, &self.open.request().id);
         if !services.shares_questions {
@@ -184,14 +176,14 @@ impl<O: 'static> Pending<O> {
                 Ok(Some(None)) => {}
                 Ok(Some(Some(answer))) => return approval::read(&answer),
                 Ok(None) => return approval::taken_for_gone(),
-                // It may be readable the next time; else the deadline passes.
-                Err(error) => tracing::warn!(%error, id, "it cannot be seen whether a question is answered"),
+                // The next attempt may succeed; otherwise the deadline passes.
+                Err(error) => tracing::warn!(%error, id, "whether a question is answered cannot be read"),
             }
         }
     }
 }
 
-/// A question with another outcome.
+/// A question with another type of outcome.
 struct Mapped<O, P> {
     open: Box<dyn Open<O>>,
     map: fn(O) -> P,
@@ -202,7 +194,7 @@ impl<O: 'static, P: 'static> Open<P> for Mapped<O, P> {
         self.open.request()
     }
 
-    fn session(&self) -> &Arc<Shared> {
+    fn session(&self) -> &Arc<SessionInner> {
         self.open.session()
     }
 
@@ -229,18 +221,18 @@ impl<O> Begun<O> {
 
 /// A question about one event, and what an answer leads to.
 pub(super) struct Question<E: GateEvent + Kind> {
-    pub(super) session: Arc<Shared>,
-    /// What the event was settled under.
+    pub(super) session: Arc<SessionInner>,
+    /// The rules under which the event was settled.
     pub(super) rules: Arc<ActiveConfig>,
-    pub(super) info: contract::Session,
+    pub(super) info: Arc<contract::Session>,
     pub(super) facts: EventFacts,
-    pub(super) record: EventRecord,
+    pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,
-    /// What a yes lets run, and what runs in its place, if anything.
+    /// What runs after a yes, and the response in its place, if there is one.
     pub(super) value: E::Payload,
     pub(super) response: Option<(String, E::Response)>,
     pub(super) consent: Consent,
-    pub(super) held: Held,
+    pub(super) held: HeldEffects,
     /// The askings before, each with its yes.
     pub(super) earlier: Vec<(EventRecord, ApprovalRecord)>,
     pub(super) await_observers: bool,
@@ -250,15 +242,17 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) is_recorded: bool,
 }
 
-/// Nobody waits for the event any more: the log says so. An answer that was not recorded is not a yes, since nothing runs.
+/// The sender of the event no longer waits, and nothing runs. A no is recorded, even if a person said yes and that was not
+/// recorded in time.
 impl<E: GateEvent + Kind> Drop for Question<E> {
     fn drop(&mut self) {
+        self.session.services.release(&self.session.id);
         if self.is_recorded {
             return;
         }
         let answered = self.answered.take().unwrap_or_else(|| Answered {
             kind: AnswerKind::Cancelled,
-            reason: Some("whoever sent the event waits no more".to_owned()),
+            reason: Some("the sender of the event no longer waits".to_owned()),
             micros: elapsed(self.began),
             for_session: false,
         });
@@ -284,15 +278,15 @@ impl<E: GateEvent + Kind> Question<E> {
         }
     }
 
-    /// What the event comes to with this answer, or another question.
+    /// The outcome of the event with this answer, or another question.
     async fn take_up_answer(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let answered = Answered { micros: elapsed(self.began), ..answered };
-        // Also where this is given up in between.
+        // For the case that this is dropped in between.
         self.answered = Some(answered.clone());
         let answered = match self.first_answer(&answered).await {
             Ok(counts) => Answered { micros: answered.micros, ..counts },
             Err(error) if answered.is_approved() => return self.not_recorded(answered, &error),
-            // It is a no also where that cannot be written.
+            // A no counts even if it cannot be written.
             Err(_) => answered,
         };
         self.answered = Some(answered.clone());
@@ -304,7 +298,7 @@ impl<E: GateEvent + Kind> Question<E> {
         if !answered.is_approved() {
             return self.refuse(answered).await;
         }
-        let rules_now = session.services.config();
+        let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
         // For the rest of the session, and so not for longer than its rules.
         let keeps = answered.for_session && are_same_rules;
@@ -314,9 +308,9 @@ impl<E: GateEvent + Kind> Question<E> {
         self.ask_again(answered, keeps, &rules_now).await
     }
 
-    /// The first answer of the question: this one, or that of somebody who was faster.
+    /// The first answer to the question: this one, or an earlier one of another process.
     async fn first_answer(&self, answered: &Answered) -> Result<Answered, StoreError> {
-        // Whatever stands in the store then, nobody else was to answer.
+        // If questions are not shared, no other answer counts, whatever is in the store.
         if !self.session.services.shares_questions {
             return Ok(answered.clone());
         }
@@ -324,14 +318,14 @@ impl<E: GateEvent + Kind> Question<E> {
         Ok(first.map_or_else(approval::taken_for_gone, |first| approval::read(&first.answer)))
     }
 
-    /// The yes counts once it is in the log, together with the effects of the calls.
+    /// Records the yes with the effects of the calls; only then it counts.
     async fn settle(mut self, answered: Answered, keeps: bool) -> Begun<GateOutcome<E::Payload, E::Response>> {
-        let stands = if self.response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
+        let accepted = if self.response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
         let mut held = std::mem::take(&mut self.held);
         let writes = std::mem::take(&mut held.writes);
-        let with = With { writes, reminders: held.reminders(true), question: self.settled() };
-        let answer = self.answer(answered.clone(), stands, true);
-        if let Err(error) = self.session.record(&self.rules, &self.info, &answer, with, Due::Now).await {
+        let with = RecordEffects { writes, reminders: held.reminders(true), question: self.settled() };
+        let answer = self.answer(answered.clone(), accepted, true);
+        if let Err(error) = self.session.record(&self.rules, &self.info, &answer, with, Durability::Now).await {
             return self.not_recorded(answered, &error);
         }
         self.is_recorded = true;
@@ -345,38 +339,38 @@ impl<E: GateEvent + Kind> Question<E> {
         self.finish(outcome, answer)
     }
 
-    /// The no is recorded, together with the effects of the calls, unless other events have changed what these were about. It is a
-    /// no also where that cannot be written.
+    /// Records the no with the effects of the calls, unless other events have changed the state that those depend on. The no
+    /// counts even if it cannot be written.
     async fn refuse(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let first = self.request.questions.first().map(|question| question.escalation.question.clone());
         let reason = answered.reason.clone().unwrap_or_default();
         let reason = format!("{} ({reason})", first.unwrap_or_default());
         let rejection = Rejection::host(self.record.by.clone(), Cause::NotApproved, reason);
-        // What was worked out from an older state would undo what has been written since.
+        // Writes that depend on an older state would undo later ones.
         let effects_hold = self.state_is_as_it_was();
-        let mut held = if effects_hold { std::mem::take(&mut self.held) } else { Held::default() };
+        let mut held = if effects_hold { std::mem::take(&mut self.held) } else { HeldEffects::default() };
         let writes = std::mem::take(&mut held.writes);
-        let with = With { writes, reminders: held.reminders(false), question: self.settled() };
+        let with = RecordEffects { writes, reminders: held.reminders(false), question: self.settled() };
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, effects_hold);
-        let answer = match self.session.record(&self.rules, &self.info, &answer, with, Due::Now).await {
+        let answer = match self.session.record(&self.rules, &self.info, &answer, with, Durability::Now).await {
             Ok(()) => {
                 self.is_recorded = true;
                 answer
             }
-            // The drop writes it as soon as that can be done.
+            // Dropping the question writes it later.
             Err(_) => self.answer(answered, OutcomeKind::Rejected, false),
         };
         self.finish(GateOutcome::Rejected(rejection), answer)
     }
 
-    /// What has no record may not happen; the drop writes what came of it as soon as that can be done.
+    /// Rejects an event whose answer cannot be recorded. Dropping the question writes the record later.
     fn not_recorded(self, answered: Answered, error: &StoreError) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let rejection = Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string());
         let answer = self.answer(answered, OutcomeKind::Rejected, false);
         self.finish(GateOutcome::Rejected(rejection), answer)
     }
 
-    /// The yes is recorded, and the chain of the rules that count now is asked about exactly the value that a person agreed to.
+    /// Records the yes, and asks the chain of the current rules about exactly the value that a person agreed to.
     async fn ask_again(
         mut self,
         answered: Answered,
@@ -384,8 +378,8 @@ impl<E: GateEvent + Kind> Question<E> {
         rules: &Arc<ActiveConfig>,
     ) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let yes = self.answer(answered.clone(), OutcomeKind::Escalated, false);
-        let with = With { question: self.settled(), ..With::default() };
-        if let Err(error) = self.session.record(&self.rules, &self.info, &yes, with, Due::Soon).await {
+        let with = RecordEffects { question: self.settled(), ..RecordEffects::default() };
+        if let Err(error) = self.session.record(&self.rules, &self.info, &yes, with, Durability::Soon).await {
             return self.not_recorded(answered, &error);
         }
         self.is_recorded = true;
@@ -396,24 +390,24 @@ impl<E: GateEvent + Kind> Question<E> {
         consent.give(self.shown(), self.shown_response(), self.record.questions.clone());
         let facts = EventFacts { id: self.session.next_event_id(), time: now(), ..self.facts.clone() };
         let (info, await_observers) = (self.info.clone(), self.await_observers);
-        let beginning = Beginning { info, facts, recall: None, await_observers };
+        let start = EventStart { info, facts, replay: None, await_observers };
         let session = Arc::clone(&self.session);
-        let mut again = Dispatch::new(&session, rules, E::KIND, beginning, raw(&self.value));
+        let mut again = Dispatch::new(&session, rules, E::KIND, start, raw(&self.value));
         let (of, round) = match &self.record.asked_again {
             Some(before) => (before.of.clone(), before.round + 1),
             None => (self.record.id.clone(), 1),
         };
         again.follow(AskedAgain { of, round, answered: Vec::new() }, std::mem::take(&mut self.held));
-        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let mut earlier = std::mem::take(&mut self.earlier);
-        earlier.push((std::mem::replace(&mut self.record, blank), yes));
+        earlier.push((*std::mem::replace(&mut self.record, blank), yes));
         again.come_after(earlier);
         let are_same_rules = Arc::ptr_eq(rules, &self.rules);
         let begun = again.gate_with::<E>(self.value.clone(), consent).await;
         if let Begun::Settled(Settled { outcome: GateOutcome::Rejected(rejection), .. }) = &begun
             && rejection.cause != Cause::NotApproved
         {
-            // What they refuse themselves they know.
+            // A person's own no needs no notice.
             let changed = if are_same_rules { "what the plugins know" } else { "the rules" };
             let event = self.request.event;
             session.notice(format!(
@@ -428,12 +422,12 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 
     fn finish<O>(mut self, outcome: O, answer: ApprovalRecord) -> Begun<O> {
-        let blank = EventRecord::new(self.record.event, RawValue::NULL.to_owned());
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let record = std::mem::replace(&mut self.record, blank);
         Begun::Settled(Settled { outcome, record, answer: Some(answer), earlier: std::mem::take(&mut self.earlier) })
     }
 
-    /// Keeps a yes that was given for the rest of the session, once it is in the log.
+    /// Keeps a yes for the rest of the session, once it is recorded.
     fn keep_yes(&self) {
         if let Some([call]) = E::calls(&self.value) {
             let (questions, id) = (&self.request.questions, &self.request.id);
@@ -441,13 +435,19 @@ impl<E: GateEvent + Kind> Question<E> {
         }
     }
 
-    /// Whether the plugins would answer as they did. Verdicts are functions of event, rules and what was learnt from
-    /// outside, so that asking them again can be skipped where all of that is as it was.
+    /// Whether the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
+    /// from outside, so asking again can be skipped if all of them are unchanged.
     fn would_answer_the_same(&self) -> bool {
-        self.record.not_replayable.is_empty() && self.state_is_as_it_was()
+        // A plugin that was tripped may be called by now, and its answer is unknown.
+        let was_tripped =
+            |call: &CallRecord| call.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Tripped);
+        // The conversation continues while a question waits.
+        let depends = |call: &CallRecord| was_tripped(call) || call.inputs.transcript.is_some();
+        let is_repeatable = self.record.not_replayable.is_empty() && !self.record.calls.iter().any(depends);
+        is_repeatable && self.state_is_as_it_was()
     }
 
-    /// Whether what the plugins read of their state is as they read it.
+    /// Whether what the plugins have read of their state is unchanged.
     fn state_is_as_it_was(&self) -> bool {
         let chain = self.rules.chain(self.record.event);
         let called = |call: &CallRecord| chain.iter().find(|plugin| plugin.name() == call.plugin);
@@ -466,12 +466,12 @@ impl<E: GateEvent + Kind> Question<E> {
         self.session.services.store.snapshot(&plugin.shared.name, self.session.lineage(), now())
     }
 
-    /// The value as it was shown, as JSON.
+    /// The value that was shown, as JSON.
     fn shown(&self) -> String {
         self.record.last.as_ref().unwrap_or(&self.record.original).get().to_owned()
     }
 
-    /// The result in its place, as JSON.
+    /// The response that was shown, as JSON.
     fn shown_response(&self) -> Option<String> {
         self.record.response.as_ref().map(|response| response.get().to_owned())
     }
@@ -482,7 +482,7 @@ impl<E: GateEvent + Kind> Open<GateOutcome<E::Payload, E::Response>> for Questio
         &self.request
     }
 
-    fn session(&self) -> &Arc<Shared> {
+    fn session(&self) -> &Arc<SessionInner> {
         &self.session
     }
 
@@ -495,7 +495,7 @@ impl<E: GateEvent + Kind> Open<GateOutcome<E::Payload, E::Response>> for Questio
     }
 }
 
-/// Whether a plugin that looks at the same keys learns the same.
+/// Whether a plugin that reads the same keys gets the same values.
 fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
     let reads = learnt.read.iter().all(|read| match &read.value {
         Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),

@@ -37,20 +37,20 @@ impl Session {
         let spec = &self.shared.spec;
         let actions = self.shared.services.actions.of(&spec.agent);
         let call = actions.call(id.to_owned(), name.to_owned(), arguments, origin, &spec.cwd.to_string_lossy());
-        PreparedCall { call, handle: self.shared.life.handle() }
+        PreparedCall { call, handle: self.shared.state.handle() }
     }
 
-    /// A tool call that comes from elsewhere: its arguments get the one spelling, and its action is worked out anew.
+    /// A tool call that comes from elsewhere: its arguments get the one spelling, and its action is derived again.
     #[must_use]
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
-        let (config, info) = (self.shared.services.config(), self.shared.info());
+        let (config, info) = (self.shared.config(), self.shared.info());
         let call = self.shared.validator(&config, &info).prepared(call);
-        PreparedCall { call, handle: self.shared.life.handle() }
+        PreparedCall { call, handle: self.shared.state.handle() }
     }
 
     /// The call as it is asked about.
     pub(super) fn asked_about(&self, call: PreparedCall) -> ToolCall {
-        let is_ours = call.handle == self.shared.life.handle();
+        let is_ours = call.handle == self.shared.state.handle();
         if is_ours { call.call } else { self.prepare(call.call).call }
     }
 }

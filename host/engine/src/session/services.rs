@@ -1,8 +1,8 @@
 //! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
 
-use super::observers::Telling;
-use super::{QuestionGone, now};
-use crate::active_config::ActiveConfig;
+use super::observers::ObserverTasks;
+use super::{QuestionGone, now, state};
+use crate::active_config::RuleSet;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, ToRecord as _};
 use crate::contract::OutcomeKind;
@@ -10,33 +10,32 @@ use crate::contract::action::ActionMap;
 use crate::sandbox::capability::Model;
 use crate::sandbox::http::Network;
 use crate::store::{OpenQuestion, QuestionChange, Store, StoreError, Unit};
-use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most notices of closed sessions that wait to be taken.
+/// Upper bound of the waiting notices of closed sessions.
 const MAX_NOTICES: usize = 256;
 
 /// What sessions share.
 pub(crate) struct Services {
-    /// What events that begin now are settled under.
-    pub(crate) config: ArcSwap<ActiveConfig>,
+    /// The rules of sessions that name no others.
+    pub(crate) rules: RuleSet,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// Whether answers are taken from the store, where other programs of the user may have put them.
+    /// Whether answers from the store count, which other programs of the user may have written.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
-    pub(crate) telling: Telling,
-    /// The sessions of which a handle is open, by identifier.
+    pub(crate) observer_tasks: ObserverTasks,
+    /// The sessions with an open handle, by identifier.
     pub(crate) open: Mutex<HashMap<String, OpenSession>>,
-    /// What the user is to be told of sessions that are closed.
+    /// Notices of closed sessions for the user.
     pub(crate) notices: Mutex<Vec<String>>,
 }
 
-/// A session of which a handle is open.
+/// A session with an open handle.
 pub(crate) struct OpenSession {
     /// The root of its tree.
     root: String,
@@ -54,16 +53,11 @@ impl Services {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What events that begin now are settled under.
-    pub(crate) fn config(&self) -> Arc<ActiveConfig> {
-        self.config.load_full()
-    }
-
     fn open(&self) -> MutexGuard<'_, HashMap<String, OpenSession>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a handle of a session is open, in the tree of `root`; whether it is the only one.
+    /// Notes that a handle of a session is open, or that a question of it waits, in the tree of `root`; whether it is the only one.
     pub(crate) fn claim(&self, id: &str, root: &str) -> bool {
         let mut open = self.open();
         let known = open.entry(id.to_owned()).or_insert_with(|| OpenSession { root: root.to_owned(), handles: 0 });
@@ -71,9 +65,11 @@ impl Services {
         known.handles == 1
     }
 
-    /// The root of the tree that a session is in, as far as this host knows: where it is not open here, itself.
+    /// The root of the tree that a session is in, as far as this host and its store know; otherwise the session itself.
     pub(crate) fn root_of(&self, id: &str) -> String {
-        self.open().get(id).map_or_else(|| id.to_owned(), |open| open.root.clone())
+        let open = self.open().get(id).map(|open| open.root.clone());
+        let kept = || state::root_in(id, &self.store.session(id).unwrap_or_default());
+        open.or_else(kept).unwrap_or_else(|| id.to_owned())
     }
 
     pub(crate) fn release(&self, id: &str) {
@@ -88,7 +84,7 @@ impl Services {
     /// The questions that wait for an answer. Those of processes that are gone are settled with no.
     pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
         let mut open = Vec::new();
-        for question in self.store.questions()? {
+        for question in self.store.questions().await? {
             let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
             if !self.store.is_alive(question.asker)? {
                 self.give_up(&question, request).await?;
@@ -102,7 +98,8 @@ impl Services {
     /// Answers a question.
     pub(crate) async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
         let unknown = || QuestionGone::Unknown(id.to_owned());
-        let question = self.store.questions()?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
+        let question =
+            self.store.questions().await?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
         if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= now() {
             return Err(unknown());
         }
@@ -116,7 +113,7 @@ impl Services {
 
     /// Settles the question of a process that is gone: nobody runs the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
-        let settings = self.config();
+        let settings = self.rules.active();
         let answer = request.map(|request| ApprovalRecord {
             id: question.id.clone(),
             session: question.session.clone(),
@@ -130,7 +127,7 @@ impl Services {
         let change = Some(QuestionChange::GiveUp(question.id.clone()));
         let unit = Unit { records, question: change, time: now(), ..Unit::default() };
         match self.store.commit(&unit).await {
-            // Somebody else has said so.
+            // Another process has settled it.
             Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),
             done => done,
         }

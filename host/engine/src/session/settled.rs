@@ -1,4 +1,4 @@
-//! What an embedder gets back of an event.
+//! The result of an event, for the embedder.
 
 use crate::audit::{ApprovalRecord, EventRecord};
 use crate::contract::OutcomeKind;
@@ -9,10 +9,10 @@ use serde::Serialize;
 #[must_use]
 #[non_exhaustive]
 pub struct Settled<O> {
-    /// What the agent is to do.
+    /// What the agent has to do.
     pub outcome: O,
     /// Who was asked, and what each said; where the plugins were asked again after a yes, the last time.
-    pub record: EventRecord,
+    pub record: Box<EventRecord>,
     /// What a person answered, where that record is of an escalated event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<ApprovalRecord>,
@@ -22,7 +22,7 @@ pub struct Settled<O> {
 }
 
 impl<O> Settled<O> {
-    /// What came of the event in the end: where it was escalated, after the answer.
+    /// The final outcome in one word: after the answer, if the event was escalated.
     #[must_use]
     pub fn kind(&self) -> OutcomeKind {
         self.answer.as_ref().map_or(self.record.outcome, |answer| answer.outcome)

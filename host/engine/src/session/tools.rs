@@ -1,11 +1,11 @@
-//! Calling the tools that plugins bring: what of a call holds, and recording it.
+//! Calling the tools of plugins: which effects of a call are applied, and recording it.
 //!
-//! A tool's call is no event. The events about it (`before-tool-call`, `after-tool-call`) come before and after; several
+//! A tool's call is not an event. The events about it (`before-tool-call`, `after-tool-call`) come before and after; several
 //! calls of one session may run at the same time, and while other events are settled.
 
-use super::invocation::{self, Did, Invocation};
-use super::recording::{Due, With};
-use super::{Session, Shared, now};
+use super::audit_writes::{Durability, RecordEffects};
+use super::invocation::{self, CallEffects, Invocation};
+use super::{Session, SessionInner, now};
 use crate::active_config::ActiveConfig;
 use crate::audit::{ToolRun, raw};
 use crate::contract::{self, Failure, ToolResult};
@@ -19,14 +19,14 @@ use std::sync::Arc;
 /// The tools of plugins, as a session calls them.
 #[derive(Clone)]
 pub struct PluginTools {
-    shared: Arc<Shared>,
+    shared: Arc<SessionInner>,
 }
 
 /// Why a tool of a plugin gave no result. The model may read it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolCallError {
-    /// There is none, perhaps no longer: the configuration may have changed since the tools were listed.
+    /// There is no such tool, or no longer: the configuration may have changed since the tools were listed.
     #[error("the plugin {plugin} brings no tool `{tool}`, or no longer")]
     Unknown {
         /// The plugin.
@@ -34,7 +34,7 @@ pub enum ToolCallError {
         /// Its own name for the tool.
         tool: String,
     },
-    /// The plugin failed; what it did beside has no effect.
+    /// The plugin failed; the call has no effects.
     #[error("the tool `{tool}` failed: the plugin {plugin} {failure}")]
     Failed {
         /// The plugin.
@@ -44,7 +44,7 @@ pub enum ToolCallError {
         /// How.
         failure: Failure,
     },
-    /// The call could not be recorded, so nothing of it holds.
+    /// The call could not be recorded, so none of its effects is applied.
     #[error("the tool `{tool}` of the plugin {plugin} gave a result that could not be recorded: {reason}")]
     NotRecorded {
         /// The plugin.
@@ -66,13 +66,13 @@ impl Session {
 
 impl PluginTools {
     /// Calls a tool in a fresh instance of its plugin, under the plugin's limits and grants, and records the call. What it
-    /// wrote to its state, reminded of and found holds if and only if it returned. `arguments` have to fit the tool's
+    /// writes, reminders and findings are applied if and only if it returned. `arguments` have to fit the tool's
     /// schema. A failure counts for nothing else: a plugin is not tripped by its tools.
     ///
     /// # Errors
     /// If there is no such tool, the plugin fails, or the call cannot be recorded.
     pub async fn call(&self, plugin: &str, tool: &str, arguments: &Value) -> Result<ToolResult, ToolCallError> {
-        let rules = self.shared.services.config();
+        let rules = self.shared.config();
         let found = rules.plugins().iter().find(|loaded| loaded.name() == plugin);
         let Some(found) = found.filter(|plugin| plugin.tools().iter().any(|known| known.name == tool)) else {
             return Err(ToolCallError::Unknown { plugin: plugin.to_owned(), tool: tool.to_owned() });
@@ -91,16 +91,16 @@ impl PluginTools {
 
 /// A call on its way.
 struct Call<'a> {
-    session: &'a Arc<Shared>,
+    session: &'a Arc<SessionInner>,
     rules: &'a Arc<ActiveConfig>,
-    info: contract::Session,
+    info: Arc<contract::Session>,
     record: ToolRun,
-    /// What the call did, until it is recorded.
-    did: Option<Did>,
+    /// The effects of the call, until it is recorded.
+    did: Option<CallEffects>,
     concluded: bool,
 }
 
-/// Whoever called it waits no more. It ran, and that is recorded; nothing of it holds.
+/// The caller no longer waits. The call ran, and is recorded; none of its effects is applied.
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if !self.concluded {
@@ -112,7 +112,7 @@ impl Drop for Call<'_> {
 
 impl<'a> Call<'a> {
     fn new(
-        session: &'a Arc<Shared>,
+        session: &'a Arc<SessionInner>,
         rules: &'a Arc<ActiveConfig>,
         plugin: &Plugin,
         tool: &str,
@@ -164,18 +164,18 @@ impl<'a> Call<'a> {
             facts: EventFacts { id: self.record.id.clone(), time, round: 1, parent_session, raw: None },
             state: plugin.entry().grants.state.as_ref().map(snapshot),
             is_recorded: true,
-            recalled: None,
+            replayed: None,
             overload_deadline: self.rules.settings().overload_deadline,
         };
         invocation.setup()
     }
 
-    /// Records the call and makes its effects hold: both, or neither.
+    /// Records the call and applies its effects: both, or neither.
     async fn conclude(mut self, plugin: &Plugin, result: Option<&ToolResult>) -> Result<(), String> {
         let mut reminders = Vec::new();
         let mut writes = Vec::new();
         if let Some(result) = result
-            && let Some(Did { writes: written, effects }) = self.did.take()
+            && let Some(CallEffects { writes: written, effects }) = self.did.take()
         {
             let call = &mut self.record.call;
             call.verdict = Some(raw(result));
@@ -186,8 +186,8 @@ impl<'a> Call<'a> {
                 writes.push((Arc::clone(&plugin.shared.name), written));
             }
         }
-        let with = With { writes, reminders, question: None };
-        let recorded = self.session.record(self.rules, &self.info, &self.record, with, Due::Soon).await;
+        let with = RecordEffects { writes, reminders, question: None };
+        let recorded = self.session.record(self.rules, &self.info, &self.record, with, Durability::Soon).await;
         self.concluded = true;
         match recorded {
             Ok(()) => Ok(()),
@@ -201,7 +201,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A result whose `raw` is JSON, where it has one.
+/// Checks that a result's `raw` is JSON, if it has one.
 fn checked(result: ToolResult) -> Result<ToolResult, Failure> {
     match result.raw.as_deref().map(serde_json::from_str::<&RawValue>) {
         Some(Err(error)) => Err(Failure::invalid(format!("answered a tool result whose `raw` is not JSON: {error}"))),

@@ -1,21 +1,21 @@
-//! Key-value state of plugins: a space per plugin, one per plugin and tree of sessions, and one per plugin and session.
+//! Key-value state: each plugin has one namespace per session, one per tree of sessions, and one for all sessions.
 //!
-//! An event reads one snapshot, and its own writes; the writes take hold when the event is settled, `increment` as a
-//! delta, `set` as the last writer. Nothing here does I/O: `store` keeps the spaces.
+//! An event reads one snapshot and its own writes. Its writes are applied when the event is settled: `increment` as a
+//! delta; of several `set`, the last wins. Nothing here does I/O: `store` keeps the namespaces.
 
+mod namespace;
 mod reads;
 mod source;
-mod space;
 mod view;
 
+pub(crate) use namespace::{Namespace, Stored};
 pub(crate) use reads::{MAX_RECORDED, Read, Reads};
-pub(crate) use source::{Found, Learnt, Source, Spaces};
-pub(crate) use space::{Space, Stored};
+pub(crate) use source::{Found, Namespaces, RecordedReads, Source};
 pub(crate) use view::{StateError, View, Write, Writes};
 
 use serde::{Deserialize, Serialize};
 
-/// Whose a key is.
+/// What a key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -29,10 +29,10 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All of them, each at its own place: `scope as usize`.
+    /// All scopes; the index of each is `scope as usize`.
     pub(crate) const ALL: [Self; 3] = [Self::Session, Self::Tree, Self::Plugin];
 
-    /// As it is written.
+    /// Its name in the database and in records.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -42,17 +42,17 @@ impl Scope {
     }
 }
 
-/// Whose state an event uses.
+/// The session and the tree whose state an event uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lineage<'a> {
     /// Its session.
     pub(crate) session: &'a str,
-    /// The session at the root of the tree that it is in; its own where no other started it.
+    /// The session at the root of its tree; the session itself if no other one started it.
     pub(crate) root: &'a str,
 }
 
 impl<'a> Lineage<'a> {
-    /// The session whose scope that is; empty where it is of all sessions.
+    /// The session that names the scope; empty for the scope of all sessions.
     pub(crate) fn of(self, scope: Scope) -> &'a str {
         match scope {
             Scope::Session => self.session,
@@ -65,27 +65,27 @@ impl<'a> Lineage<'a> {
 /// Milliseconds since the Unix epoch.
 pub(crate) type Time = u64;
 
-/// Most keys of one scope: what a scope costs to count, to move into memory and to look through goes by its keys, however
-/// small they are.
+/// Upper bound of the keys of one scope. Counting a scope, and loading it into memory, takes time for each key, however
+/// small it is.
 pub(crate) const MAX_KEYS: usize = 10_000;
 
-/// Bytes that a key counts against the quota beside itself and its value: about what its row takes.
+/// Bytes that each key adds to the quota's use beside the key and its value: about the overhead of its row.
 pub(crate) const KEY_COST: usize = 64;
 
-/// What each scope holds, in the order of [`Scope::ALL`].
+/// The use of each scope, in the order of [`Scope::ALL`].
 pub(crate) type Usages = [Usage; Scope::ALL.len()];
 
-/// How much a scope holds.
+/// The use of a scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Keys; where there are more than [`MAX_KEYS`], how many more is not said.
+    /// Number of keys; exact up to [`MAX_KEYS`].
     pub(crate) keys: usize,
-    /// What they cost.
+    /// Their cost in bytes: see [`cost`].
     pub(crate) bytes: usize,
 }
 
 impl Usage {
-    /// What it is once the value at `key` has `after` bytes in place of `before`; none: there is no such key.
+    /// The use after the value at `key` changes from `before` to `after` bytes; `None`: there is no such key.
     #[must_use]
     pub(crate) fn replacing(self, key: &str, before: Option<usize>, after: Option<usize>) -> Self {
         let cost = |value: Option<usize>| value.map_or(0, |value| cost(key, value));
@@ -96,12 +96,12 @@ impl Usage {
     }
 }
 
-/// What a key with a value of so many bytes counts against the quota.
+/// Bytes that a key with a value of so many bytes counts against the quota.
 pub(crate) fn cost(key: &str, value: usize) -> usize {
     KEY_COST.saturating_add(key.len()).saturating_add(value)
 }
 
-/// The number that a value spells; what spells none counts as absent, since a later write may have made it so.
+/// The decimal number in a value; `None` if the value is something else.
 pub(crate) fn number(value: &[u8]) -> Option<i64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }

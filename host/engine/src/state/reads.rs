@@ -1,37 +1,37 @@
-//! What a call learnt of its state: with it, the call can be made again.
+//! What a call has read of its state, recorded so that a replay can repeat the call.
 
 use super::{Scope, Usages};
 use crate::contract::bytes::{bytes_size, written_size};
 use std::collections::BTreeMap;
 
-/// Most bytes of keys and values, as JSON, that the record of one call repeats; a call that learnt more cannot be replayed.
+/// Upper bound of the keys and values in the record of one call, in bytes of JSON. A call that read more cannot be replayed.
 pub(crate) const MAX_RECORDED: usize = 256 * 1024;
 
 /// Bytes of JSON around a key and its value in a record.
-const AROUND: usize = 48;
+const JSON_OVERHEAD: usize = 48;
 
-/// What a call learnt of the snapshot.
+/// What a call has read of its snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
-    /// What the scopes held; absent where nothing was written.
+    /// The use of the scopes; absent if the call wrote nothing.
     pub(crate) used: Option<Usages>,
     pub(crate) values: BTreeMap<(Scope, String), Read>,
-    /// Bytes of them as JSON.
+    /// Their size in bytes of JSON.
     bytes: usize,
-    /// It learnt more than is here.
+    /// Whether the call has read more than is recorded here.
     pub(crate) incomplete: bool,
 }
 
-/// What a call learnt of one key.
+/// What a call has read of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Value(Option<Vec<u8>>),
-    /// Only how many bytes key and value are, since they count against the quota; absent where there was no such key.
+    /// Only the size of key and value in bytes, which counts against the quota; `None` if there was no such key.
     Size(Option<usize>),
 }
 
 impl Reads {
-    /// The value at a key, where it was read before.
+    /// The value at a key, if it was read before.
     pub(super) fn value(&self, scope: Scope, key: &str) -> Option<&Option<Vec<u8>>> {
         match self.values.get(&(scope, key.to_owned()))? {
             Read::Value(value) => Some(value),
@@ -39,7 +39,7 @@ impl Reads {
         }
     }
 
-    /// Whether a key was there, where that is known: bytes of it and its value.
+    /// The size of a key and its value in bytes, if that was read before; `Some(None)` if there was no such key.
     pub(super) fn size(&self, scope: Scope, key: &str) -> Option<Option<usize>> {
         Some(match self.values.get(&(scope, key.to_owned()))? {
             Read::Value(value) => value.as_ref().map(|value| key.len() + value.len()),
@@ -47,15 +47,14 @@ impl Reads {
         })
     }
 
-    /// Notes what was learnt, as far as there is room for it in the record. What was learnt of a value counts for more than
-    /// what was learnt of its size.
+    /// Notes what was read, as far as the record has room for it. A value replaces a size, never the other way round.
     pub(super) fn note(&mut self, scope: Scope, key: &str, read: Read) {
         let place = (scope, key.to_owned());
         let known = self.values.get(&place);
         if matches!((known, &read), (Some(Read::Value(_)), _) | (Some(Read::Size(_)), Read::Size(_))) {
             return;
         }
-        let around = if known.is_some() { 0 } else { AROUND + written_size(key) };
+        let around = if known.is_some() { 0 } else { JSON_OVERHEAD + written_size(key) };
         let value = match &read {
             Read::Value(Some(value)) => bytes_size(value),
             Read::Value(None) | Read::Size(_) => 0,

@@ -1,71 +1,71 @@
-//! Where a view reads: the state of one plugin at one moment.
+//! The source of a view: the state of one plugin at one moment.
 
-use super::{Read, Scope, Space, Time, Usages};
+use super::{Namespace, Read, Scope, Time, Usages};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The scopes of a plugin at one moment. What has expired by then is not there.
+/// The scopes of a plugin at one moment, without values that have expired by then.
 pub(crate) trait Source: Debug + Send + Sync {
     /// The value at a key.
     ///
     /// # Errors
-    /// If it cannot be read; one sentence on why.
+    /// If it cannot be read: a sentence that says why.
     fn value(&self, scope: Scope, key: &str) -> Result<Found, String>;
 
-    /// Bytes of a key and its value; none where there is no such key.
+    /// The size of a key and its value in bytes; `None` if there is no such key.
     ///
     /// # Errors
-    /// If it cannot be read; one sentence on why.
+    /// If it cannot be read: a sentence that says why.
     fn size(&self, scope: Scope, key: &str) -> Result<Option<usize>, String>;
 
-    /// What each scope holds.
+    /// The use of each scope.
     ///
     /// # Errors
-    /// If it cannot be read; one sentence on why.
+    /// If it cannot be read: a sentence that says why.
     fn usage(&self) -> Result<Usages, String>;
 }
 
-/// What is at a key.
+/// The result of reading a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The value; none where there is no such key.
+    /// The value; `None` if there is no such key.
     Value(Option<Vec<u8>>),
-    /// There is a value, of which a replay knows no more than its size.
+    /// There is a value, but a replay knows only its size.
     SizeAlone,
 }
 
-/// All scopes in memory.
+/// All scopes, in memory.
 #[derive(Debug)]
-pub(crate) struct Spaces {
+pub(crate) struct Namespaces {
     /// In the order of [`Scope::ALL`].
-    spaces: [Arc<Space>; Scope::ALL.len()],
+    namespaces: [Arc<Namespace>; Scope::ALL.len()],
     now: Time,
 }
 
-/// What recorded calls of an event learnt of the state, over a state that knows the rest.
+/// What the recorded calls of an event have read of the state, on top of another source for the rest.
 #[derive(Debug)]
-pub(crate) struct Learnt {
-    /// What was learnt, by key; a value counts for more than its size.
+pub(crate) struct RecordedReads {
+    /// What was read, by key; a value counts for more than a size.
     pub(crate) values: BTreeMap<(Scope, String), Read>,
-    /// What the scopes held, where the calls learnt it.
+    /// The use of the scopes, if a call has read it.
     pub(crate) usage: Option<Usages>,
-    /// All else.
+    /// Everything else.
     pub(crate) rest: Arc<dyn Source>,
 }
 
-impl Spaces {
-    /// The spaces in the order of [`Scope::ALL`].
-    pub(crate) fn new(spaces: [Arc<Space>; Scope::ALL.len()], now: Time) -> Self {
-        Self { spaces, now }
+impl Namespaces {
+    /// The namespaces in the order of [`Scope::ALL`].
+    pub(crate) fn new(namespaces: [Arc<Namespace>; Scope::ALL.len()], now: Time) -> Self {
+        Self { namespaces, now }
     }
 
     fn live(&self, scope: Scope, key: &str) -> Option<&[u8]> {
-        self.spaces[scope as usize].live(key, self.now)
+        self.namespaces[scope as usize].live(key, self.now)
     }
 }
 
-impl Source for Spaces {
+impl Source for Namespaces {
     fn value(&self, scope: Scope, key: &str) -> Result<Found, String> {
         Ok(Found::Value(self.live(scope, key).map(<[u8]>::to_vec)))
     }
@@ -75,11 +75,11 @@ impl Source for Spaces {
     }
 
     fn usage(&self) -> Result<Usages, String> {
-        Ok(self.spaces.each_ref().map(|space| space.usage(self.now)))
+        Ok(self.namespaces.each_ref().map(|namespace| namespace.usage(self.now)))
     }
 }
 
-impl Source for Learnt {
+impl Source for RecordedReads {
     fn value(&self, scope: Scope, key: &str) -> Result<Found, String> {
         match self.values.get(&(scope, key.to_owned())) {
             Some(Read::Value(value)) => Ok(Found::Value(value.clone())),

@@ -1,4 +1,4 @@
-//! The state against a model that is slow and obvious: a map that every step changes at once.
+//! Compares the state with a slow and obvious model: a map that each step changes at once.
 
 use super::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const QUOTA: usize = 60 + 3 * KEY_COST;
-/// What counts for a number that is added: as many digits as it could have.
+/// Digits that an added number counts for: as many as it could have.
 const LONGEST_NUMBER: usize = 20;
 
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ enum Step {
     Increment(i64),
 }
 
-/// An event: how many milliseconds after the last one, what its plugin does where, and whether that holds.
+/// An event: milliseconds since the last one, the steps of its plugin, and whether its writes are applied.
 #[derive(Clone, Debug)]
 struct Event {
     later: Time,
@@ -46,15 +46,15 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 type Place = (Scope, &'static str);
 
-/// What is at each key, and when it expires.
+/// The value at each key, and when it expires.
 #[derive(Clone, Debug, Default)]
 struct Model {
     values: BTreeMap<Place, (Vec<u8>, Option<Time>)>,
     /// Bytes that count against the quota.
     charged: BTreeMap<Place, usize>,
-    /// Where this event has written something of known length.
+    /// The keys at which this event has written a value of known length.
     set: BTreeSet<Place>,
-    /// Where there was something before it.
+    /// The keys that had a value before it.
     stored: BTreeSet<Place>,
 }
 
@@ -77,7 +77,7 @@ impl Model {
         Ok(())
     }
 
-    /// What the step gives: a value, a sum, or nothing.
+    /// The result of the step: a value, a sum, or nothing.
     fn step(&mut self, place: Place, step: &Step, now: Time) -> Result<Option<Vec<u8>>, StateError> {
         let live = self.values.get(&place).filter(|(_, expires)| expires.is_none_or(|expires| expires > now)).cloned();
         match step {
@@ -93,7 +93,7 @@ impl Model {
                     self.charged.insert(place, 0);
                     self.set.insert(place);
                 } else {
-                    // As if this event had never written there.
+                    // As if this event had never written at this key.
                     self.charged.remove(&place);
                     self.set.remove(&place);
                 }
@@ -103,7 +103,7 @@ impl Model {
                 let unavailable =
                     StateError::Unavailable(format!("the value of `{}` is not a decimal number", place.1));
                 let sum = (number(&before).ok_or(unavailable)? + by).to_string().into_bytes();
-                // Another event may add something, too, unless this one begins from a value of its own.
+                // Another event may also add to it, unless this one starts from a value of its own.
                 let digits = if self.set.contains(&place) { sum.len() } else { LONGEST_NUMBER };
                 self.charge(place, cost(place.1, digits))?;
                 self.values.insert(place, (sum.clone(), expires));
@@ -114,22 +114,22 @@ impl Model {
     }
 }
 
-/// The scopes as they stand.
+/// The current scopes.
 #[derive(Default)]
 struct Committed {
-    session: Space,
-    tree: Space,
-    plugin: Space,
+    session: Namespace,
+    tree: Namespace,
+    plugin: Namespace,
 }
 
 impl Committed {
     fn view(&self, quota: usize, now: Time) -> View {
-        let spaces = [&self.session, &self.tree, &self.plugin].map(|space| {
-            let mut space = space.clone();
-            space.expire(now);
-            Arc::new(space)
+        let namespaces = [&self.session, &self.tree, &self.plugin].map(|namespace| {
+            let mut namespace = namespace.clone();
+            namespace.expire(now);
+            Arc::new(namespace)
         });
-        View::new(Arc::new(Spaces::new(spaces, now)), quota, now)
+        View::new(Arc::new(Namespaces::new(namespaces, now)), quota, now)
     }
 
     fn commit(&mut self, view: View, now: Time) {
@@ -139,7 +139,7 @@ impl Committed {
         self.plugin.apply(Scope::Plugin, &writes, now);
     }
 
-    fn of(&self, scope: Scope) -> &Space {
+    fn of(&self, scope: Scope) -> &Namespace {
         match scope {
             Scope::Session => &self.session,
             Scope::Tree => &self.tree,
@@ -175,22 +175,22 @@ proptest! {
                 values = model.values;
             }
             for scope in Scope::ALL {
-                let mut space = committed.of(scope).clone();
-                space.expire(now);
+                let mut namespace = committed.of(scope).clone();
+                namespace.expire(now);
                 let model = Model::at(&values, now);
                 let live: Vec<_> = model.values.iter().filter(|((of, _), _)| *of == scope).collect();
                 let bytes = live.iter().map(|((_, key), (value, _))| cost(key, value.len())).sum::<usize>();
-                prop_assert_eq!(space.usage(now), Usage { keys: live.len(), bytes });
-                prop_assert_eq!(committed.of(scope).usage(now), space.usage(now));
+                prop_assert_eq!(namespace.usage(now), Usage { keys: live.len(), bytes });
+                prop_assert_eq!(committed.of(scope).usage(now), namespace.usage(now));
                 prop_assert!(bytes <= QUOTA);
                 for ((_, key), (value, _)) in live {
-                    prop_assert_eq!(space.live(key, now), Some(value.as_slice()));
+                    prop_assert_eq!(namespace.live(key, now), Some(value.as_slice()));
                 }
             }
         }
     }
 
-    /// Each from the same snapshot, as the events of concurrent sessions are.
+    /// Views of the same snapshot, like those of the events of concurrent sessions.
     #[test]
     fn concurrent_increments_add_up_and_of_concurrent_sets_the_last_holds(
         before in -100_i64..100,
@@ -220,7 +220,7 @@ proptest! {
 }
 
 #[test]
-fn numbers_stop_at_their_ends() {
+fn increments_saturate() {
     let mut committed = Committed::default();
     for (by, sum) in [(i64::MAX, i64::MAX), (1, i64::MAX), (i64::MIN, -1), (i64::MIN, i64::MIN), (-1, i64::MIN)] {
         let mut view = committed.view(1000, 0);
@@ -231,7 +231,7 @@ fn numbers_stop_at_their_ends() {
 }
 
 #[test]
-fn what_a_view_learnt_is_noted_and_what_it_did_not_ask_for_is_not() {
+fn a_view_notes_what_it_has_read_and_nothing_else() {
     let mut committed = Committed::default();
     let mut first = committed.view(1000, 0);
     for key in ["read", "written", "deleted", "untouched"] {
@@ -265,7 +265,7 @@ fn what_a_view_learnt_is_noted_and_what_it_did_not_ask_for_is_not() {
 }
 
 #[test]
-fn no_number_of_keys_makes_the_host_remember_more_than_a_record_has_room_for() {
+fn the_host_remembers_no_more_reads_than_a_record_has_room_for() {
     let quota = 1000;
     let mut view = Committed::default().view(quota, 0);
     for number in 0..10_000 {
@@ -287,7 +287,7 @@ fn no_number_of_keys_makes_the_host_remember_more_than_a_record_has_room_for() {
 }
 
 #[test]
-fn what_was_read_is_as_large_in_the_record_as_its_escapes_make_it() {
+fn the_size_of_a_read_counts_its_escapes() {
     let mut committed = Committed::default();
     for (key, value) in [("nul", vec![0; 30_000]), ("more", vec![0; 30_000]), ("text", vec![b'x'; 30_000])] {
         committed.plugin.put(key, Stored { value, expires: None });
@@ -300,7 +300,7 @@ fn what_was_read_is_as_large_in_the_record_as_its_escapes_make_it() {
 }
 
 #[test]
-fn a_scope_takes_so_many_keys_however_small_they_are() {
+fn the_number_of_keys_is_bounded_however_small_they_are() {
     let mut committed = Committed::default();
     for number in 0..MAX_KEYS {
         committed.plugin.put(&number.to_string(), Stored { value: vec![], expires: None });
@@ -316,7 +316,7 @@ fn a_scope_takes_so_many_keys_however_small_they_are() {
 }
 
 #[test]
-fn what_is_over_a_lowered_quota_may_be_replaced_by_as_much_or_less_but_not_by_more() {
+fn over_a_lowered_quota_a_value_may_be_replaced_by_one_that_is_not_larger() {
     let mut committed = Committed::default();
     committed.plugin.put("k", Stored { value: b"123".to_vec(), expires: None });
     let mut view = committed.view(1, 0);
@@ -351,42 +351,42 @@ fn a_state_that_cannot_be_read_is_unavailable() {
 }
 
 #[test]
-fn a_number_is_added_to_what_has_not_expired() {
+fn an_increment_starts_at_zero_once_the_number_has_expired() {
     let before = Stored { value: b"5".to_vec(), expires: Some(10) };
-    let after = |now| Space::after(Some(&before), &Write::Add(2), now);
+    let after = |now| Namespace::after(Some(&before), &Write::Add(2), now);
     assert_eq!(after(9), Some(Stored { value: b"7".to_vec(), expires: Some(10) }));
     assert_eq!(after(10), Some(Stored { value: b"2".to_vec(), expires: None }));
 }
 
 #[test]
-fn a_space_knows_whether_something_in_it_has_expired() {
-    let mut space = Space::default();
-    assert!(!space.has_expired(Time::MAX));
+fn a_namespace_knows_whether_one_of_its_values_has_expired() {
+    let mut namespace = Namespace::default();
+    assert!(!namespace.has_expired(Time::MAX));
     let stored = |expires| Stored { value: b"1".to_vec(), expires };
-    space.put("never", stored(None));
-    assert!(!space.has_expired(Time::MAX));
-    space.put("later", stored(Some(20)));
-    space.put("soon", stored(Some(10)));
-    assert!(!space.has_expired(9) && space.has_expired(10));
-    assert_eq!((space.live("soon", 9), space.live("soon", 10)), (Some(b"1".as_slice()), None));
-    assert_eq!(space.usage(10).keys, 2);
-    space.expire(10);
-    assert_eq!(space.usage(0), Usage { keys: 2, bytes: "never1later1".len() + 2 * KEY_COST });
-    assert!(!space.has_expired(19) && space.has_expired(20));
+    namespace.put("never", stored(None));
+    assert!(!namespace.has_expired(Time::MAX));
+    namespace.put("later", stored(Some(20)));
+    namespace.put("soon", stored(Some(10)));
+    assert!(!namespace.has_expired(9) && namespace.has_expired(10));
+    assert_eq!((namespace.live("soon", 9), namespace.live("soon", 10)), (Some(b"1".as_slice()), None));
+    assert_eq!(namespace.usage(10).keys, 2);
+    namespace.expire(10);
+    assert_eq!(namespace.usage(0), Usage { keys: 2, bytes: "never1later1".len() + 2 * KEY_COST });
+    assert!(!namespace.has_expired(19) && namespace.has_expired(20));
 }
 
 #[test]
-fn where_only_a_size_is_known_it_counts_and_reading_is_noted_as_not_repeatable() {
+fn a_known_size_counts_against_the_quota_and_reading_its_value_is_noted_as_not_repeatable() {
     let learnt =
         [("size", Read::Size(Some(50))), ("gone", Read::Size(None)), ("value", Read::Value(Some(b"1".to_vec())))];
     let mut rest = Committed::default();
     for key in ["size", "gone", "value", "other"] {
         rest.plugin.put(key, Stored { value: b"rest".to_vec(), expires: None });
     }
-    let source = || Learnt {
+    let source = || RecordedReads {
         values: learnt.clone().map(|(key, read)| ((Scope::Plugin, key.to_owned()), read)).into(),
         usage: Some([Usage { keys: 1, bytes: 500 }; 3]),
-        rest: Arc::new(Spaces::new([Arc::default(), Arc::default(), Arc::new(rest.plugin.clone())], 0)),
+        rest: Arc::new(Namespaces::new([Arc::default(), Arc::default(), Arc::new(rest.plugin.clone())], 0)),
     };
     let mut view = View::new(Arc::new(source()), 1000, 0);
     assert_eq!(view.get(Scope::Plugin, "other"), Ok(Some(b"rest".to_vec())));

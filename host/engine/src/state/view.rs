@@ -1,10 +1,10 @@
-//! What one call sees of its plugin's state: a snapshot, and its own writes.
+//! A view: what one call sees of its plugin's state, that is a snapshot and the call's own writes.
 
 use super::{Found, MAX_KEYS, Read, Reads, Scope, Source, Time, Usages, cost, number};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a call wrote, to be committed.
+/// The writes of a call, to be committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Writes(BTreeMap<(Scope, String), Write>);
 
@@ -28,7 +28,7 @@ pub(crate) struct View {
     snapshot: Arc<dyn Source>,
     writes: Writes,
     reads: Reads,
-    /// What the scopes hold, own writes included; absent until something is written.
+    /// The use of the scopes, own writes included; absent until the first write.
     used: Option<Usages>,
     quota: usize,
     now: Time,
@@ -49,7 +49,7 @@ impl Writes {
 }
 
 impl Write {
-    /// Bytes of the value that it leaves, or the most that a number can have; none where it leaves nothing.
+    /// Size of the value after the write, in bytes, or of the longest number; `None` if there is no value after it.
     fn leaves(&self) -> Option<usize> {
         match self {
             Self::Set { value, .. } => Some(value.len()),
@@ -91,7 +91,7 @@ impl View {
         if self.size(scope, key)?.is_some() {
             return self.write(scope, key, Write::Delete);
         }
-        // What is not there need not be remembered: a guest could fill the host's memory with the names of it.
+        // Deleting a missing key is not noted: a guest could fill the host's memory with names of missing keys.
         if let Some(written) = self.writes.0.remove(&(scope, key.to_owned())) {
             let used = &mut self.used()?[scope as usize];
             *used = used.replacing(key, written.leaves(), None);
@@ -119,12 +119,12 @@ impl View {
         Ok(sum)
     }
 
-    /// What it wrote, and what it learnt.
+    /// The writes and the reads of the call.
     pub(crate) fn into_parts(self) -> (Writes, Reads) {
         (self.writes, self.reads)
     }
 
-    /// A write counts against the quota of its scope, and against the number of its keys.
+    /// Notes a write, unless it would exceed the quota of its scope or the bound on its keys.
     fn write(&mut self, scope: Scope, key: &str, write: Write) -> Result<(), StateError> {
         let place = (scope, key.to_owned());
         let before = match self.writes.0.get(&place) {
@@ -145,7 +145,7 @@ impl View {
         Ok(())
     }
 
-    /// What the scopes hold; from here on it counts what is written.
+    /// The use of the scopes, which is kept up to date from the first call on.
     fn used(&mut self) -> Result<&mut Usages, StateError> {
         match &mut self.used {
             Some(used) => Ok(used),

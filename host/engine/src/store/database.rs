@@ -1,9 +1,8 @@
-//! The file: one SQLite database per user, in which audit log and state are committed together.
+//! The database file: one SQLite database per user, in which audit log and state are committed together.
 //!
-//! WAL: a commit is one append to a second file, readers and writers do not wait for each other, and what a killed process
-//! had begun is as if it had never been. `synchronous = NORMAL`: a commit has reached the operating system when it
-//! returns, and the disk at the next checkpoint, so that a power cut may cost the last records, never the order of those
-//! before. <https://sqlite.org/wal.html>
+//! WAL mode: a commit is one append to a second file, readers and writers do not wait for each other, and the transaction
+//! of a killed process has no effect. `synchronous = NORMAL`: the operating system has a commit when the commit returns,
+//! and the disk has it at the next checkpoint. A power cut may thus lose the last records, never their order. <https://sqlite.org/wal.html>
 
 use super::StoreError;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, ToRecord as _};
@@ -21,11 +20,12 @@ use std::time::{Duration, Instant};
 /// "hkhs": marks the file as ours. <https://sqlite.org/pragma.html#pragma_application_id>
 const APPLICATION: i64 = 0x686b_6873;
 
-/// How long opening waits for another process that opens or closes the file.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long opening the file waits for a process that is creating or closing it.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The tables, each by its name and by the statement that makes it. SQLite keeps the statements word for word, and a database is
-/// ours only if it has exactly these: whoever changes a character, be it of a comment, raises [`audit::VERSION`].
+/// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a database is
+/// ours only if it contains exactly these. A change of a single character, even in a comment, has to raise
+/// [`audit::VERSION`].
 pub(super) const TABLES: [(&str, &str); 5] = [
     (
         "audit",
@@ -96,25 +96,25 @@ pub(super) const TABLES: [(&str, &str); 5] = [
     ),
 ];
 
-/// The index that SQLite makes by itself for a `UNIQUE` of [`TABLES`], and its table.
+/// The index that SQLite creates for the `UNIQUE` in [`TABLES`], and its table.
 const INDEX: (&str, &str) = ("sqlite_autoindex_space_1", "space");
 
 /// A database that was opened for writing.
 pub(super) struct Created {
     pub(super) connection: Connection,
-    /// Which file it is.
+    /// The identity of the file.
     pub(super) file: Option<Identity>,
-    /// The version of its schema, which was found to be ours.
+    /// SQLite's schema version, after the check that the schema is ours.
     pub(super) schema: i64,
 }
 
-/// Opens the database for writing, and makes it where there is none.
+/// Opens the database for writing, and creates it if it is missing.
 pub(super) fn create(path: &Path, now: u64) -> Result<Created, StoreError> {
     let began = Instant::now();
     loop {
-        // Where several begin it at once, SQLite does not always wait by itself.
+        // When several processes create it at once, SQLite does not always wait by itself.
         match try_to_create(path, now) {
-            Err(error) if error.is_passing() && began.elapsed() < PATIENCE => {
+            Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             ended => return ended,
@@ -131,22 +131,22 @@ fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     Steps::of(&mut connection, path).map_err(of)?;
-    defend(&connection).map_err(of)?;
+    harden(&connection).map_err(of)?;
     connection.busy_timeout(Duration::from_millis(100)).map_err(of)?;
     if !is_begun(&connection, path)? {
         begin(&mut connection, now).map_err(of)?;
         is_begun(&connection, path)?;
     }
-    // Before, so that a change in between is noticed when something is written.
+    // Read before the check, so that the next write notices a change in between.
     let schema = schema_version(&connection).map_err(of)?;
     check_schema(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
-    // The keeper does it, off the path of events.
+    // The flusher does checkpoints, outside of the path of events.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
-    // The schema and the way to the last record were read within bounds. From here on nobody begins the count again.
+    // The bound on steps was for reading the schema and the last record. Nothing resets the count after this.
     connection.progress_handler(0, None::<fn() -> bool>).map_err(of)?;
-    // From here on whoever finds it locked waits without holding up a thread.
+    // From here on the callers retry when the file is locked, without blocking a thread.
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
     if identity(path) != file {
         return Err(StoreError::Gone(path.to_owned()));
@@ -154,47 +154,49 @@ fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
     Ok(Created { connection, file, schema })
 }
 
-/// Opens a database that this process has open, to read the state of plugins: which file it is has to be known.
+/// Opens the database once more, to read the state of plugins. Fails if the path no longer leads to `file`.
 pub(super) fn reader(path: &Path, file: Option<Identity>) -> Result<Reader, StoreError> {
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     let steps = Steps::at_most(&mut connection, || MAX_STATE_STEPS).map_err(of)?;
-    defend(&connection).map_err(of)?;
+    harden(&connection).map_err(of)?;
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
     if identity(path) == file { Ok(Reader { connection, steps }) } else { Err(StoreError::Gone(path.to_owned())) }
 }
 
-/// A connection that events read the state by.
+/// A connection over which events read the state.
 pub(super) struct Reader {
     connection: Connection,
     steps: Steps,
 }
 
 impl Reader {
-    /// For one question of an event, which may take [`MAX_STATE_STEPS`].
+    /// The connection, for one query of an event, which may take [`MAX_STATE_STEPS`].
     pub(super) fn ask(&self) -> &Connection {
         self.steps.begin();
         &self.connection
     }
 }
 
-/// Steps of SQLite between two looks at how many there were.
+/// Steps of SQLite between two checks of the count.
 const STEPS_AT_A_TIME: u16 = 10_000;
 
-/// Steps that each query may take whatever the size of the file: some tenths of a second.
+/// Steps that each query may take regardless of the file's size: some tenths of a second.
 const FREE_STEPS: u64 = 10_000_000;
 
-/// Steps that a query may take for each byte of the file. A row takes more bytes than steps, or not many times fewer.
+/// Steps that a query may take per byte of the file. A row has more bytes than a query takes steps for it, or only a few
+/// times fewer.
 const STEPS_PER_BYTE: u64 = 16;
 
-/// Steps that a question about the state may take: some tens of milliseconds. The longest, counting a full scope, takes a quarter.
+/// Steps that a query of the state may take: some tens of milliseconds. The longest, counting a full scope, takes a
+/// quarter of them.
 const MAX_STATE_STEPS: u64 = 2_000_000;
 
-/// Counts the steps of a connection's queries, and has SQLite give up one that takes far more than a file of its size can
-/// need: in a damaged file pages may refer to each other so that a query, or SQLite's own reading of the schema, meets the
-/// same rows over and over. <https://sqlite.org/c3ref/progress_handler.html>
+/// Counts the steps of a connection's queries, and interrupts a query that takes far more steps than a file of its size
+/// can need. In a damaged file, pages may refer to each other in a cycle, so that a query, or SQLite's own reading of the
+/// schema, would meet the same rows for ever. <https://sqlite.org/c3ref/progress_handler.html>
 #[derive(Clone, Default)]
 pub(crate) struct Steps(Arc<AtomicU64>);
 
@@ -218,22 +220,22 @@ impl Steps {
         Ok(steps)
     }
 
-    /// Counts from here on.
+    /// Resets the count.
     pub(crate) fn begin(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
-/// A database that is there, opened to read its log.
+/// A database that was opened to read its log.
 pub(crate) struct Opened {
     pub(crate) connection: Connection,
-    /// What the connection's queries take, all together until the count is begun again.
+    /// Counts the steps of all queries since the last reset.
     pub(crate) steps: Steps,
-    /// What it holds, or lacks, that hookhost did not make so. None of it has a part in what is read.
+    /// Differences from the schema that hookhost creates. None of them affects the table of records.
     pub(crate) foreign: Vec<String>,
 }
 
-/// Opens a database that is there, to read its log: the table of records has to be ours, all else is told.
+/// Opens an existing database to read its log. The table of records has to be ours; other differences are reported.
 pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
     check_name(path)?;
     if !path.exists() {
@@ -241,14 +243,14 @@ pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
     }
     check_journal(path)?;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
-    // Not read-only: what readers of a WAL share between processes has to be made where nobody else has it open.
+    // Not read-only: the first process that opens a WAL has to create the index that its readers share.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     let steps = Steps::of(&mut connection, path).map_err(of)?;
-    defend(&connection).map_err(of)?;
-    connection.busy_timeout(PATIENCE).map_err(of)?;
+    harden(&connection).map_err(of)?;
+    connection.busy_timeout(LOCK_TIMEOUT).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
-    // Whoever began it was cut off before there was anything in it.
+    // The process that created the file was killed before it wrote anything.
     if !is_begun(&connection, path)? {
         return Err(StoreError::Missing(path.to_owned()));
     }
@@ -260,12 +262,12 @@ pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
     }
 }
 
-/// Whatever is in the file, opening and reading it runs nothing that stands there: no trigger, no view, no function in the
-/// schema. Nor can a statement of ours reach the schema's own table, and a name that is misspelt is no text.
+/// Protects against a hostile file: opening and reading it runs no trigger, view or function of its schema. Our own
+/// statements cannot write to the schema's table, and a misspelt name is an error rather than a text.
 /// <https://sqlite.org/security.html#untrusted_sqlite_database_files>
-fn defend(connection: &Connection) -> rusqlite::Result<()> {
+fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (setting, value) in [
-        // To close a connection is no reason to write to the file, least of all to one that turns out not to be ours.
+        // Closing a connection must not write to the file, which may turn out not to be ours.
         (DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
@@ -279,7 +281,7 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cell_size_check", true)
 }
 
-/// Names under which SQLite keeps nothing on the disk, or something else than the file of that name.
+/// Refuses names for which SQLite would write nothing to the disk, or write to another file.
 fn check_name(path: &Path) -> Result<(), StoreError> {
     let name = path.as_os_str().as_encoded_bytes();
     let problem = match name {
@@ -291,21 +293,21 @@ fn check_name(path: &Path) -> Result<(), StoreError> {
     Err(StoreError::Name { path: path.to_owned(), problem })
 }
 
-/// Something in a database that hookhost did not make so.
+/// A difference from the schema that hookhost creates.
 struct Foreign {
     /// As the end of "the database holds …".
     says: String,
-    /// Whether it stands in place of the table of records.
+    /// Whether it concerns the table of records.
     is_the_log: bool,
 }
 
-/// What differs from the schema that [`TABLES`] make.
+/// All differences from the schema that [`TABLES`] creates.
 fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
     let mut objects = connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid")?;
     let mut rows = objects.query([])?;
     let (mut foreign, mut missing) = (Vec::new(), Vec::from(TABLES));
     while let Some(row) = rows.next()? {
-        // Whatever somebody has put there is told, not stumbled over.
+        // A value of any type is reported; none is an error.
         let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
         let (kind, name, table, statement) = (text(0), text(1).unwrap_or_default(), text(2), text(3));
         let of_this_name = TABLES.iter().find(|(ours, _)| name.eq_ignore_ascii_case(ours));
@@ -332,12 +334,12 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
             .into_iter()
             .map(|(name, _)| Foreign { says: format!("no table `{name}`"), is_the_log: name == TABLES[0].0 }),
     );
-    // What stands in the place of the log says most.
+    // A change of the table of records is the most important one.
     foreign.sort_by_key(|object| !object.is_the_log);
     Ok(foreign)
 }
 
-/// Whether the schema is exactly ours; else the error names what is not.
+/// Fails unless the schema is exactly ours. The error names the first difference.
 pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let foreign = foreign(connection).map_err(|error| StoreError::of(&error, path))?;
     match foreign.into_iter().next() {
@@ -351,19 +353,19 @@ pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
-/// The number and the hash of the last line.
+/// The number and the hash of the last line; 0 and [`BEFORE_THE_FIRST`] if there is none.
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<(u64, Digest)> {
     let mut last = connection.prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?;
     let last = last.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?))).optional()?;
     match last {
         None => Ok((0, BEFORE_THE_FIRST)),
-        // What somebody has numbered so cannot be continued.
+        // Such a number cannot be continued, and hookhost never writes one.
         Some((seq, _)) if !(1..i64::MAX).contains(&seq) => Err(rusqlite::Error::IntegralValueOutOfRange(0, seq)),
         Some((seq, hash)) => Ok((seq.cast_unsigned(), Digest::from_bytes(hash))),
     }
 }
 
-/// Appends one record behind the line `head`; gives the new head.
+/// Appends one record after the line `head`; returns the new head.
 pub(super) fn append(
     connection: &Connection,
     (seq, hash): (u64, Digest),
@@ -377,19 +379,19 @@ pub(super) fn append(
     Ok((line.seq(), hash))
 }
 
-/// What SQLite has not written has not happened.
+/// Fails unless a statement changed exactly one row.
 pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
     if changed == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(changed)) }
 }
 
-/// Whether the schema is there; an empty file has none. Anything else that is not ours is an error.
+/// Whether the file has our schema; `false` for an empty file. A file of anything else is an error.
 fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    // To SQLite a file of one byte is an empty one, which it would overwrite.
+    // SQLite takes a file of one byte for an empty one, and would overwrite it.
     if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
         return Err(StoreError::Foreign(path.to_owned()));
     }
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
-    // All of it of one moment: another process may be beginning it.
+    // In one transaction: another process may be creating the schema.
     let _reading = connection.unchecked_transaction().map_err(of)?;
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
@@ -397,7 +399,7 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     match (application, version) {
         (0, 0) if !has_tables => Ok(false),
         (APPLICATION, version) if version == i64::from(audit::VERSION) => {
-            // Damage that one would meet later is better met before anything runs.
+            // Damage of the last record is better found now than at the first commit.
             if foreign(connection).map_err(of)?.iter().all(|object| !object.is_the_log) {
                 head(connection).map_err(of)?;
             }
@@ -408,12 +410,12 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Not `count(*)`, which SQLite does in a single step, through all pages, where nothing can stop it.
+/// Uses `EXISTS`, not `count(*)`, which SQLite computes over all pages in a single step that nothing can interrupt.
 fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
 }
 
-/// Makes the schema and the first record, unless another process has done so meanwhile.
+/// Creates the schema and the first record, unless another process has done so meanwhile.
 fn begin(connection: &mut Connection, now: u64) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     if !has_tables(&transaction)? {
@@ -430,15 +432,15 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     TABLES.iter().try_for_each(|(_, makes)| connection.execute(makes, []).map(drop))
 }
 
-/// Makes the file, where there is none, so that only its user can read it: it holds what agents have seen. SQLite gives
-/// its second files the same permissions.
+/// Creates the file if it is missing, readable by its user only, since it contains what agents have seen. SQLite gives the
+/// files beside it the same permissions.
 fn make_private(path: &Path) -> Result<(), StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(of)?;
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(of)?;
     }
     let mut options = std::fs::OpenOptions::new();
-    // One that is there is left alone: to close it, too, would end every lock that SQLite has on it in this process.
+    // An existing file is not opened: closing it would release every lock that SQLite holds on it in this process.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -448,8 +450,8 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Refuses a database that others can write, with what SQLite keeps beside it. They are looked at by path, as to close one
-/// of them would end SQLite's locks, too; nobody else can put another file in their folder.
+/// Refuses a database that other users can write, or whose WAL, index or journal they can write. The check is by path,
+/// since closing one of these files would release SQLite's locks. Other users cannot replace a file in that directory.
 fn check_owner(path: &Path) -> Result<(), StoreError> {
     files::look_in_kept_directory(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
     for ending in ["-wal", "-shm"] {
@@ -458,10 +460,10 @@ fn check_owner(path: &Path) -> Result<(), StoreError> {
     check_journal(path)
 }
 
-/// Refuses a rollback journal that does not count. SQLite puts its pages in place of the database's when it opens that, so
-/// whoever can write the journal writes the log. hookhost has one only until a new database is in WAL mode.
+/// Refuses a rollback journal beside a database in WAL mode. When SQLite opens the database it would copy the journal's
+/// pages into it, so a forged journal could replace the log. hookhost has a journal only until a new database is in WAL mode.
 fn check_journal(path: &Path) -> Result<(), StoreError> {
-    // First, since a process that has just begun the database takes the journal away before it makes the WAL.
+    // Checked first: a process that is creating the database removes the journal before it creates the WAL.
     let is_in_wal_mode = std::fs::symlink_metadata(wal(path)).is_ok();
     if look_beside(path, "-journal")? && is_in_wal_mode {
         let what =
@@ -471,7 +473,7 @@ fn check_journal(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether there is a file of this ending beside the database; an error where others can write it.
+/// Whether a file with this ending lies beside the database; an error if other users can write it.
 fn look_beside(path: &Path, ending: &str) -> Result<bool, StoreError> {
     let beside = beside(path, ending);
     match files::look(&beside, Guard::OnlyMineToWrite) {
@@ -487,9 +489,10 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// The file beside the database in which processes take turns.
-pub(super) fn turns(path: &Path) -> PathBuf {
-    beside(path, "-turns")
+/// The file beside the database in which processes take turns: one, by whatever name each has opened the database.
+pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
+    let of = |error: std::io::Error| StoreError::io(&error, path);
+    Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))
 }
 
 /// The file beside the database to which commits are appended.
@@ -497,20 +500,32 @@ pub(super) fn wal(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
 
-/// Which file stands at a path.
+/// The identity of a file: its device and its inode.
 #[cfg(unix)]
 pub(super) type Identity = (u64, u64);
 
-/// Which file stands at a path; none where there is none.
+/// The identity of the file at a path; `None` if there is no file.
 #[cfg(unix)]
 pub(super) fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// A file that is open cannot be removed or replaced there.
+/// Which file an open one is.
+#[cfg(unix)]
+pub(super) fn identity_of(file: &std::fs::File) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt as _;
+    file.metadata().ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// An open file cannot be removed or replaced on this system, so it needs no identity.
 #[cfg(not(unix))]
 pub(super) type Identity = ();
+
+#[cfg(not(unix))]
+pub(super) fn identity_of(_: &std::fs::File) -> Option<Identity> {
+    Some(())
+}
 
 #[cfg(not(unix))]
 pub(super) fn identity(_: &Path) -> Option<Identity> {

@@ -3,7 +3,7 @@
 use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 
-/// The audit log and the state of plugins cannot be read or written. Nothing in the file was changed.
+/// Why the database cannot be read or written. The file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -13,7 +13,7 @@ pub enum StoreError {
     /// Another program holds its lock.
     #[error("{} is locked by another program: end that program, or let it finish", .0.display())]
     Locked(PathBuf),
-    /// Its content is not what SQLite wrote.
+    /// Its content is damaged.
     #[error("{} is damaged ({problem}): move it away, and a new one is begun", path.display())]
     Damaged {
         /// The file.
@@ -21,11 +21,11 @@ pub enum StoreError {
         /// What SQLite says.
         problem: String,
     },
-    /// It is a database of something else.
+    /// The file belongs to another program.
     #[error("{} is not an audit log of hookhost: move it away, or name another file", .0.display())]
     Foreign(PathBuf),
-    /// It holds, or lacks, something that hookhost did not make so: a trigger, a view, another table. Records could
-    /// vanish by it.
+    /// Its schema differs from the one that hookhost creates: it has a trigger, a view or another table, or lacks one.
+    /// Records could vanish that way.
     #[error(
         "{} holds {what}, so what it says cannot be relied on: find out who changed it, and move it away, and a new one is begun",
         path.display()
@@ -33,7 +33,7 @@ pub enum StoreError {
     Altered {
         /// The file.
         path: PathBuf,
-        /// What it holds or lacks, as the end of "it holds …".
+        /// The difference, worded as the end of "it holds …".
         what: String,
     },
     /// It was removed, moved or replaced while this process had it open.
@@ -42,7 +42,7 @@ pub enum StoreError {
         .0.display()
     )]
     Gone(PathBuf),
-    /// The name is not one of a file, or SQLite would read it as something else.
+    /// SQLite would not read the name as that of a file.
     #[error("`{}` cannot be the name of an audit log, since {problem}: name a file", path.display())]
     Name {
         /// The name.
@@ -60,13 +60,13 @@ pub enum StoreError {
         /// The format of this version.
         known: u32,
     },
-    /// Another user can have written it.
+    /// Another user may have written it.
     #[error(transparent)]
     Refused(#[from] crate::files::Refused),
-    /// There is no room on the disk.
+    /// The disk is full.
     #[error("{} cannot grow: the disk is full", .0.display())]
     Full(PathBuf),
-    /// The system refuses.
+    /// The system reports an error.
     #[error("{} cannot be used: {problem}", path.display())]
     Io {
         /// The file.
@@ -83,7 +83,7 @@ impl StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
-            // By the bound on steps: nothing else interrupts.
+            // Only the bound on steps interrupts a query.
             Some(ErrorCode::OperationInterrupted) => {
                 Self::Damaged { path, problem: "reading it takes more steps than a file of its size can need".into() }
             }
@@ -94,9 +94,9 @@ impl StoreError {
             }
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::Io {
                 path,
-                problem: format!("{problem}; SQLite has to be able to write to it and its folder, also to read it"),
+                problem: format!("{problem}; SQLite needs write access to it and to its directory, even to read it"),
             },
-            // A table that is not there, and what is not of its column's type.
+            // A missing table, or a value that does not have its column's type.
             Some(ErrorCode::Unknown) => Self::Damaged { path, problem },
             None if !matches!(error, rusqlite::Error::SqliteFailure(..)) => Self::Damaged { path, problem },
             _ => Self::Io { path, problem },
@@ -114,13 +114,13 @@ impl StoreError {
         Self::Io { path: path.to_owned(), problem: error.to_string() }
     }
 
-    /// Whether it may be otherwise in a moment.
-    pub(super) fn is_passing(&self) -> bool {
+    /// Whether a retry may succeed.
+    pub(super) fn is_transient(&self) -> bool {
         matches!(self, Self::Locked(_))
     }
 }
 
-/// The memory that processes share beside a WAL could not be made as large as it has to be.
+/// Whether the shared memory of a WAL could not grow.
 fn is_for_lack_of_room(error: &rusqlite::ffi::Error) -> bool {
     error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
 }

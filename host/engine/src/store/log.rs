@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Lines that are read from a database at a time. Each may be large.
-const PAGE: u32 = 32;
+/// Lines read from a database at once. Each may be large.
+const LINES_PER_PAGE: u32 = 32;
 
-/// The longest line that is read from a file, in bytes: far more than the limits of events let a record be.
-const LONGEST: u64 = 1 << 30;
+/// Upper bound of a line that is read from a file, in bytes: far more than the limits of events allow for a record.
+const MAX_LINE: u64 = 1 << 30;
 
-/// An audit log, to be read. Other programs may write to it meanwhile.
+/// An audit log, opened for reading. Other programs may write to it meanwhile.
 pub struct Log {
     path: PathBuf,
     source: Source,
@@ -43,22 +43,22 @@ pub enum LogError {
         /// What the system says.
         problem: String,
     },
-    /// A line is none of a log.
+    /// A line is not a valid log record.
     #[error("{}: line {number} is {problem}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The line's number, from 1.
         number: u64,
         /// What is wrong with it.
         problem: LineError,
     },
-    /// A record is not the one that was written, is missing, or stands elsewhere.
+    /// A record was changed, removed or moved.
     #[error("{} is not as it was written from record {from} on", path.display())]
     NotAsWritten {
         /// The file.
         path: PathBuf,
-        /// The number of the first record that nothing vouches for.
+        /// The number of the first record that cannot be trusted.
         from: u64,
     },
     /// The log is of another version.
@@ -74,12 +74,12 @@ pub enum LogError {
 }
 
 impl Log {
-    /// Opens a database or an export; which one it is, its content says.
+    /// Opens a database or an export; the content tells which it is.
     ///
     /// # Errors
-    /// If there is none, or it is not a log that this version can read.
+    /// If the file is missing, or is not a log that this version can read.
     pub fn open(path: &Path) -> Result<Self, LogError> {
-        // SQLite looks first: were the file opened and closed beside it, every lock that this process has on it would end.
+        // SQLite opens the file first: if we opened and closed it, every lock that this process has on it would be released.
         let (source, foreign) = match database::read(path) {
             Ok(opened) => (Source::Database(opened.connection, opened.steps), opened.foreign),
             Err(StoreError::Foreign(_)) => (Source::File, Vec::new()),
@@ -88,7 +88,7 @@ impl Log {
         let log = Self { path: path.to_owned(), source, foreign };
         if let Source::File = log.source {
             let first = log.stored(0)?.next().transpose()?;
-            // One that is cut off in its midst says at least what it was to be.
+            // A truncated first line still begins like one.
             if !first.is_some_and(|line| Line::parse(&line.text).is_ok() || line.text.starts_with(r#"{"seq":"#)) {
                 return Err(StoreError::Foreign(path.to_owned()).into());
             }
@@ -102,14 +102,15 @@ impl Log {
         &self.path
     }
 
-    /// Whether it is an export, and not the database itself.
+    /// Whether it is an export rather than the database itself.
     #[must_use]
     pub fn is_export(&self) -> bool {
         matches!(self.source, Source::File)
     }
 
-    /// What the database holds, or lacks, beside the records, that hookhost did not make so, each as the end of "it holds …":
-    /// a trigger, a view, an index, a table. By it records could have been kept out. The host that finds one refuses the database.
+    /// Differences from the schema that hookhost creates, outside of the table of records, each worded as the end of "it
+    /// holds …": a trigger, a view, an index, a table. They could have kept records out of the log. A host refuses such a
+    /// database.
     #[must_use]
     pub fn foreign(&self) -> &[String] {
         &self.foreign
@@ -118,13 +119,13 @@ impl Log {
     /// Its lines, in order.
     ///
     /// # Errors
-    /// If the file cannot be read. Each line may be an error of its own, and the lines after it can be read all the same; a
-    /// log of another version ends with the error that says so.
+    /// If the file cannot be read. A line may be an error of its own, and the lines after it can still be read. In a log of
+    /// another version the last item is the error that says so.
     pub fn lines(&self) -> Result<Lines<'_>, LogError> {
         self.lines_after(0)
     }
 
-    /// Its lines of a number above `seq`, in order.
+    /// Its lines with a number above `seq`, in order.
     ///
     /// # Errors
     /// As [`Log::lines`].
@@ -132,11 +133,11 @@ impl Log {
         Ok(Lines { log: self, stored: self.stored(seq)?, after: seq, ended: false })
     }
 
-    /// Its lines, in order, each once the line after it has vouched for it by its hash.
+    /// Its lines, in order. Each line is returned only after the hash in the next line has confirmed it.
     ///
     /// # Errors
-    /// If the file cannot be read, or the database [holds something foreign](Self::foreign). A line that is not as it was written is the
-    /// last one, and an error. [`Self::verify`] says more about what is wrong.
+    /// If the file cannot be read, or the database [holds something foreign](Self::foreign). The first line that was changed
+    /// is an error, and the last item. [`Self::verify`] says more about what is wrong.
     pub(crate) fn verified_lines(&self) -> Result<VerifiedLines<'_>, LogError> {
         if let Some(what) = self.foreign.first() {
             return Err(StoreError::Altered { path: self.path.clone(), what: what.clone() }.into());
@@ -144,7 +145,7 @@ impl Log {
         Ok(VerifiedLines { log: self, stored: self.stored(0)?.peekable(), held: None, ended: false })
     }
 
-    /// Reads all of it and checks every line; `head` is the hash of a record that must be there.
+    /// Reads the whole log and checks every line; `head` is the hash of a record that has to be in it.
     ///
     /// # Errors
     /// If it cannot be read, or is of another version.
@@ -156,7 +157,7 @@ impl Log {
         })
     }
 
-    /// The number of its last line; 0 where it has none.
+    /// The number of its last line; 0 if it is empty.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -180,7 +181,7 @@ impl Log {
                 path: &self.path,
                 number: after,
                 page: Vec::new().into_iter(),
-                // From the beginning on, whatever it is numbered.
+                // From the first row, whatever its number is.
                 next: if after == 0 { i64::MIN } else { after.cast_signed().saturating_add(1) },
                 ended: false,
             },
@@ -247,17 +248,17 @@ impl std::fmt::Debug for Lines<'_> {
     }
 }
 
-/// The lines of a [`Log`], as far as they are as they were written.
+/// The lines of a [`Log`], up to the first that was changed.
 pub(crate) struct VerifiedLines<'a> {
     log: &'a Log,
     stored: std::iter::Peekable<StoredLines<'a>>,
-    /// The line that the next one is to vouch for.
+    /// The line that the next one has to confirm.
     held: Option<Line>,
     ended: bool,
 }
 
 impl VerifiedLines<'_> {
-    /// The next line, if it follows the one that is held.
+    /// Parses the next line, and checks that it follows the held one.
     fn read(&mut self, stored: &Stored) -> Result<Option<Line>, LogError> {
         let altered = |from| LogError::NotAsWritten { path: self.log.path.clone(), from };
         let (last, before) = match &self.held {
@@ -266,7 +267,7 @@ impl VerifiedLines<'_> {
         };
         let line = match Line::parse(&stored.text) {
             Ok(line) => line,
-            // Whoever wrote it was cut off.
+            // The process that wrote it was killed.
             Err(_) if !stored.whole && self.stored.peek().is_none() => return Ok(None),
             Err(_) => return Err(altered(last + 1)),
         };
@@ -277,7 +278,7 @@ impl VerifiedLines<'_> {
             return Err(altered(last + 1));
         }
         if line.previous() != before {
-            // Which of the two it is only the line after could tell.
+            // One of the two was changed; only the line after could tell which.
             return Err(altered(last.max(1)));
         }
         let row = (i64::try_from(line.seq()).unwrap_or(i64::MAX), line.hash());
@@ -363,11 +364,11 @@ impl Iterator for StoredLines<'_> {
                     *ended = true;
                     return None;
                 };
-                // SQLite gives rows as they stand, and looks for where to go on as if they stood in order. Going by the
-                // number of a row that does not, the next page could be one that was read before, without end.
+                // SQLite returns rows in their stored order, but searches for the next page as if they were sorted. After a
+                // row out of order, the next page could be one that was read before, without end.
                 if seq < *next {
                     *ended = true;
-                    let problem = format!("record {seq} stands where only one from {next} on can");
+                    let problem = format!("record {seq} is where only one from {next} on can be");
                     return Some(Err(StoreError::Damaged { path: path.to_path_buf(), problem }.into()));
                 }
                 match seq.checked_add(1) {
@@ -382,7 +383,7 @@ impl Iterator for StoredLines<'_> {
                     return None;
                 }
                 let mut bytes = Vec::new();
-                let read = lines.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+                let read = lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes);
                 match read {
                     Ok(0) => None,
                     Ok(_) => {
@@ -404,8 +405,8 @@ impl Iterator for StoredLines<'_> {
 fn read_page(connection: &Connection, from: i64) -> rusqlite::Result<Vec<(i64, [u8; 32], String)>> {
     let mut page =
         connection.prepare_cached("SELECT seq, hash, line FROM audit WHERE seq >= ?1 ORDER BY seq LIMIT ?2")?;
-    let rows = page.query_map((from, PAGE), |row| {
-        // Whatever somebody has put there is to be shown, not stumbled over.
+    let rows = page.query_map((from, LINES_PER_PAGE), |row| {
+        // A value of any type is shown; none is an error.
         let hash = row.get::<_, Vec<u8>>(1).ok().and_then(|hash| hash.try_into().ok()).unwrap_or_default();
         let line = match row.get_ref(2)? {
             rusqlite::types::ValueRef::Text(text) | rusqlite::types::ValueRef::Blob(text) => {

@@ -1,36 +1,36 @@
-//! State that lives as long as the host: without a file, and without a log.
+//! The store without a file: it keeps state as long as the host lives, and has no log.
 
 use super::questions::{FirstAnswer, OpenQuestion, QuestionChange};
-use super::sessions::{KeepsSession, SessionRow};
-use super::{Late, Owner, Unit, owner};
-use crate::state::{Lineage, Scope, Source, Space, Spaces, Time};
+use super::sessions::{SessionChanges, SessionRow};
+use super::{LateWrite, Owner, Unit, owner};
+use crate::state::{Lineage, Namespace, Namespaces, Scope, Source, Time};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The spaces of all plugins, the rows of sessions that are more than their beginning, and the questions that wait.
+/// The namespaces of all plugins, the rows of sessions that have changed, and the open questions.
 #[derive(Default)]
 pub(super) struct Memory {
-    spaces: Mutex<HashMap<Owner, Arc<Space>>>,
+    namespaces: Mutex<HashMap<Owner, Arc<Namespace>>>,
     sessions: Mutex<HashMap<String, SessionRow>>,
     questions: Mutex<BTreeMap<String, OpenQuestion>>,
 }
 
 impl Memory {
-    fn spaces(&self) -> MutexGuard<'_, HashMap<Owner, Arc<Space>>> {
-        self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
+    fn namespaces(&self) -> MutexGuard<'_, HashMap<Owner, Arc<Namespace>>> {
+        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn questions(&self) -> MutexGuard<'_, BTreeMap<String, OpenQuestion>> {
         self.questions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The row of a session; of version 0 where there is none.
+    /// A session's row; a session without a row has version 0.
     pub(super) fn session(&self, id: &str) -> SessionRow {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(id).cloned().unwrap_or_default()
     }
 
-    /// Answers a question that has no answer yet; the answer that counts.
+    /// Answers a question, unless it has an answer. Returns the answer that counts.
     pub(super) fn answer(&self, id: &str, answer: &str) -> Option<FirstAnswer> {
         self.questions().get_mut(id).map(|question| {
             let is_this = question.answer.is_none();
@@ -39,18 +39,18 @@ impl Memory {
         })
     }
 
-    /// The answer to a question: `None` where there is no such question, `Some(None)` where it has none yet.
+    /// The answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
     pub(super) fn answered(&self, id: &str) -> Option<Option<String>> {
         self.questions().get(id).map(|question| question.answer.clone())
     }
 
-    /// The questions that wait.
+    /// The open questions.
     pub(super) fn list(&self) -> Vec<OpenQuestion> {
         self.questions().values().cloned().collect()
     }
 
-    /// Makes hold what need not wait.
-    pub(super) fn push(&self, late: Late) {
+    /// Applies a late write at once.
+    pub(super) fn push(&self, late: LateWrite) {
         if let Some(id) = late.settles {
             self.questions().remove(&id);
         }
@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    fn write(&self, handle: &dyn KeepsSession) {
+    fn write(&self, handle: &dyn SessionChanges) {
         if !handle.is_changed() {
             return;
         }
@@ -69,14 +69,14 @@ impl Memory {
         let mut changed = handle.changed(before);
         changed.row.version = version;
         sessions.insert(handle.id().to_owned(), changed.row.clone());
-        handle.is_written(changed);
+        handle.note_written(changed);
     }
 
     /// The state of a plugin as it is now.
     pub(super) fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
-        let spaces = self.spaces();
-        let of = |scope| spaces.get(&owner(plugin, lineage, scope)).cloned().unwrap_or_default();
-        Arc::new(Spaces::new(Scope::ALL.map(of), now))
+        let namespaces = self.namespaces();
+        let of = |scope| namespaces.get(&owner(plugin, lineage, scope)).cloned().unwrap_or_default();
+        Arc::new(Namespaces::new(Scope::ALL.map(of), now))
     }
 
     pub(super) fn commit(&self, unit: &Unit) {
@@ -92,13 +92,13 @@ impl Memory {
         if let Some(handle) = &unit.handle {
             self.write(&**handle);
         }
-        let mut spaces = self.spaces();
+        let mut namespaces = self.namespaces();
         for (plugin, writes) in &unit.writes {
             for scope in Scope::ALL {
                 if writes.of(scope).next().is_some() {
-                    let space = spaces.entry(owner(plugin, unit.lineage(), scope)).or_default();
-                    // An event that still reads the space keeps it as it was.
-                    Arc::make_mut(space).apply(scope, writes, unit.time);
+                    let namespace = namespaces.entry(owner(plugin, unit.lineage(), scope)).or_default();
+                    // An event that still reads the namespace keeps its own snapshot.
+                    Arc::make_mut(namespace).apply(scope, writes, unit.time);
                 }
             }
         }

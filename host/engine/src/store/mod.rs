@@ -1,29 +1,29 @@
-//! Where audit log and state are kept: committed together, so that a crash leaves both or neither.
+//! The database: it commits the audit log and the state together, so that a crash leaves both or neither.
 //!
-//! A commit holds everything that came before it in this process, in order. What may come late is put in a queue, which
-//! the next commit takes along; else a thread, the keeper, writes it within 20 ms. Other processes may write to the
-//! same file at any time. Nobody waits for a lock while holding up a thread of the agent.
+//! A commit contains everything that this process recorded before it, in order. What may be written late goes into a
+//! queue: the next commit writes it along with its own records, or a background thread, the flusher, does so within 20 ms.
+//! Other processes may write to the same file at any time. Waiting for a lock never blocks a thread of the agent.
 
 mod database;
 mod error;
-mod keeper;
+mod flusher;
 mod log;
 mod memory;
+mod namespaces;
 mod questions;
 mod sessions;
 mod snapshots;
-mod spaces;
 mod turns;
 
 pub use error::StoreError;
 pub use log::{Lines, Log, LogError};
 pub(crate) use questions::{FirstAnswer, OpenQuestion, QuestionChange};
-pub(crate) use sessions::{Changed, KeepsSession, SessionRow};
-pub(crate) use turns::{Line, Turn};
+pub(crate) use sessions::{Changed, SessionChanges, SessionRow};
+pub(crate) use turns::{Turn, TurnQueue};
 
 use crate::state::{Lineage, Scope, Source, Time, Writes};
 use database::{Created, Identity};
-use keeper::Keeper;
+use flusher::Flusher;
 use memory::Memory;
 use rusqlite::Connection;
 use snapshots::{Readers, Reading};
@@ -32,34 +32,34 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use turns::Turns;
 
-/// How long a commit waits while other processes write.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a commit retries while another process holds the write lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a record that may come late is kept back at most, so that others can be written with it.
-const KEPT_BACK: Duration = Duration::from_millis(20);
+/// Upper bound of the delay of a late record, which lets one transaction write several.
+const FLUSH_DELAY: Duration = Duration::from_millis(20);
 
-/// Bytes of records that are kept while they cannot be written; then nothing more is let through.
-const MOST_KEPT_BACK: usize = 16 << 20;
+/// Upper bound of the queued records, in bytes. While the queue is longer, [`Store::push`] fails.
+const MAX_QUEUED_BYTES: usize = 16 << 20;
 
-/// Commits between two looks at the size of the WAL.
+/// Commits between two checks of the WAL's size.
 const COMMITS_TO_CHECKPOINT: u32 = 256;
 
 /// The audit log and the state of all plugins.
-pub(crate) struct Store(Kept);
+pub(crate) struct Store(Backend);
 
-enum Kept {
-    /// State alone.
+enum Backend {
+    /// State only; records are dropped.
     InMemory {
         memory: Memory,
         turns: Turns,
     },
     OnDisk {
-        shared: Arc<Shared>,
-        _keeper: Keeper,
+        shared: Arc<DiskStore>,
+        _flusher: Flusher,
     },
 }
 
-struct Shared {
+struct DiskStore {
     path: PathBuf,
     turns: Turns,
     inner: Mutex<Inner>,
@@ -71,21 +71,23 @@ struct Shared {
 struct Inner {
     connection: Connection,
     commits: u32,
-    /// The schema's version when it was last found to be ours.
+    /// SQLite's schema version at the last check that found the schema to be ours.
     schema: i64,
-    /// Which file the database is.
+    /// The identity of the open database file.
     file: Option<Identity>,
-    /// Which file its WAL is, once it has been written to.
+    /// The identity of the WAL file, once something was written to it.
     wal: Option<Identity>,
     wal_path: PathBuf,
+    /// The file of turns, and which file it was when it was opened.
+    turns: Option<(PathBuf, Option<Identity>)>,
 }
 
-/// Whose a space is.
+/// Names a namespace: its plugin, its scope, and the session or tree that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Owner {
     plugin: Arc<str>,
     scope: Scope,
-    /// The session, or the root of the tree; empty where the space is of all sessions.
+    /// The session, or the root of the tree; empty for the scope `plugin`.
     session: String,
 }
 
@@ -93,59 +95,59 @@ fn owner(plugin: &Arc<str>, lineage: Lineage<'_>, scope: Scope) -> Owner {
     Owner { plugin: Arc::clone(plugin), scope, session: lineage.of(scope).to_owned() }
 }
 
-/// Records that are not yet written.
+/// What waits to be written.
 #[derive(Default)]
 struct Queue {
     waiting: Waiting,
     bytes: usize,
-    /// Why they could not be, when that was last tried.
+    /// Why the last attempt to write it failed.
     problem: Option<StoreError>,
     closed: bool,
     checkpoint: bool,
 }
 
-/// What is written with the next transaction.
+/// What the next transaction writes first.
 #[derive(Default)]
 struct Waiting {
     records: Vec<String>,
-    /// Handles of sessions that have something to write.
-    sessions: Vec<Arc<dyn KeepsSession>>,
-    /// Questions that are settled.
+    /// Session handles with unwritten changes.
+    sessions: Vec<Arc<dyn SessionChanges>>,
+    /// Identifiers of settled questions, whose rows are deleted.
     settled: Vec<String>,
 }
 
-/// What may be written late, all of it or nothing.
+/// What may be written late, in one transaction.
 #[derive(Default)]
-pub(crate) struct Late {
-    /// A record as JSON; left out where no log is kept.
+pub(crate) struct LateWrite {
+    /// A record as JSON; ignored by a store without a log.
     pub(crate) record: Option<String>,
-    /// A handle of a session that has something to write.
-    pub(crate) session: Option<Arc<dyn KeepsSession>>,
-    /// A question that is settled.
+    /// A session handle with unwritten changes.
+    pub(crate) session: Option<Arc<dyn SessionChanges>>,
+    /// The identifier of a settled question, whose row is deleted.
     pub(crate) settles: Option<String>,
 }
 
-impl Late {
+impl LateWrite {
     /// A record as JSON.
     pub(crate) fn of(record: String) -> Self {
         Self { record: Some(record), ..Self::default() }
     }
 }
 
-/// What is to hold, all of it or nothing.
+/// What one transaction writes.
 #[derive(Default)]
 pub(crate) struct Unit {
-    /// Records as JSON, in order; left out where no log is kept.
+    /// Records as JSON, in order; ignored by a store without a log.
     pub(crate) records: Vec<String>,
-    /// What plugins wrote to their state about one event of one session.
+    /// What plugins wrote to their state during one event of one session.
     pub(crate) writes: Vec<(Arc<str>, Writes)>,
     pub(crate) session: String,
-    /// The session at the root of its tree.
+    /// The session at the root of that session's tree.
     pub(crate) root: String,
     pub(crate) time: Time,
-    /// The handle of that session, which may have something to write.
-    pub(crate) handle: Option<Arc<dyn KeepsSession>>,
-    /// What becomes of a question.
+    /// The session's handle, if it may have unwritten changes.
+    pub(crate) handle: Option<Arc<dyn SessionChanges>>,
+    /// A change of a question's row.
     pub(crate) question: Option<QuestionChange>,
 }
 
@@ -154,7 +156,7 @@ impl Waiting {
         self.records.is_empty() && self.sessions.is_empty() && self.settled.is_empty()
     }
 
-    /// Puts what could not be written before what has come since.
+    /// Puts back what could not be written, before what was queued meanwhile.
     fn put_back(&mut self, first: Self) {
         self.records.splice(..0, first.records);
         self.sessions.splice(..0, first.sessions);
@@ -176,85 +178,85 @@ impl Unit {
 }
 
 impl Store {
-    /// State in memory, and no log.
+    /// A store that keeps state in memory and has no log.
     pub(crate) fn in_memory() -> Self {
-        Self(Kept::InMemory { memory: Memory::default(), turns: Turns::default() })
+        Self(Backend::InMemory { memory: Memory::default(), turns: Turns::default() })
     }
 
-    /// The database at `path`, made where there is none.
+    /// Opens the database at `path`, and creates it if it is missing.
     ///
     /// # Errors
-    /// If it is not ours, damaged, of a later version, locked for longer than 5 s, or cannot be written; or if the name is not
-    /// that of a file.
+    /// If the file is not ours, is damaged, has a later version, stays locked for 5 s or cannot be written; or if SQLite would
+    /// not read the path as the name of a file.
     pub(crate) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
         let created = database::create(path, now)?;
-        let forgotten = spaces::forget_old_sessions(&created.connection, now)
+        let forgotten = namespaces::forget_old_sessions(&created.connection, now)
             .and_then(|()| sessions::forget_old(&created.connection, now));
         match forgotten.map_err(|error| StoreError::of(&error, path)) {
-            // The next one to open it will.
-            Err(error) if error.is_passing() => {}
+            // Another process writes. The next process that opens the file forgets them.
+            Err(error) if error.is_transient() => {}
             done => done?,
         }
-        let turns = Turns::open(&database::turns(path))?;
-        let shared = Shared::new(path, created, turns);
-        let keeper = Keeper::start(&shared).map_err(|error| StoreError::io(&error, path))?;
-        Ok(Self(Kept::OnDisk { shared, _keeper: keeper }))
+        let turns = Turns::open(&database::turns(path)?)?;
+        let shared = DiskStore::new(path, created, turns);
+        let flusher = Flusher::start(&shared).map_err(|error| StoreError::io(&error, path))?;
+        Ok(Self(Backend::OnDisk { shared, _flusher: flusher }))
     }
 
-    fn on_disk(&self) -> Option<&Arc<Shared>> {
+    fn on_disk(&self) -> Option<&Arc<DiskStore>> {
         match &self.0 {
-            Kept::InMemory { .. } => None,
-            Kept::OnDisk { shared, .. } => Some(shared),
+            Backend::InMemory { .. } => None,
+            Backend::OnDisk { shared, .. } => Some(shared),
         }
     }
 
-    /// Whether records are kept.
+    /// Whether the store has a log.
     pub(crate) fn keeps_log(&self) -> bool {
         self.on_disk().is_some()
     }
 
-    /// The state of a plugin at one moment: when it is first used, or before.
+    /// A snapshot of a plugin's state, taken at its first use at the latest.
     pub(crate) fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
         match &self.0 {
-            Kept::InMemory { memory, .. } => memory.snapshot(plugin, lineage, now),
-            Kept::OnDisk { shared, .. } => Arc::new(Reading(shared.readers.snapshot(plugin, lineage, now))),
+            Backend::InMemory { memory, .. } => memory.snapshot(plugin, lineage, now),
+            Backend::OnDisk { shared, .. } => Arc::new(Reading(shared.readers.snapshot(plugin, lineage, now))),
         }
     }
 
-    /// Makes it hold; it has reached the operating system when this returns.
+    /// Commits a unit. When this returns, the operating system has it.
     ///
     /// # Errors
-    /// If it could not be written: then nothing of it holds.
+    /// If it could not be written: then none of it was.
     pub(crate) async fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
         let shared = match &self.0 {
-            Kept::InMemory { memory, .. } => {
+            Backend::InMemory { memory, .. } => {
                 memory.commit(unit);
                 return Ok(());
             }
-            Kept::OnDisk { shared, .. } => shared,
+            Backend::OnDisk { shared, .. } => shared,
         };
-        patiently(|| shared.attempt(unit)).await
+        retry_while_locked(|| shared.attempt(unit)).await
     }
 
-    /// Has something written soon, in order with all records.
+    /// Queues something to be written soon, after all earlier records and before all later ones.
     ///
     /// # Errors
-    /// If so much waits to be written that nothing more is taken.
-    pub(crate) fn push(&self, late: Late) -> Result<(), StoreError> {
+    /// If the queue is full.
+    pub(crate) fn push(&self, late: LateWrite) -> Result<(), StoreError> {
         let shared = match &self.0 {
-            Kept::InMemory { memory, .. } => {
+            Backend::InMemory { memory, .. } => {
                 memory.push(late);
                 return Ok(());
             }
-            Kept::OnDisk { shared, .. } => shared,
+            Backend::OnDisk { shared, .. } => shared,
         };
         let mut queue = shared.queue();
-        if queue.bytes > MOST_KEPT_BACK {
+        if queue.bytes > MAX_QUEUED_BYTES {
             let full = || StoreError::Io { path: shared.path.clone(), problem: "too slow".into() };
             return Err(queue.problem.clone().unwrap_or_else(full));
         }
         let was_empty = queue.waiting.is_empty();
-        let Late { record, session, settles } = late;
+        let LateWrite { record, session, settles } = late;
         queue.bytes += record.as_ref().map_or(0, String::len);
         queue.waiting.records.extend(record);
         queue.waiting.sessions.extend(session);
@@ -265,63 +267,71 @@ impl Store {
         Ok(())
     }
 
-    /// The line in which the events of a session wait for their turn.
-    pub(crate) fn line(&self, session: &str) -> Line {
-        self.turns().line(session)
+    /// The queue in which a session's events wait for their turn.
+    pub(crate) fn turn_queue(&self, session: &str) -> TurnQueue {
+        self.turns().turn_queue(session)
     }
 
     fn turns(&self) -> &Turns {
         match &self.0 {
-            Kept::InMemory { turns, .. } => turns,
-            Kept::OnDisk { shared, .. } => &shared.turns,
+            Backend::InMemory { turns, .. } => turns,
+            Backend::OnDisk { shared, .. } => &shared.turns,
         }
     }
 
-    /// The row of a session; of version 0 where there is none.
+    /// A session's row; a session without a row has version 0.
     ///
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn session(&self, id: &str) -> Result<SessionRow, StoreError> {
         match &self.0 {
-            Kept::InMemory { memory, .. } => Ok(memory.session(id)),
-            Kept::OnDisk { shared, .. } => shared.read(|connection| sessions::read(connection, id)),
+            Backend::InMemory { memory, .. } => Ok(memory.session(id)),
+            Backend::OnDisk { shared, .. } => shared.read(|connection| sessions::read(connection, id)),
         }
     }
 
-    /// Answers a question that has no answer yet. Gives the answer that counts; `None` where there is no such question.
+    /// The same, waiting for a moment in which it can be read.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) async fn session_now(&self, id: &str) -> Result<SessionRow, StoreError> {
+        retry_while_locked(|| self.session(id)).await
+    }
+
+    /// Answers a question, unless it has an answer. Returns the answer that counts; `None` if there is no such question.
     ///
     /// # Errors
     /// If it could not be written.
     pub(crate) async fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {
         match &self.0 {
-            Kept::InMemory { memory, .. } => Ok(memory.answer(id, answer)),
-            Kept::OnDisk { shared, .. } => patiently(|| shared.answer(id, answer)).await,
+            Backend::InMemory { memory, .. } => Ok(memory.answer(id, answer)),
+            Backend::OnDisk { shared, .. } => retry_while_locked(|| shared.answer(id, answer)).await,
         }
     }
 
-    /// The answer to a question: `None` where there is no such question, `Some(None)` where it has none yet.
+    /// The answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
     ///
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn answered(&self, id: &str) -> Result<Option<Option<String>>, StoreError> {
         match &self.0 {
-            Kept::InMemory { memory, .. } => Ok(memory.answered(id)),
-            Kept::OnDisk { shared, .. } => shared.read(|connection| questions::answered(connection, id)),
+            Backend::InMemory { memory, .. } => Ok(memory.answered(id)),
+            Backend::OnDisk { shared, .. } => shared.read(|connection| questions::answered(connection, id)),
         }
     }
 
-    /// The questions that wait, of all processes, the first to expire first.
+    /// The open questions of all processes, ordered by expiry.
     ///
     /// # Errors
     /// If they cannot be read.
-    pub(crate) fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
+    pub(crate) async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
         match &self.0 {
-            Kept::InMemory { memory, .. } => Ok(memory.list()),
-            Kept::OnDisk { shared, .. } => shared.read(questions::list),
+            Backend::InMemory { memory, .. } => Ok(memory.list()),
+            Backend::OnDisk { shared, .. } => retry_while_locked(|| shared.read(questions::list)).await,
         }
     }
 
-    /// The number by which other processes can tell whether this one waits for an answer.
+    /// The number by which other processes can tell whether this process is alive.
     ///
     /// # Errors
     /// If the file of turns cannot be locked.
@@ -329,7 +339,7 @@ impl Store {
         self.turns().alive()
     }
 
-    /// Whether the process of this number is there.
+    /// Whether the process with this number is alive.
     ///
     /// # Errors
     /// If the locks cannot be read.
@@ -337,17 +347,17 @@ impl Store {
         self.turns().is_alive(asker)
     }
 
-    /// Writes what was kept back.
+    /// Writes what is queued.
     ///
     /// # Errors
-    /// If it could not be written; it is kept.
+    /// If it could not be written: then it stays in the queue.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         let waits = self.on_disk().is_some_and(|shared| !shared.queue().waiting.is_empty());
         if waits { self.commit(&Unit::default()).await } else { Ok(()) }
     }
 
-    /// Forgets what is known in memory of the state of a session, and of its tree, in the database. Whoever of the tree
-    /// goes on has it counted anew.
+    /// Forgets the cached sizes of the namespaces of a session and of its tree. If the tree is used again, they are
+    /// counted again.
     pub(crate) fn forget(&self, lineage: Lineage<'_>) {
         if let Some(shared) = self.on_disk() {
             shared.readers.counts().forget(lineage);
@@ -355,12 +365,12 @@ impl Store {
     }
 }
 
-/// Tries again while other processes write, without holding up a thread.
-async fn patiently<T>(attempt: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+/// Retries while other processes hold the write lock, for [`LOCK_TIMEOUT`] at most, without blocking the thread.
+async fn retry_while_locked<T>(attempt: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let began = Instant::now();
     loop {
         match attempt() {
-            Err(error) if error.is_passing() && began.elapsed() < PATIENCE => {
+            Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             ended => return ended,
@@ -368,12 +378,13 @@ async fn patiently<T>(attempt: impl Fn() -> Result<T, StoreError>) -> Result<T, 
     }
 }
 
-impl Shared {
+impl DiskStore {
     fn new(path: &Path, created: Created, turns: Turns) -> Arc<Self> {
         let Created { connection, file, schema } = created;
-        // Ours, and one for each scope's reading and writing.
+        // Room for the store's own statements and for those of each scope.
         connection.set_prepared_statement_cache_capacity(32);
-        let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path: database::wal(path) };
+        let (wal_path, ticket_file) = (database::wal(path), turns.file());
+        let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path, turns: ticket_file };
         Arc::new(Self {
             path: path.to_owned(),
             turns,
@@ -392,7 +403,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads with a connection that nobody uses.
+    /// Reads over a free connection.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.readers.read(read)
     }
@@ -403,7 +414,7 @@ impl Shared {
         inner.transaction(&self.path, |connection| questions::answer(connection, id, answer))
     }
 
-    /// Writes what is in the queue, and then `unit`, in one transaction. Where that fails the queue is as it was.
+    /// Writes what is in the queue, and then `unit`, in one transaction. If that fails, the queue is unchanged.
     fn attempt(&self, unit: &Unit) -> Result<(), StoreError> {
         let mut inner = self.inner();
         let waiting = {
@@ -436,8 +447,8 @@ impl Inner {
         if waiting.is_empty() && unit.is_empty() {
             return Ok(());
         }
-        // Each handle once: what it writes is all that it has to write.
-        let mut handles: Vec<&Arc<dyn KeepsSession>> = Vec::new();
+        // Each handle once, since a handle writes all of its changes at once.
+        let mut handles: Vec<&Arc<dyn SessionChanges>> = Vec::new();
         for handle in unit.handle.iter().chain(&waiting.sessions).filter(|handle| handle.is_changed()) {
             if handles.iter().all(|other| other.handle() != handle.handle()) {
                 handles.push(handle);
@@ -455,23 +466,23 @@ impl Inner {
             for handle in handles {
                 sessions.push((Arc::clone(handle), sessions::write(connection, &**handle)?));
             }
-            Ok((spaces::write(connection, &readers.counts(), unit)?, sessions))
+            Ok((namespaces::write(connection, &readers.counts(), unit)?, sessions))
         })?;
         readers.counts().hold(counted);
         for (handle, changed) in sessions {
-            handle.is_written(changed);
+            handle.note_written(changed);
         }
         Ok(())
     }
 
-    /// One transaction: all of it, or nothing.
+    /// Runs `change` in one transaction.
     fn transaction<T>(
         &mut self,
         path: &Path,
         change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let of = |error: rusqlite::Error| StoreError::of(&error, path);
-        // Before the transaction: while it lasts, others wait.
+        // Before the transaction begins, since other writers wait until it ends.
         self.check_files(path)?;
         run(&self.connection, "BEGIN IMMEDIATE").map_err(of)?;
         let written = self.check_schema(path).and_then(|()| {
@@ -479,13 +490,13 @@ impl Inner {
             change(connection).and_then(|changed| run(connection, "COMMIT").map(|()| changed)).map_err(of)
         });
         if written.is_err() {
-            // Where SQLite has rolled back by itself there is nothing left to roll back.
+            // If SQLite has rolled back by itself, this fails, and nothing is left to roll back.
             let _ = run(&self.connection, "ROLLBACK");
         }
         written
     }
 
-    /// Whether the schema is still ours; it cannot change while the transaction lasts.
+    /// Fails if the schema is no longer ours. It cannot change during the transaction.
     fn check_schema(&mut self, path: &Path) -> Result<(), StoreError> {
         let schema = database::schema_version(&self.connection).map_err(|error| StoreError::of(&error, path))?;
         if schema != self.schema {
@@ -495,14 +506,18 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether the files that are open are those that stand at the path, so that others read what is written.
+    /// Fails if the path no longer leads to the open files: then other processes would not read what is written.
     fn check_files(&mut self, path: &Path) -> Result<(), StoreError> {
         let (file, wal) = (database::identity(path), database::identity(&self.wal_path));
         if file.is_none() || file != self.file || (self.wal.is_some() && wal != self.wal) {
             return Err(StoreError::Gone(path.to_owned()));
         }
         self.wal = wal;
-        Ok(())
+        // A process that opens another file of turns does not wait for those of this one, and takes them for dead.
+        match &self.turns {
+            Some((turns, opened)) if database::identity(turns) != *opened => Err(StoreError::Gone(turns.clone())),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,10 +1,10 @@
-//! Questions that wait for a person's answer: a row for each, which another process may answer.
+//! Open questions: each has a row, and any process may answer it.
 
 use super::database::one_row;
 use crate::state::Time;
 use rusqlite::{Connection, OptionalExtension as _};
 
-/// A question as it is asked.
+/// A question's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenQuestion {
     /// The event that is escalated.
@@ -13,24 +13,24 @@ pub(crate) struct OpenQuestion {
     pub(crate) session: String,
     /// The number of the process that waits for the answer.
     pub(crate) asker: u32,
-    /// When it is a no, in milliseconds since the Unix epoch.
+    /// When it expires, and the answer is no: milliseconds since the Unix epoch.
     pub(crate) expires: Time,
-    /// Whether that process takes an answer from the store.
+    /// Whether the asking process accepts an answer from the store.
     pub(crate) answerable: bool,
-    /// What is asked, as JSON.
+    /// The request, as JSON.
     pub(crate) request: String,
     /// The answer, as JSON, once there is one.
     pub(crate) answer: Option<String>,
 }
 
-/// What becomes of a question's row in a transaction.
+/// What a transaction does to a question's row.
 #[derive(Clone, Debug)]
 pub(crate) enum QuestionChange {
-    /// It is asked.
+    /// Inserts it.
     Ask(Box<OpenQuestion>),
-    /// It is settled by the process that asked.
+    /// Deletes it: the process that asked has settled it.
     Settle(String),
-    /// It is settled by somebody else, since the process that asked is gone. One alone may say so.
+    /// Deletes it: another process has settled it, since the process that asked is gone. Fails if the row is gone.
     GiveUp(String),
 }
 
@@ -53,7 +53,7 @@ fn remove(connection: &Connection, id: &str) -> rusqlite::Result<usize> {
     connection.prepare_cached("DELETE FROM question WHERE id = ?1")?.execute([id])
 }
 
-/// The answer of a question that counts.
+/// The answer that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FirstAnswer {
     /// As JSON.
@@ -76,12 +76,12 @@ pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Op
     find.query_row([id], |row| row.get(0)).optional()
 }
 
-/// The questions that wait, by identifier.
+/// The questions that wait, the first to expire first. A row that another program has made invalid is left out.
 pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion>> {
     let mut all = connection.prepare_cached(
         "SELECT id, session, asker, expires, answerable, request, answer FROM question ORDER BY expires, id",
     )?;
-    let question = |row: &rusqlite::Row<'_>| {
+    let question = |row: &rusqlite::Row<'_>| -> rusqlite::Result<OpenQuestion> {
         Ok(OpenQuestion {
             id: row.get(0)?,
             session: row.get(1)?,
@@ -92,5 +92,5 @@ pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion
             answer: row.get(6)?,
         })
     };
-    all.query_map([], question)?.collect()
+    all.query_map([], |row| Ok(question(row).ok()))?.filter_map(Result::transpose).collect()
 }

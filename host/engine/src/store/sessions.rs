@@ -1,84 +1,102 @@
-//! The rows of sessions: what a session is beside the state that plugins have of it.
+//! The rows of sessions: what a session has beside the state of plugins.
 
 use super::database::one_row;
-use super::spaces::SESSION_KEPT;
+use super::namespaces::SESSION_RETENTION;
 use crate::state::Time;
 use rusqlite::{Connection, OptionalExtension as _};
+
+/// Larger numbers nobody reaches: they leave room to count on.
+const MAX_NUMBER: i64 = i64::MAX / 2;
+
+/// The row of no session: of its numbers each was given out to a session that is forgotten.
+const FORGOTTEN: &str = "";
 
 /// A session's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionRow {
-    /// How often it has been written; 0 where there is none yet.
+    /// How many times the row was written; 0 if there is none yet.
     pub(crate) version: u64,
-    /// How many numbers of events are given out.
+    /// How many event numbers are taken.
     pub(crate) events: u64,
-    /// The rest, as JSON; empty where there is none yet.
-    pub(crate) life: String,
+    /// The rest, as JSON; empty if there is none yet.
+    pub(crate) state: String,
 }
 
-/// A handle of a session that has something to write.
-pub(crate) trait KeepsSession: Send + Sync {
-    /// The session.
+/// A session handle that may have unwritten changes.
+pub(crate) trait SessionChanges: Send + Sync {
+    /// The session's identifier.
     fn id(&self) -> &str;
 
-    /// Which handle of it: no two handles of a process have the same number.
+    /// The handle's number, which no other handle of the process has.
     fn handle(&self) -> u64;
 
-    /// Whether there is something to write.
+    /// Whether it has unwritten changes.
     fn is_changed(&self) -> bool;
 
-    /// The row as it is to be, given the row of this moment: within the transaction, nobody else changes it.
+    /// The new row, given the current one. Called within the transaction, so that nobody else changes the row.
     fn changed(&self, row: SessionRow) -> Changed;
 
-    /// The row holds, with so many changes of those that [`Self::changed`] was about.
-    fn is_written(&self, changed: Changed);
+    /// Called after the commit of this row.
+    fn note_written(&self, changed: Changed);
 }
 
-/// A row that is to be written.
+/// A row to be written.
 pub(crate) struct Changed {
     pub(crate) row: SessionRow,
-    /// How many changes are in it.
+    /// How many of the handle's changes it contains.
     pub(crate) changes: usize,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time of the write, in milliseconds since the Unix epoch.
     pub(crate) time: Time,
 }
 
-/// The row of a session; of version 0 where there is none.
+/// A session's row. A session without a row has version 0, and its numbers begin after those of forgotten sessions, as it may
+/// be one of them. An invalid value of another program is read as the default: an error would keep all sessions from being
+/// written.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
-        Ok(SessionRow {
-            version: row.get::<_, i64>(0)?.cast_unsigned(),
-            events: row.get::<_, i64>(1)?.cast_unsigned(),
-            life: row.get(2)?,
-        })
+        let number = |column| row.get::<_, i64>(column).map_or(0, |number| number.clamp(0, MAX_NUMBER).cast_unsigned());
+        Ok(SessionRow { version: number(0), events: number(1), state: row.get(2).unwrap_or_default() })
     };
-    Ok(find.query_row([id], row).optional()?.unwrap_or_default())
+    if let Some(row) = find.query_row([id], row).optional()? {
+        return Ok(row);
+    }
+    let events = find.query_row([FORGOTTEN], row).optional()?.map_or(0, |row| row.events);
+    Ok(SessionRow { events, ..SessionRow::default() })
 }
 
-/// Writes what a handle has changed, within a transaction.
-pub(super) fn write(connection: &Connection, handle: &dyn KeepsSession) -> rusqlite::Result<Changed> {
+/// Writes a handle's changes, within a transaction.
+pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rusqlite::Result<Changed> {
     let before = read(connection, handle.id())?;
     let mut changed = handle.changed(before.clone());
     changed.row.version = before.version + 1;
-    let SessionRow { version, events, life } = &changed.row;
+    let SessionRow { version, events, state } = &changed.row;
     let mut put = connection.prepare_cached(
         "INSERT INTO session (id, version, events, life, touched) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (id) DO UPDATE SET version = ?2, events = ?3, life = ?4, touched = ?5",
     )?;
     let written =
-        put.execute((handle.id(), version.cast_signed(), events.cast_signed(), life, changed.time.cast_signed()))?;
+        put.execute((handle.id(), version.cast_signed(), events.cast_signed(), state, changed.time.cast_signed()))?;
     one_row(written)?;
     Ok(changed)
 }
 
-/// Forgets the rows of sessions that nobody has gone on with for long.
+/// Deletes the rows of sessions that were last written [`SESSION_RETENTION`] ago, and keeps the highest of their numbers, so
+/// that no event number is used twice.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
-    let before = now.saturating_sub(SESSION_KEPT).cast_signed();
-    // To delete nothing takes the lock of the file, too.
-    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1)";
-    if connection.query_row(old, [before], |row| row.get::<_, bool>(0))? {
-        connection.execute("DELETE FROM session WHERE touched < ?1", [before])?;
+    let before = now.saturating_sub(SESSION_RETENTION).cast_signed();
+    // Checked first, since a `DELETE` takes the file's lock even if it deletes nothing.
+    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id <> ?2)";
+    if connection.query_row(old, (before, FORGOTTEN), |row| row.get::<_, bool>(0))? {
+        let transaction = connection.unchecked_transaction()?;
+        transaction.execute(
+            "INSERT INTO session (id, version, events, life, touched)
+             SELECT ?2, 1, max(events), '', 0 FROM session WHERE touched < ?1 OR id = ?2
+             ON CONFLICT (id) DO UPDATE SET events = excluded.events",
+            (before, FORGOTTEN),
+        )?;
+        transaction.execute("DELETE FROM session WHERE touched < ?1 AND id <> ?2", (before, FORGOTTEN))?;
+        transaction.commit()?;
     }
     Ok(())
 }

@@ -1,22 +1,22 @@
-//! What events read of the state: one moment of it, key by key.
+//! Snapshots: what events read of the state, key by key, all of one moment.
 //!
-//! A snapshot is a read transaction on a connection of its own, begun when the state is first used: SQLite keeps the moment,
-//! no reader waits for a writer, and nobody else's lock is held. A moment that is kept for long keeps the WAL from being begun
-//! anew, so whoever needs that, or needs a connection when all are in use, moves what the snapshot can still be asked for into memory.
+//! A snapshot is a read transaction on a connection of its own, which begins when the state is first used. SQLite keeps the
+//! moment, no reader waits for a writer, and no lock of others is held. An open read transaction keeps SQLite from
+//! restarting the WAL. A checkpoint, and an event that finds no free connection, therefore move snapshots into memory.
 
 use super::database::{self, Identity, Reader};
-use super::spaces::{self, Counts};
+use super::namespaces::{self, Counts};
 use super::{Owner, StoreError, owner, run};
-use crate::state::{Found, Lineage, Scope, Source, Space, Spaces, Time, Usages};
+use crate::state::{Found, Lineage, Namespace, Namespaces, Scope, Source, Time, Usages};
 use rusqlite::{Connection, ErrorCode};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Connections that are open for reading at once; each costs file descriptors. More only where all others are being used at this very
-/// moment.
+/// Connections that are open for reading at once; each costs file descriptors. More are opened only if all of them are in
+/// use at the same moment.
 const MAX_READERS: usize = 32;
 
-/// The connections for reading, and who has one.
+/// The connections for reading, and the snapshots that may use one.
 pub(super) struct Readers {
     path: PathBuf,
     file: Option<Identity>,
@@ -27,19 +27,19 @@ pub(super) struct Readers {
 #[derive(Default)]
 struct Pool {
     free: Vec<Reader>,
-    /// How many are open, free or not.
+    /// How many connections are open, free or not.
     open: usize,
-    /// Those that may have one.
+    /// The snapshots that may use one.
     snapshots: Vec<Weak<Snapshot>>,
 }
 
-/// The identifier and the version of each scope's space; none where nothing was written to it.
+/// The identifier and the version of each scope's namespace; `None` if nothing was written to it.
 type Ids = [Option<(i64, i64)>; Scope::ALL.len()];
 
-/// The state of one plugin for one event.
+/// One plugin's state, for one event.
 pub(super) struct Snapshot {
     readers: Arc<Readers>,
-    /// Of each scope.
+    /// The namespace of each scope.
     owners: [Owner; Scope::ALL.len()],
     now: Time,
     moment: Mutex<Moment>,
@@ -48,11 +48,11 @@ pub(super) struct Snapshot {
 enum Moment {
     /// Not used yet.
     Unread,
-    /// As the transaction of this connection has it.
-    Open { connection: Reader, spaces: Ids },
-    /// In memory.
-    Loaded(Spaces),
-    /// It cannot be read; why.
+    /// The open read transaction of this connection.
+    Open { connection: Reader, namespaces: Ids },
+    /// Moved into memory.
+    Loaded(Namespaces),
+    /// The state cannot be read; why.
     Failed(String),
 }
 
@@ -69,14 +69,14 @@ impl Readers {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state of a plugin as it is when it is first used.
+    /// A snapshot of a plugin's state, taken at its first use.
     pub(super) fn snapshot(self: &Arc<Self>, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<Snapshot> {
         let owners = Scope::ALL.map(|scope| owner(plugin, lineage, scope));
         let moment = Mutex::new(Moment::Unread);
         Arc::new(Snapshot { readers: Arc::clone(self), owners, now, moment })
     }
 
-    /// Reads something by a connection that nobody uses.
+    /// Reads over a free connection.
     pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let connection = self.take()?;
         let found = read(connection.ask()).map_err(|error| StoreError::of(&error, &self.path));
@@ -84,7 +84,7 @@ impl Readers {
         found
     }
 
-    /// A connection that nobody uses.
+    /// Takes a free connection: from the pool, from a snapshot that moves into memory, or a new one.
     fn take(&self) -> Result<Reader, StoreError> {
         let snapshots = {
             let mut pool = self.pool();
@@ -93,7 +93,7 @@ impl Readers {
             }
             if pool.open < MAX_READERS { Vec::new() } else { pool.snapshots.clone() }
         };
-        // Not one that is being read: its reader may be looking for a connection in turn.
+        // Skips a snapshot in use: its reader may itself be waiting for a connection.
         let given_up = snapshots.iter().filter_map(Weak::upgrade).find_map(|snapshot| {
             let mut moment = snapshot.moment.try_lock().ok()?;
             snapshot.give_up(&mut moment)
@@ -125,7 +125,7 @@ impl Readers {
         pool.snapshots.push(Arc::downgrade(snapshot));
     }
 
-    /// Ends every read transaction, and says whether there was one; what is still read of them is in memory then.
+    /// Moves every snapshot into memory and ends its read transaction. Returns whether there was one.
     pub(super) fn end_transactions(&self) -> bool {
         let snapshots = std::mem::take(&mut self.pool().snapshots);
         let mut has_ended_one = false;
@@ -158,16 +158,16 @@ impl Snapshot {
             Ok(connection) => connection,
             Err(error) => return Moment::Failed(error.to_string()),
         };
-        // The first reading fixes the moment, of all scopes.
+        // The first query fixes the moment for all scopes.
         let found = run(connection.ask(), "BEGIN").and_then(|()| {
             let mut found = Ids::default();
-            for (space, owner) in found.iter_mut().zip(&self.owners) {
-                *space = spaces::find(connection.ask(), owner)?;
+            for (namespace, owner) in found.iter_mut().zip(&self.owners) {
+                *namespace = namespaces::find(connection.ask(), owner)?;
             }
             Ok(found)
         });
         match found {
-            Ok(spaces) => Moment::Open { connection, spaces },
+            Ok(namespaces) => Moment::Open { connection, namespaces },
             Err(error) => {
                 end(&connection);
                 self.readers.give_back(connection);
@@ -176,16 +176,16 @@ impl Snapshot {
         }
     }
 
-    /// Moves what can still be asked for into memory, and gives the connection.
+    /// Moves the snapshot into memory, and returns its connection.
     fn give_up(&self, moment: &mut Moment) -> Option<Reader> {
-        let Moment::Open { connection, spaces } = moment else { return None };
-        let load = |space: Option<(i64, i64)>| match space {
-            Some((id, _)) => spaces::load(connection.ask(), id).map(Arc::new),
-            None => Ok(Arc::<Space>::default()),
+        let Moment::Open { connection, namespaces } = moment else { return None };
+        let load = |namespace: Option<(i64, i64)>| match namespace {
+            Some((id, _)) => namespaces::load(connection.ask(), id).map(Arc::new),
+            None => Ok(Arc::<Namespace>::default()),
         };
-        let [session, tree, plugin] = *spaces;
+        let [session, tree, plugin] = *namespaces;
         let loaded = match load(session).and_then(|session| Ok([session, load(tree)?, load(plugin)?])) {
-            Ok(spaces) => Moment::Loaded(Spaces::new(spaces, self.now)),
+            Ok(namespaces) => Moment::Loaded(Namespaces::new(namespaces, self.now)),
             Err(error) => Moment::Failed(self.error(&error)),
         };
         let Moment::Open { connection, .. } = std::mem::replace(moment, loaded) else { return None };
@@ -193,16 +193,16 @@ impl Snapshot {
         Some(connection)
     }
 
-    /// Counts what the scopes hold, unless that is known.
-    fn count(&self, connection: &Connection, spaces: Ids) -> rusqlite::Result<Usages> {
+    /// Counts what the scopes contain, unless that is cached.
+    fn count(&self, connection: &Connection, namespaces: Ids) -> rusqlite::Result<Usages> {
         let mut usage = Usages::default();
-        for ((usage, owner), space) in usage.iter_mut().zip(&self.owners).zip(spaces) {
-            let Some((id, version)) = space else { continue };
+        for ((usage, owner), namespace) in usage.iter_mut().zip(&self.owners).zip(namespaces) {
+            let Some((id, version)) = namespace else { continue };
             let known = self.readers.counts().get(owner, version, self.now);
             *usage = match known {
                 Some(usage) => usage,
                 None => {
-                    let counted = spaces::count(connection, id, version, self.now)?;
+                    let counted = namespaces::count(connection, id, version, self.now)?;
                     self.readers.counts().put(owner.clone(), counted);
                     counted.usage
                 }
@@ -212,7 +212,7 @@ impl Snapshot {
     }
 }
 
-/// A snapshot, and that it may come to have a connection.
+/// A snapshot as the source of a view.
 #[derive(Clone)]
 pub(super) struct Reading(pub(super) Arc<Snapshot>);
 
@@ -220,7 +220,7 @@ impl Reading {
     fn with<T>(
         &self,
         open: impl FnOnce(&Connection, Ids) -> rusqlite::Result<T>,
-        loaded: impl FnOnce(&Spaces) -> Result<T, String>,
+        loaded: impl FnOnce(&Namespaces) -> Result<T, String>,
     ) -> Result<T, String> {
         let Self(snapshot) = self;
         let mut moment = snapshot.moment();
@@ -229,10 +229,10 @@ impl Reading {
             snapshot.readers.note(snapshot);
         }
         match &*moment {
-            Moment::Open { connection, spaces } => {
-                open(connection.ask(), *spaces).map_err(|error| snapshot.error(&error))
+            Moment::Open { connection, namespaces } => {
+                open(connection.ask(), *namespaces).map_err(|error| snapshot.error(&error))
             }
-            Moment::Loaded(spaces) => loaded(spaces),
+            Moment::Loaded(namespaces) => loaded(namespaces),
             Moment::Failed(why) => Err(why.clone()),
             Moment::Unread => Err("the state was not read".into()),
         }
@@ -243,30 +243,30 @@ impl Source for Reading {
     fn value(&self, scope: Scope, key: &str) -> Result<Found, String> {
         let now = self.0.now;
         self.with(
-            |connection, spaces| {
-                let Some((space, _)) = spaces[scope as usize] else { return Ok(Found::Value(None)) };
-                let stored = spaces::value(connection, space, key)?;
+            |connection, namespaces| {
+                let Some((namespace, _)) = namespaces[scope as usize] else { return Ok(Found::Value(None)) };
+                let stored = namespaces::value(connection, namespace, key)?;
                 Ok(Found::Value(stored.filter(|stored| stored.is_live(now)).map(|stored| stored.value)))
             },
-            |spaces| spaces.value(scope, key),
+            |namespaces| namespaces.value(scope, key),
         )
     }
 
     fn size(&self, scope: Scope, key: &str) -> Result<Option<usize>, String> {
         let now = self.0.now;
         self.with(
-            |connection, spaces| {
-                let Some((space, _)) = spaces[scope as usize] else { return Ok(None) };
-                let size = spaces::size(connection, space, key)?;
+            |connection, namespaces| {
+                let Some((namespace, _)) = namespaces[scope as usize] else { return Ok(None) };
+                let size = namespaces::size(connection, namespace, key)?;
                 let live = size.filter(|(_, expires)| expires.is_none_or(|expires| expires > now));
                 Ok(live.map(|(bytes, _)| key.len() + bytes))
             },
-            |spaces| spaces.size(scope, key),
+            |namespaces| namespaces.size(scope, key),
         )
     }
 
     fn usage(&self) -> Result<Usages, String> {
-        self.with(|connection, spaces| self.0.count(connection, spaces), Source::usage)
+        self.with(|connection, namespaces| self.0.count(connection, namespaces), Source::usage)
     }
 }
 
@@ -286,7 +286,7 @@ impl std::fmt::Debug for Reading {
     }
 }
 
-/// Ends a read transaction; where SQLite has ended it by itself there is none.
+/// Ends a read transaction. If SQLite has ended it by itself, this has no effect.
 fn end(connection: &Reader) {
     let _ = run(connection.ask(), "COMMIT");
 }

@@ -1,7 +1,7 @@
 //! State and log, in one file and in memory.
 
 use super::Log;
-use super::{Late, Store, StoreError, Unit};
+use super::{LateWrite, Store, StoreError, Unit};
 use crate::audit::Flaw;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
 use futures_util::FutureExt as _;
@@ -43,17 +43,17 @@ fn get(store: &Store, scope: Scope, key: &str) -> Option<Vec<u8>> {
     view(store, "p", "s", 0).get(scope, key).unwrap()
 }
 
-/// Both kinds, since they must mean the same.
+/// Both kinds of store, which have to behave the same.
 fn stores() -> (tempfile::TempDir, [Store; 2]) {
-    let folder = tempfile::tempdir().unwrap();
-    let stores = [Store::in_memory(), Store::open(&folder.path().join("hookhost.db"), 0).unwrap()];
-    (folder, stores)
+    let directory = tempfile::tempdir().unwrap();
+    let stores = [Store::in_memory(), Store::open(&directory.path().join("hookhost.db"), 0).unwrap()];
+    (directory, stores)
 }
 
 fn file() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("state/hookhost.db");
-    (folder, path)
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state/hookhost.db");
+    (directory, path)
 }
 
 fn lines(path: &Path) -> Vec<String> {
@@ -76,7 +76,7 @@ fn an_event_sees_its_snapshot_and_its_own_writes() {
 }
 
 #[test]
-fn state_of_a_session_is_no_other_sessions() {
+fn other_sessions_do_not_see_a_sessions_state() {
     for store in &stores().1 {
         let mut first = view(store, "p", "s", 0);
         first.set(Scope::Session, "k", b"1".to_vec(), None).unwrap();
@@ -126,7 +126,7 @@ fn state_of_a_tree_is_that_of_each_of_its_sessions_and_of_no_other_tree() {
 }
 
 #[test]
-fn a_set_is_the_last_writers() {
+fn the_last_of_concurrent_sets_wins() {
     for (store, scope) in stores().1.iter().flat_map(|store| [(store, Scope::Tree), (store, Scope::Plugin)]) {
         let (mut first, mut second) = (view(store, "p", "a", 0), view(store, "p", "b", 0));
         first.set(scope, "k", b"first".to_vec(), None).unwrap();
@@ -181,7 +181,7 @@ fn a_write_over_the_quota_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn what_has_expired_makes_room_again() {
+fn expired_values_do_not_count_against_the_quota() {
     for store in &stores().1 {
         let quota = KEY_COST + 10;
         let mut view = View::new(store.snapshot(&plugin("p"), of("s"), 0), quota, 0);
@@ -203,7 +203,7 @@ fn an_increment_keeps_the_time_at_which_a_value_expires() {
         commit(store, &unit("p", "s", 5_000, &[], counting));
         assert_eq!(view(store, "p", "s", 9_999).get(Scope::Plugin, "n").unwrap(), Some(b"2".to_vec()));
         assert_eq!(view(store, "p", "s", 10_000).get(Scope::Plugin, "n").unwrap(), None);
-        // What has expired counts as 0 again, and for as long as it is not set anew.
+        // An expired number counts as 0 again, and the new one does not expire.
         let mut late = view(store, "p", "s", 10_000);
         assert_eq!(late.increment(Scope::Plugin, "n", 1).unwrap(), 1);
         commit(store, &unit("p", "s", 10_000, &[], late));
@@ -212,7 +212,7 @@ fn an_increment_keeps_the_time_at_which_a_value_expires() {
 }
 
 #[test]
-fn deleting_what_is_not_there_keeps_nothing() {
+fn deleting_a_missing_key_stores_nothing() {
     for store in &stores().1 {
         let mut view = view(store, "p", "s", 0);
         for n in 0..1000 {
@@ -223,7 +223,7 @@ fn deleting_what_is_not_there_keeps_nothing() {
 }
 
 #[test]
-fn what_is_deleted_is_gone() {
+fn a_deleted_value_is_gone() {
     for store in &stores().1 {
         let mut setting = view(store, "p", "s", 0);
         setting.set(Scope::Plugin, "k", b"v".to_vec(), None).unwrap();
@@ -249,7 +249,7 @@ fn a_text_cannot_be_incremented() {
 
 #[test]
 fn state_outlives_the_process_and_every_process_sees_it() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let (one, two) = (Store::open(&path, 0).unwrap(), Store::open(&path, 0).unwrap());
     for round in 1..=3 {
         for store in [&one, &two] {
@@ -267,7 +267,7 @@ fn state_outlives_the_process_and_every_process_sees_it() {
 
 #[test]
 fn state_of_sessions_and_of_trees_is_forgotten_after_30_days_and_that_of_plugins_never() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     let mut setting = view(&store, "p", "s", 0);
     for scope in Scope::ALL {
@@ -282,11 +282,11 @@ fn state_of_sessions_and_of_trees_is_forgotten_after_30_days_and_that_of_plugins
 }
 
 #[test]
-fn a_record_and_what_it_writes_hold_together_or_not_at_all() {
-    let (_folder, path) = file();
+fn a_record_and_its_writes_are_committed_together_or_not_at_all() {
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
-    store.push(Late::of(r#"{"kind":"event","n":1}"#.into())).unwrap();
-    // Too large for the file: neither the record nor the write may hold, and what waited waits on.
+    store.push(LateWrite::of(r#"{"kind":"event","n":1}"#.into())).unwrap();
+    // Too large for the file: neither the record nor the write is stored, and what was queued stays queued.
     let pages: i64 = {
         let inner = store.on_disk().unwrap().inner();
         inner.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
@@ -311,25 +311,25 @@ fn a_record_and_what_it_writes_hold_together_or_not_at_all() {
 }
 
 #[test]
-fn what_is_kept_back_is_written_before_what_comes_after_and_when_the_store_is_closed() {
-    let (_folder, path) = file();
+fn queued_records_are_written_before_later_ones_and_when_the_store_is_closed() {
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
-    store.push(Late::of(r#"{"kind":"a"}"#.into())).unwrap();
-    store.push(Late::of(r#"{"kind":"b"}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"a"}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"b"}"#.into())).unwrap();
     commit(&store, &Unit { records: vec![r#"{"kind":"c"}"#.into()], ..Unit::default() });
     let written = lines(&path);
     let kinds: Vec<_> = written.iter().map(|line| &line[line.find("kind").unwrap() + 7..][..1]).collect();
     assert_eq!(kinds, ["l", "a", "b", "c"]);
-    store.push(Late::of(r#"{"kind":"d"}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"d"}"#.into())).unwrap();
     drop(store);
     assert_eq!(lines(&path).len(), 5);
 }
 
 #[test]
-fn the_keeper_writes_what_is_kept_back() {
-    let (_folder, path) = file();
+fn the_flusher_writes_what_is_queued() {
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
-    store.push(Late::of(r#"{"kind":"a"}"#.into())).unwrap();
+    store.push(LateWrite::of(r#"{"kind":"a"}"#.into())).unwrap();
     let began = std::time::Instant::now();
     while lines(&path).len() < 2 {
         assert!(began.elapsed().as_secs() < 20, "nobody wrote it");
@@ -339,7 +339,7 @@ fn the_keeper_writes_what_is_kept_back() {
 
 #[test]
 fn a_store_that_is_closed_over_and_over_leaves_a_small_wal_and_all_records() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let wal = super::database::wal(&path);
     let mut sizes = Vec::new();
     for number in 0..100_u32 {
@@ -350,7 +350,7 @@ fn a_store_that_is_closed_over_and_over_leaves_a_small_wal_and_all_records() {
         sizes.push(std::fs::metadata(&wal).map_or(0, |wal| wal.len()));
     }
     assert!(sizes.iter().all(|&size| size < 512 << 10), "{sizes:?}");
-    // It is not the disk's turn each time.
+    // Not every close runs a checkpoint.
     assert!(sizes.iter().filter(|&&size| size == 0).count() <= 20, "{sizes:?}");
     assert_eq!(lines(&path).len(), 101);
     assert!(Log::open(&path).unwrap().verify(None).unwrap().is_sound());
@@ -358,7 +358,7 @@ fn a_store_that_is_closed_over_and_over_leaves_a_small_wal_and_all_records() {
 
 #[test]
 fn the_wal_does_not_grow_with_what_is_written_without_a_pause() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     let record = format!("{{\"event\":\"{}\"}}", "x".repeat(8 << 10));
     let unit = Unit { records: vec![record], session: "s".into(), ..Unit::default() };
@@ -372,9 +372,9 @@ fn the_wal_does_not_grow_with_what_is_written_without_a_pause() {
 }
 
 #[test]
-fn stores_that_are_begun_at_once_are_one() {
+fn stores_that_are_created_at_once_share_one_log() {
     for _ in 0..20 {
-        let (_folder, path) = file();
+        let (_directory, path) = file();
         let stores: Vec<Store> = std::thread::scope(|scope| {
             let opening: Vec<_> = (0..8).map(|_| scope.spawn(|| Store::open(&path, 0).unwrap())).collect();
             opening.into_iter().map(|opened| opened.join().unwrap()).collect()
@@ -385,14 +385,14 @@ fn stores_that_are_begun_at_once_are_one() {
 }
 
 #[test]
-fn when_too_much_waits_to_be_written_nothing_more_is_taken() {
-    let (_folder, path) = file();
+fn a_full_queue_takes_nothing_more() {
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
-    // Somebody else writes, and does not end.
+    // Another process holds the write lock.
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let record = format!(r#"{{"kind":"{}"}}"#, "x".repeat(1 << 20));
-    let taken = (0..100).take_while(|_| store.push(Late::of(record.clone())).is_ok()).count();
+    let taken = (0..100).take_while(|_| store.push(LateWrite::of(record.clone())).is_ok()).count();
     assert!((16..20).contains(&taken), "{taken}");
     other.execute_batch("ROLLBACK").unwrap();
     block_on(store.flush()).unwrap();
@@ -401,7 +401,7 @@ fn when_too_much_waits_to_be_written_nothing_more_is_taken() {
 
 #[test]
 fn records_of_several_processes_make_one_chain() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let writers: Vec<_> = (0..4)
         .map(|writer| {
             let path = path.clone();
@@ -410,7 +410,7 @@ fn records_of_several_processes_make_one_chain() {
                 for n in 0..50 {
                     let record = format!(r#"{{"kind":"event","writer":{writer},"n":{n}}}"#);
                     if n % 3 == 0 {
-                        store.push(Late::of(record)).unwrap();
+                        store.push(LateWrite::of(record)).unwrap();
                     } else {
                         commit(&store, &Unit { records: vec![record], ..Unit::default() });
                     }
@@ -427,7 +427,7 @@ fn records_of_several_processes_make_one_chain() {
 
 #[test]
 fn a_file_of_another_program_is_refused_and_left_as_it_is() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("CREATE TABLE precious (value)").unwrap();
@@ -445,7 +445,7 @@ fn a_file_of_another_program_is_refused_and_left_as_it_is() {
 
 #[test]
 fn a_file_of_a_later_version_is_refused_and_left_as_it_is() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     drop(Store::open(&path, 0).unwrap());
     let later = rusqlite::Connection::open(&path).unwrap();
     later.pragma_update(None, "user_version", 7).unwrap();
@@ -458,7 +458,7 @@ fn a_file_of_a_later_version_is_refused_and_left_as_it_is() {
 
 #[test]
 fn a_damaged_file_is_refused_and_left_as_it_is() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     for n in 0..200 {
         commit(&store, &Unit { records: vec![format!(r#"{{"kind":"event","n":{n}}}"#)], ..Unit::default() });
@@ -477,7 +477,7 @@ fn a_damaged_file_is_refused_and_left_as_it_is() {
 #[test]
 fn only_its_user_can_read_the_file() {
     use std::os::unix::fs::PermissionsExt as _;
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     commit(&store, &Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() });
     for file in [path.clone(), super::database::wal(&path)] {
@@ -487,7 +487,7 @@ fn only_its_user_can_read_the_file() {
 
 #[test]
 fn a_commit_waits_for_another_process_without_holding_up_the_thread() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -501,7 +501,7 @@ fn a_commit_waits_for_another_process_without_holding_up_the_thread() {
     assert_eq!(Log::open(&path).unwrap().verify(None).unwrap().flaws, Vec::<Flaw>::new());
 }
 
-/// What somebody may do to the database with another program.
+/// Changes the database as another program could.
 fn altered(path: &Path, sql: &str) {
     rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
@@ -525,7 +525,7 @@ const CHANGES: [(&str, &str); 9] = [
     ),
 ];
 
-/// The log's own table, changed in ways in which its records can be read all the same.
+/// Changes of the log's own table after which its records can still be read.
 const LOG_CHANGES: [(&str, &str); 4] = [
     (
         "ALTER TABLE audit RENAME TO hidden; CREATE VIEW audit AS SELECT * FROM hidden",
@@ -547,7 +547,7 @@ const LOG_CHANGES: [(&str, &str); 4] = [
 #[test]
 fn a_database_whose_schema_is_not_exactly_ours_is_refused_and_what_is_foreign_is_named() {
     for (change, what) in CHANGES.iter().chain(&LOG_CHANGES) {
-        let (_folder, path) = file();
+        let (_directory, path) = file();
         drop(Store::open(&path, 0).unwrap());
         altered(&path, change);
         let error = Store::open(&path, 0).err().unwrap();
@@ -559,7 +559,7 @@ fn a_database_whose_schema_is_not_exactly_ours_is_refused_and_what_is_foreign_is
 #[test]
 fn verifying_names_what_is_foreign_and_a_log_whose_table_is_another_is_not_read() {
     for (change, what) in CHANGES {
-        let (_folder, path) = file();
+        let (_directory, path) = file();
         drop(Store::open(&path, 0).unwrap());
         altered(&path, change);
         let report = Log::open(&path).unwrap().verify(None).unwrap();
@@ -567,7 +567,7 @@ fn verifying_names_what_is_foreign_and_a_log_whose_table_is_another_is_not_read(
         assert!(!report.is_sound());
     }
     for (change, what) in LOG_CHANGES {
-        let (_folder, path) = file();
+        let (_directory, path) = file();
         drop(Store::open(&path, 0).unwrap());
         altered(&path, change);
         let error = Log::open(&path).unwrap_err().to_string();
@@ -578,7 +578,7 @@ fn verifying_names_what_is_foreign_and_a_log_whose_table_is_another_is_not_read(
 #[test]
 fn a_schema_that_changes_while_the_store_is_open_is_noticed_before_anything_is_written() {
     for (change, what) in CHANGES.iter().chain(&LOG_CHANGES) {
-        let (_folder, path) = file();
+        let (_directory, path) = file();
         let store = Store::open(&path, 0).unwrap();
         let secret = || Unit { records: vec![r#"{"kind":"a","text":"SECRET"}"#.into()], ..Unit::default() };
         commit(&store, &secret());
@@ -586,8 +586,8 @@ fn a_schema_that_changes_while_the_store_is_open_is_noticed_before_anything_is_w
         let error = block_on(store.commit(&secret())).unwrap_err();
         assert_eq!(error, StoreError::Altered { path: path.clone(), what: (*what).to_owned() }, "{change}");
     }
-    // What puts the same schema elsewhere in the file is no change of it.
-    let (_folder, path) = file();
+    // Moving the same schema within the file does not change it.
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     altered(&path, "VACUUM");
     commit(&store, &Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() });
@@ -596,8 +596,8 @@ fn a_schema_that_changes_while_the_store_is_open_is_noticed_before_anything_is_w
 
 #[test]
 fn a_record_that_sqlite_did_not_insert_is_an_error() {
-    // As if a schema had been changed under the very transaction: the connection itself runs no trigger, so it is told to.
-    let (_folder, path) = file();
+    // As if the schema had changed during the transaction. The connection runs no triggers, so the test turns them on.
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     {
         let inner = store.on_disk().unwrap().inner();
@@ -615,7 +615,7 @@ fn a_record_that_sqlite_did_not_insert_is_an_error() {
 fn the_schema_is_that_of_its_version() {
     let text: String = super::database::TABLES.iter().map(|(name, makes)| format!("{name}: {makes};\n")).collect();
     let digest = crate::config::Digest::of_bytes(text.as_bytes()).to_string();
-    // Databases are compared with it word for word: who changes a word raises the version, and this.
+    // Databases are compared with it verbatim: a change of a word has to raise the version, and this digest.
     assert_eq!(
         (crate::audit::VERSION, digest.as_str()),
         (2, "a9eb0e106268437bcd6cb77aac06f74619c31de9304c4f4efe7fe52ffa8295d4")
@@ -634,7 +634,7 @@ fn a_database_that_is_removed_or_replaced_while_it_is_open_takes_no_more_records
     };
     let remove_wal: fn(&Path) = |path| std::fs::remove_file(super::database::wal(path)).unwrap();
     for change in [remove_all, remove, replace, remove_wal] {
-        let (_folder, path) = file();
+        let (_directory, path) = file();
         let store = Store::open(&path, 0).unwrap();
         let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
         commit(&store, &unit);
@@ -646,7 +646,7 @@ fn a_database_that_is_removed_or_replaced_while_it_is_open_takes_no_more_records
 #[cfg(unix)]
 #[test]
 fn a_database_that_is_put_back_takes_records_again() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
     let away = path.with_extension("away");
@@ -668,7 +668,7 @@ fn a_name_that_sqlite_would_not_read_as_a_file_is_refused() {
     }
 }
 
-/// Many keys, put there by hand, as an earlier version could leave them.
+/// Inserts many keys by hand, as an earlier version could leave them.
 fn fill(path: &Path, keys: usize) {
     let mut connection = rusqlite::Connection::open(path).unwrap();
     let transaction = connection.transaction().unwrap();
@@ -683,10 +683,10 @@ fn fill(path: &Path, keys: usize) {
 }
 
 #[test]
-fn a_scope_has_so_many_keys_at_most_and_one_that_has_more_can_be_read_and_emptied() {
+fn the_number_of_keys_is_bounded_and_a_scope_that_has_more_can_be_read_and_emptied() {
     let large = |store: &Store| View::new(store.snapshot(&plugin("p"), of("s"), 0), 1 << 30, 0);
     for keys in [MAX_KEYS - 1, MAX_KEYS, MAX_KEYS + 1, MAX_KEYS + 5] {
-        let (_folder, path) = file();
+        let (_directory, path) = file();
         drop(Store::open(&path, 0).unwrap());
         fill(&path, keys);
         let store = Store::open(&path, 0).unwrap();
@@ -706,8 +706,8 @@ fn a_scope_has_so_many_keys_at_most_and_one_that_has_more_can_be_read_and_emptie
         assert_eq!(after.get(Scope::Plugin, "000010"), Ok(None));
         assert_eq!(after.set(Scope::Plugin, "another", vec![], None), Ok(()), "{keys}");
     }
-    // What has far too many takes no new one after some were deleted.
-    let (_folder, path) = file();
+    // A scope with far too many keys takes no new one after some were deleted.
+    let (_directory, path) = file();
     drop(Store::open(&path, 0).unwrap());
     fill(&path, 2 * MAX_KEYS);
     let store = Store::open(&path, 0).unwrap();
@@ -719,7 +719,7 @@ fn a_scope_has_so_many_keys_at_most_and_one_that_has_more_can_be_read_and_emptie
     assert_eq!(large(&store).set(Scope::Plugin, "new", vec![], None), Err(StateError::QuotaExceeded));
 }
 
-/// So many keys that only a hand can have put there, expired or not.
+/// Inserts more keys than the host ever stores, expired or not.
 fn overfull(path: &Path, keys: u32, expires: &str) {
     drop(Store::open(path, 0).unwrap());
     altered(
@@ -733,8 +733,8 @@ fn overfull(path: &Path, keys: u32, expires: &str) {
 }
 
 #[test]
-fn whatever_an_event_asks_of_a_state_that_is_far_too_large_is_answered_after_so_many_steps() {
-    let (_folder, path) = file();
+fn every_query_of_a_state_that_is_far_too_large_ends_after_a_bounded_number_of_steps() {
+    let (_directory, path) = file();
     overfull(&path, 400_000, "NULL");
     let store = Store::open(&path, 0).unwrap();
     let large = || View::new(store.snapshot(&plugin("p"), of("s"), 10), 1 << 30, 10);
@@ -746,7 +746,7 @@ fn whatever_an_event_asks_of_a_state_that_is_far_too_large_is_answered_after_so_
     assert_eq!(event.delete(Scope::Plugin, "000001"), Ok(()));
     write(&store, event);
     assert_eq!(large().get(Scope::Plugin, "000001"), Ok(None));
-    // Another event needs the connection, and all that this one may still ask for would have to be moved into memory.
+    // Another event needs the connection, so the whole snapshot would have to be moved into memory.
     let snapshot = store.snapshot(&plugin("p"), of("s"), 10);
     snapshot.value(Scope::Plugin, "000003").unwrap();
     store.on_disk().unwrap().readers.end_transactions();
@@ -755,8 +755,8 @@ fn whatever_an_event_asks_of_a_state_that_is_far_too_large_is_answered_after_so_
 }
 
 #[test]
-fn a_state_in_which_far_too_much_has_expired_takes_new_keys_and_is_rid_of_the_old() {
-    let (_folder, path) = file();
+fn a_state_with_far_too_many_expired_keys_takes_new_ones_and_drops_the_old() {
+    let (_directory, path) = file();
     overfull(&path, 400_000, "5");
     let store = Store::open(&path, 0).unwrap();
     let mut event = view(&store, "p", "s", 10);
@@ -770,10 +770,10 @@ fn a_state_in_which_far_too_much_has_expired_takes_new_keys_and_is_rid_of_the_ol
 
 #[test]
 fn reading_a_key_reads_no_other() {
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     drop(Store::open(&path, 0).unwrap());
     fill(&path, 100);
-    // What cannot be read as a value is met only by whoever asks for it.
+    // A damaged value is an error only for an event that reads it.
     altered(&path, "UPDATE value SET value = 1.5 WHERE key = '000050'");
     let store = Store::open(&path, 0).unwrap();
     let mut view = view(&store, "p", "s", 0);
@@ -782,8 +782,8 @@ fn reading_a_key_reads_no_other() {
 }
 
 #[test]
-fn what_has_expired_does_not_pile_up() {
-    let (_folder, path) = file();
+fn expired_values_do_not_pile_up() {
+    let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     for round in 0..20_u64 {
         let mut event = view(&store, "p", "s", round * 10_000);
@@ -798,8 +798,8 @@ fn what_has_expired_does_not_pile_up() {
 }
 
 #[test]
-fn how_full_a_scope_is_stays_right_whoever_writes_to_it() {
-    let (_folder, path) = file();
+fn the_cached_size_of_a_scope_stays_right_whichever_process_writes_to_it() {
+    let (_directory, path) = file();
     let (one, two) = (Store::open(&path, 0).unwrap(), Store::open(&path, 0).unwrap());
     let mut number = 0_u32;
     let mut random = || {
@@ -831,14 +831,14 @@ fn how_full_a_scope_is_stays_right_whoever_writes_to_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_database_that_others_can_write_is_refused_with_what_lies_beside_it() {
+fn a_database_is_refused_if_others_can_write_it_or_a_file_beside_it() {
     use std::os::unix::fs::PermissionsExt as _;
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     drop(Store::open(&path, 0).unwrap());
-    let folder = path.parent().unwrap().to_owned();
+    let directory = path.parent().unwrap().to_owned();
     let beside = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
     let made = ["-wal", "-shm", "-journal"].map(|end| (beside(end), true));
-    for (file, made) in [(path.clone(), false), (folder, false)].into_iter().chain(made) {
+    for (file, made) in [(path.clone(), false), (directory, false)].into_iter().chain(made) {
         if made {
             std::fs::write(&file, "").unwrap();
         }
@@ -858,18 +858,18 @@ fn a_database_that_others_can_write_is_refused_with_what_lies_beside_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_to_which_others_can_add_a_file_holds_no_log() {
+fn a_database_in_a_directory_that_others_can_write_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
-    let (_folder, path) = file();
+    let (_directory, path) = file();
     drop(Store::open(&path, 0).unwrap());
-    let folder = path.parent().unwrap();
-    let mode = |mode| std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    let directory = path.parent().unwrap();
+    let mode = |mode| std::fs::set_permissions(directory, std::fs::Permissions::from_mode(mode)).unwrap();
     // With the sticky bit others cannot replace the database; they can put a journal beside it.
     for shared in [0o777, 0o1777] {
         mode(shared);
         match Store::open(&path, 0).map(drop) {
             Err(StoreError::Refused(refused)) => {
-                assert_eq!(refused.path, folder);
+                assert_eq!(refused.path, directory);
                 assert!(refused.to_string().contains("other users can write it (mode 777)"), "{refused}");
             }
             other => panic!("{shared:o}: {other:?}"),
@@ -879,7 +879,7 @@ fn a_folder_to_which_others_can_add_a_file_holds_no_log() {
     Store::open(&path, 0).unwrap();
 }
 
-/// A journal from which SQLite would make any database beside it as the one at `other` is.
+/// A journal from which SQLite would restore the database at `other` in place of any database beside it.
 #[cfg(unix)]
 fn hot_journal(other: &Path) -> Vec<u8> {
     const SECTOR: usize = 512;

@@ -1,113 +1,162 @@
-//! Whose turn it is: the events of one session are settled one at a time, in order of arrival, across processes.
+//! Turns: the events of one session are settled one at a time, in order of arrival, across processes.
 //!
-//! Each arrival holds a ticket until it leaves: a lock of the kernel on one byte of a file, which ends with the process that
-//! holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
+//! Each arrival holds a ticket until it leaves. A ticket is a kernel lock on one byte of a file, and ends with the process
+//! that holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
 
 use super::StoreError;
+use super::database::{self, Identity};
 use crate::config::Digest;
 use crate::files;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::Notify;
 
-/// Bits of a session's place in the file. Sessions of one place take turns with each other, which costs time and no more.
+/// Bits of a session's place in the file. Sessions that share a place wait for each other, which costs only time.
 const PLACE_BITS: u32 = 30;
 
 /// Bits of a ticket within its place: bytes that a session has for its door and its tickets.
 const TICKET_BITS: u32 = 32;
 
-/// Where the bytes begin by which processes show that they are alive: behind all places.
+/// The first of the bytes that processes lock to show that they are alive; it comes after all places.
 const ALIVE: u64 = 1 << (PLACE_BITS + TICKET_BITS);
 
-/// How long until a ticket or a door that another process holds is looked at again.
+/// How long to wait before checking again whether another process still holds a ticket or a door.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Cells at the beginning of the file, of 8 bytes: in each, the handle that had the last turn of a session of this cell.
+/// Cells of 8 bytes at the start of the file. Each contains the handle that had the last turn of a session of this cell.
 const CELLS: u64 = 1 << 16;
 
-/// The turns of a store's sessions. Within the process a fair lock orders them, so that each session needs one ticket at
-/// a time; without a file there is no other process.
+/// The turns of a store's sessions; without a file there is no other process.
 #[derive(Default)]
 pub(crate) struct Turns {
     file: Option<Arc<TicketFile>>,
     lines: Mutex<HashMap<u64, Weak<Order>>>,
 }
 
-/// The order within this process: fair, and knows which handle had the last turn.
-type Order = tokio::sync::Mutex<u64>;
+/// The state that all handles of one place share in this process.
+#[derive(Default)]
+struct Order {
+    /// Lets one of them arrive at a time, in order.
+    door: tokio::sync::Mutex<()>,
+    held: Mutex<Held>,
+    /// Notified when one of them leaves.
+    left: Notify,
+}
 
-/// The line of a session, as this process has it.
-pub(crate) struct Line {
+#[derive(Default)]
+struct Held {
+    /// Tickets that this process holds, in ascending order: the kernel does not report a process's own locks.
+    tickets: VecDeque<u64>,
+    /// The handle that had the last turn in this process.
+    last: u64,
+}
+
+impl Order {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A handle's place in the queue of a session.
+pub(crate) struct TurnQueue {
     place: u64,
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
-    /// Tells this handle from every other one.
+    /// A random number that identifies the handle, across processes.
     handle: u64,
 }
 
-/// A turn: nobody else settles an event of the session until it is dropped.
+/// A turn: until it is dropped, no other handle settles an event of the session.
 #[must_use]
 pub(crate) struct Turn {
     /// Whether another handle of the session may have had a turn since this one's last.
     pub(crate) is_stale: bool,
-    _ticket: Option<Ticket>,
-    // Behind the ticket: whoever is next in this process takes a ticket when this one is free.
-    _order: OwnedMutexGuard<u64>,
+    _ticket: Ticket,
 }
 
 struct TicketFile {
     path: PathBuf,
     file: File,
-    /// The byte by which this process shows that it is alive, from [`ALIVE`] on.
+    /// The number of the byte that this process has locked to show that it is alive, counted from [`ALIVE`].
     alive: OnceLock<u32>,
 }
 
-/// A byte that is locked until this is dropped.
+/// A place in the queue, until this is dropped.
 struct Ticket {
-    file: Arc<TicketFile>,
+    order: Arc<Order>,
+    file: Option<Arc<TicketFile>>,
     byte: u64,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // To unlock what one has locked does not fail; and the lock ends with the process.
+        let mut held = self.order.held();
+        if let Some(file) = &self.file {
+            // Unlocking an own lock does not fail; at the latest the lock ends with the process.
+            let _ = file.unlock(self.byte);
+        }
+        // After unlocking: the next holder of this number locks it again.
+        match held.tickets.front() == Some(&self.byte) {
+            true => drop(held.tickets.pop_front()),
+            // The event gave up while it waited.
+            false => held.tickets.retain(|ticket| *ticket != self.byte),
+        }
+        drop(held);
+        self.order.left.notify_waiters();
+    }
+}
+
+/// The door of a place is locked until this is dropped.
+struct Door<'a> {
+    file: &'a TicketFile,
+    byte: u64,
+}
+
+impl Drop for Door<'_> {
+    fn drop(&mut self) {
         let _ = self.file.unlock(self.byte);
     }
 }
 
 impl Turns {
-    /// The turns of the sessions of a database, in the file `path`, which is made where there is none.
+    /// The turns of a database's sessions, in the file `path`, which is created if it is missing.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = files::open_lock(path).map_err(|error| StoreError::file(error, path))?;
         let file = TicketFile { path: path.to_owned(), file, alive: OnceLock::new() };
         Ok(Self { file: Some(Arc::new(file)), lines: Mutex::default() })
     }
 
-    /// The line of a session.
-    pub(crate) fn line(&self, session: &str) -> Line {
+    /// The file of tickets, and which file that is.
+    pub(super) fn file(&self) -> Option<(PathBuf, Option<Identity>)> {
+        self.file.as_ref().map(|tickets| (tickets.path.clone(), database::identity_of(&tickets.file)))
+    }
+
+    /// The queue of a session.
+    pub(crate) fn turn_queue(&self, session: &str) -> TurnQueue {
         let digest = Digest::of_bytes(session.as_bytes());
         let hash = digest.as_bytes().iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
         let place = hash >> (64 - PLACE_BITS);
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let order = lines.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
             if lines.len() >= 64 && lines.len().is_power_of_two() {
-                lines.retain(|_, line| line.strong_count() > 0);
+                lines.retain(|_, order| order.strong_count() > 0);
             }
             let order = Arc::default();
             lines.insert(place, Arc::downgrade(&order));
             order
         });
-        Line { place, order, file: self.file.clone(), handle: rand::random::<u64>() | 1 }
+        TurnQueue { place, order, file: self.file.clone(), handle: rand::random::<u64>() | 1 }
     }
 
-    /// The number by which others can tell whether this process is alive; it is locked from the first call on.
+    /// The number by which other processes can tell whether this one is alive. The first call locks its byte.
     ///
     /// # Errors
     /// If the file cannot be locked.
@@ -115,13 +164,13 @@ impl Turns {
         self.file.as_ref().map_or(Ok(0), |file| file.show_alive())
     }
 
-    /// Whether the process of this number is alive.
+    /// Whether the process with this number is alive.
     ///
     /// # Errors
     /// If the file's locks cannot be read.
     pub(super) fn is_alive(&self, number: u32) -> Result<bool, StoreError> {
         let Some(file) = &self.file else { return Ok(true) };
-        // One's own locks are not told.
+        // The kernel does not report a process's own locks.
         if file.alive.get() == Some(&number) {
             return Ok(true);
         }
@@ -130,51 +179,95 @@ impl Turns {
     }
 }
 
-impl Line {
-    /// Waits for the session's turn. To drop the future is to leave the line.
+impl TurnQueue {
+    /// Waits for a turn. Dropping the future leaves the queue.
     ///
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
-        let mut order = Arc::clone(&self.order).lock_owned().await;
-        let is_stale = std::mem::replace(&mut *order, self.handle) != self.handle;
-        let Some(file) = &self.file else { return Ok(Turn { is_stale, _ticket: None, _order: order }) };
-        let first = self.place << TICKET_BITS;
-        let ticket = file.arrive(first).await?;
-        while file.first_locked(first + 1, ticket.byte)?.is_some() {
-            tokio::time::sleep(RETRY_INTERVAL).await;
+        let ticket = match &self.file {
+            Some(file) => self.arrive(file).await?,
+            None => self.take(&mut self.order.held(), 0),
+        };
+        loop {
+            if let Some(is_stale) = self.begin(ticket.byte)? {
+                return Ok(Turn { is_stale, _ticket: ticket });
+            }
+            self.wait(ticket.byte).await;
         }
-        let is_stale = file.is_other(self.place, self.handle)?;
-        Ok(Turn { is_stale, _ticket: Some(ticket), _order: order })
+    }
+
+    /// Begins the turn of a ticket, if nobody is before it; whether another handle may have had a turn since this one's last.
+    fn begin(&self, ticket: u64) -> Result<Option<bool>, StoreError> {
+        let mut held = self.order.held();
+        if held.tickets.front() != Some(&ticket) || !self.others_are_behind(ticket)? {
+            return Ok(None);
+        }
+        let is_stale = std::mem::replace(&mut held.last, self.handle) != self.handle;
+        match &self.file {
+            Some(file) => file.is_other(self.place, self.handle).map(Some),
+            None => Ok(Some(is_stale)),
+        }
+    }
+
+    /// Takes the ticket after the highest one that is held.
+    async fn arrive(&self, file: &TicketFile) -> Result<Ticket, StoreError> {
+        let _arriving = self.order.door.lock().await;
+        let first = self.place << TICKET_BITS;
+        // One process at a time looks for the highest ticket and takes the next.
+        let _door = file.open_door(first).await?;
+        let mut held = self.order.held();
+        let mut free = held.tickets.back().map_or(first, |last| *last) + 1;
+        let end = first + (1 << TICKET_BITS);
+        while let Some(locked) = file.first_locked(free, end)? {
+            free = locked + 1;
+        }
+        if free >= end || !file.lock(free)? {
+            return Err(file.error(Errno::ENOLCK));
+        }
+        Ok(self.take(&mut held, free))
+    }
+
+    /// Notes a ticket that no other process has; where there is no other, it is at least so high.
+    fn take(&self, held: &mut Held, at_least: u64) -> Ticket {
+        let byte = held.tickets.back().map_or(at_least, |last| at_least.max(last + 1));
+        held.tickets.push_back(byte);
+        Ticket { order: Arc::clone(&self.order), file: self.file.clone(), byte }
+    }
+
+    /// Whether no other process holds a ticket before this one.
+    fn others_are_behind(&self, ticket: u64) -> Result<bool, StoreError> {
+        let Some(file) = &self.file else { return Ok(true) };
+        Ok(file.first_locked((self.place << TICKET_BITS) + 1, ticket)?.is_none())
+    }
+
+    /// Waits until it is worth looking again.
+    async fn wait(&self, ticket: u64) {
+        let mut left = pin!(self.order.left.notified());
+        left.as_mut().enable();
+        let front = self.order.held().tickets.front().copied();
+        match front == Some(ticket) {
+            // Another process is before it, and wakes nobody.
+            true => tokio::time::sleep(RETRY_INTERVAL).await,
+            false => left.await,
+        }
     }
 }
 
 impl TicketFile {
-    /// Takes the ticket behind the highest that anybody holds.
-    async fn arrive(self: &Arc<Self>, first: u64) -> Result<Ticket, StoreError> {
-        // The door: one process at a time looks for the highest ticket and takes the next.
-        while !self.lock(first)? {
+    async fn open_door(&self, byte: u64) -> Result<Door<'_>, StoreError> {
+        while !self.lock(byte)? {
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        let door = Ticket { file: Arc::clone(self), byte: first };
-        let end = first + (1 << TICKET_BITS);
-        let mut free = first + 1;
-        while let Some(locked) = self.first_locked(free, end)? {
-            free = locked + 1;
-        }
-        if free >= end || !self.lock(free)? {
-            return Err(self.error(Errno::ENOLCK));
-        }
-        drop(door);
-        Ok(Ticket { file: Arc::clone(self), byte: free })
+        Ok(Door { file: self, byte })
     }
 
-    /// Notes that `handle` has a turn; whether another handle may have had one since its last.
+    /// Notes that `handle` has the turn. Returns whether another handle may have had one since this one's last.
     fn is_other(&self, place: u64, handle: u64) -> Result<bool, StoreError> {
         let of = |error: std::io::Error| StoreError::io(&error, &self.path);
         let at = (place % CELLS) * 8;
         let mut last = [0; 8];
-        // A file that ends before has not been written there.
+        // A file that ends before this cell has no value in it.
         let is_written = self.file.read_at(&mut last, at).map_err(of)? == last.len();
         if is_written && u64::from_le_bytes(last) == handle {
             return Ok(false);
@@ -213,7 +306,7 @@ impl TicketFile {
         unlocked.map(drop).map_err(|error| self.error(error))
     }
 
-    /// A byte from `from` to before `end` that another process has locked; none where there is none.
+    /// The first byte in `from..end` that another process has locked.
     fn first_locked(&self, from: u64, end: u64) -> Result<Option<u64>, StoreError> {
         if from >= end {
             return Ok(None);
@@ -231,7 +324,7 @@ impl TicketFile {
 
 fn range(kind: i32, from: u64, end: u64) -> libc::flock {
     libc::flock {
-        // The constants are int, the field is short, and both are small.
+        // The constants are `int`, the field is `short`; the values are small.
         l_type: i16::try_from(kind).unwrap_or_default(),
         l_whence: 0,
         l_start: from.cast_signed(),
@@ -240,7 +333,7 @@ fn range(kind: i32, from: u64, end: u64) -> libc::flock {
     }
 }
 
-/// Locks of an open file description: two hosts of one process hold them against each other, too.
+/// Locks of an open file description, which also work between two hosts of one process.
 /// <https://man7.org/linux/man-pages/man2/F_GETLK.2const.html>
 #[cfg(target_os = "linux")]
 mod ranges {
@@ -255,7 +348,7 @@ mod ranges {
     }
 }
 
-/// Locks of the process, where the system knows no others: then a database belongs into one host of a process.
+/// Locks of the process, on systems without the other kind: there, only one host of a process may open a database.
 #[cfg(not(target_os = "linux"))]
 mod ranges {
     use super::{FcntlArg, libc};

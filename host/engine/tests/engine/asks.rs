@@ -94,7 +94,7 @@ fn approves(name: &str, granted: bool) -> Entry {
 }
 
 #[tokio::test]
-async fn the_configuration_asks_also_where_no_plugin_hears_the_event() {
+async fn the_configuration_asks_also_if_no_plugin_subscribes_to_the_event() {
     let asked = questions(vec![], "make").await;
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].questions[0].by, Asker::Configuration);
@@ -243,7 +243,7 @@ async fn a_yes_for_the_session_answers_no_other_call_and_no_other_session() {
 }
 
 #[tokio::test]
-async fn a_yes_for_the_session_is_none_to_a_plugins_question() {
+async fn a_yes_for_the_session_does_not_answer_a_plugins_question() {
     let careful = plugin("b", json!({"before-tool-call": {"verdict": "escalate", "question": "sure?"}}));
     let (person, host) = always(vec![careful]).await;
     let session = host.open_session(spec()).unwrap();

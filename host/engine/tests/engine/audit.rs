@@ -29,7 +29,7 @@ async fn drained(host: &hookhost::Host) {
 }
 
 #[tokio::test]
-async fn every_event_is_recorded_also_where_nobody_hears_it() {
+async fn every_event_is_recorded_also_without_subscribers() {
     let (_directory, log, builder) = recording(vec![]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
@@ -49,7 +49,7 @@ async fn every_event_is_recorded_also_where_nobody_hears_it() {
 }
 
 #[tokio::test]
-async fn a_record_says_who_was_asked_what_each_answered_and_what_came_of_it() {
+async fn a_record_says_who_was_asked_what_each_answered_and_the_outcome() {
     let changes = plugin(
         "a",
         json!({"before-tool-call": {"when": {"round": 1}, "verdict": "modify", "value": {"command": "ls -l"},
@@ -270,7 +270,7 @@ async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
 }
 
 #[tokio::test]
-async fn whoever_gave_the_result_decided_it_unless_somebody_asks() {
+async fn the_plugin_that_gave_the_result_decided_it_unless_somebody_asks() {
     let entries = || {
         let responds = json!({"before-tool-call": {"verdict": "respond", "value": {"text": "x", "is-error": false}}});
         let asks = json!({"before-tool-call": {"when": {"contains": "ask"}, "verdict": "escalate", "question": "?"}});
@@ -310,9 +310,9 @@ async fn who_was_not_asked_since_somebody_rejected_before_is_not_one_whom_it_doe
 }
 
 #[tokio::test]
-async fn observers_hear_of_an_event_that_is_in_the_log_and_what_they_do_is_recorded_after() {
+async fn observers_get_an_event_that_is_in_the_log_and_what_they_do_is_recorded_after() {
     let observer =
-        plugin("o", json!({"stream-end": {"do": [{"increment": ["session", "n", 1]}, {"report": "heard"}]}}));
+        plugin("o", json!({"stream-end": {"do": [{"increment": ["session", "n", 1]}, {"report": "received"}]}}));
     let (_directory, log, builder) = recording(vec![observer]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
@@ -332,10 +332,10 @@ async fn observers_hear_of_an_event_that_is_in_the_log_and_what_they_do_is_recor
     };
     let mut observed = 0;
     for entry in &entries {
-        if let Record::Observed(heard) = entry {
+        if let Record::Observed(record) = entry {
             observed += 1;
-            assert!(place(&heard.id, "event") < place(&heard.id, "observed"));
-            let call = &heard.calls[0];
+            assert!(place(&record.id, "event") < place(&record.id, "observed"));
+            let call = &record.calls[0];
             assert_eq!((call.findings.len(), call.wrote.len()), (1, 1));
         }
     }
@@ -343,15 +343,15 @@ async fn observers_hear_of_an_event_that_is_in_the_log_and_what_they_do_is_recor
 }
 
 #[tokio::test]
-async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_no_record() {
+async fn observers_get_rejections_too_with_no_other_plugins_state_and_leave_no_record() {
     let rejects = plugin(
         "a",
         json!({"before-tool-call": {"verdict": "reject", "reason": "no", "do": [{"set": ["plugin", "secret", "hunter2"]}]}}),
     );
     let listens = plugin(
         "b",
-        json!({"audit-record": {"do": [{"log": "{value}"}, {"set": ["plugin", "heard", "{value}"]}, {"remind": "x"}]},
-               "custom-event": {"do": [{"get": ["plugin", "heard"]}]}}),
+        json!({"audit-record": {"do": [{"log": "{value}"}, {"set": ["plugin", "received", "{value}"]}, {"remind": "x"}]},
+               "custom-event": {"do": [{"get": ["plugin", "received"]}]}}),
     );
     let (_directory, log, builder) = recording(vec![rejects, listens]);
     let host = builder.build().await.unwrap();
@@ -389,16 +389,16 @@ async fn observers_hear_of_rejections_too_with_no_other_plugins_state_and_leave_
 #[tokio::test]
 async fn what_a_plugin_does_about_a_record_is_not_kept_and_it_is_told_so() {
     let steps = [
-        json!({"set": ["plugin", "heard", "{value}"]}),
-        json!({"delete": ["plugin", "heard"]}),
+        json!({"set": ["plugin", "received", "{value}"]}),
+        json!({"delete": ["plugin", "received"]}),
         json!({"increment": ["plugin", "n", 1]}),
         json!({"report": "code"}),
         json!({"remind": "x"}),
-        json!({"get": ["plugin", "heard"]}),
+        json!({"get": ["plugin", "received"]}),
     ];
     for (number, step) in steps.iter().enumerate() {
-        let heard = json!({"audit-record": {"do": [step, {"log": "it said: {last}"}]}});
-        let (_directory, log, builder) = recording(vec![plugin("b", heard)]);
+        let observer = json!({"audit-record": {"do": [step, {"log": "it said: {last}"}]}});
+        let (_directory, log, builder) = recording(vec![plugin("b", observer)]);
         let host = builder.build().await.unwrap();
         let session = host.open_session(spec()).unwrap();
         let options = DispatchOptions::awaiting_observers();
@@ -451,7 +451,7 @@ async fn what_one_call_brings_into_the_log_is_bounded_as_it_is_written() {
         assert!(size < 600 << 10, "{size}");
     }
     drained(&host).await;
-    // What found no room in the record holds all the same.
+    // What found no room in the record is still applied.
     assert_eq!(state_in(&log).len(), 20);
 }
 
@@ -480,7 +480,7 @@ async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_report
         .sum();
     assert_eq!(dropped, given_up + more as u64);
     let notices = session.take_notices();
-    assert!(notices.iter().any(|notice| notice.contains("did not hear")), "{notices:?}");
+    assert!(notices.iter().any(|notice| notice.contains("missed")), "{notices:?}");
     assert_eq!(records(&log).len(), hookhost::session::MAX_WAITING + 1 + more);
 }
 

@@ -62,7 +62,7 @@ async fn the_process_that_is_killed() {
     let counts = |name: &str, scope: &str| {
         plugin(name, json!({"any": {"do": [{"increment": [scope, "n", 1]}, {"set": [scope, "last", "{id}"]}]}}))
     };
-    let asks = plugin("c", json!({"custom-event": {"verdict": "escalate", "question": "go on?"}}));
+    let asks = plugin("c", json!({"custom-event": {"verdict": "escalate", "question": "continue?"}}));
     let entries = vec![counts("a", "plugin"), counts("b", "session"), asks];
     let config = Config::from_entries(entries, Settings::default()).unwrap();
     let host = builder(config).store(log).approver(Arc::new(Yes)).build().await.unwrap();

@@ -1,7 +1,7 @@
 //! A failing plugin beside others, of every kind, in every place of the chain: it erases no
 //! refusal, its answer is never part of the value, and the final value is what the others saw.
 
-use crate::failure_kinds::{Failing, dispatch, failing, heard, kinds, with_limits};
+use crate::failure_kinds::{Failing, dispatch, failing, kinds, with_limits, with_subscribers};
 use crate::support::{host, plugin, spec};
 use hookhost::config::{Entry, Mode, OnFailure};
 use hookhost::contract::{EventKind, OutcomeKind, Shape};
@@ -28,9 +28,9 @@ fn other(name: &str, behaviour: &Value) -> Entry {
 
 /// The gates and transforms that a plugin of this host subscribes to.
 fn decided(host: &Host, name: &str) -> Vec<EventKind> {
-    let hears = |event: &EventKind| host.chain(*event).iter().any(|plugin| plugin.name() == name);
+    let subscribes = |event: &EventKind| host.chain(*event).iter().any(|plugin| plugin.name() == name);
     let decided = |event: &EventKind| matches!(event.shape(), Shape::Gate | Shape::Transform);
-    heard(host).filter(decided).filter(hears).collect()
+    with_subscribers(host).filter(decided).filter(subscribes).collect()
 }
 
 fn refused(event: EventKind) -> OutcomeKind {
@@ -83,7 +83,7 @@ fn changing() -> Value {
 }
 
 #[tokio::test]
-async fn beside_a_failing_plugin_what_stands_of_a_change_is_what_the_others_saw() {
+async fn beside_a_failing_plugin_the_final_change_is_what_the_others_saw() {
     let watching = json!({"any": {"do": [{"log": "{value}"}]}});
     let changer = host(vec![other("changer", &changing())]).await;
     for kind in kinds() {
@@ -129,7 +129,7 @@ async fn beside_a_failing_plugin_what_stands_of_a_change_is_what_the_others_saw(
 
 #[tokio::test]
 async fn a_plugin_that_changes_the_value_and_then_fails_about_anothers_change_did_not_agree_to_it() {
-    for (on_failure, stands) in [(OnFailure::Skip, true), (OnFailure::Reject, false)] {
+    for (on_failure, is_allowed) in [(OnFailure::Skip, true), (OnFailure::Reject, false)] {
         let changes = |value: &str| json!({"verdict": "modify", "value": {"command": value}});
         let mut first = changes("{command} first");
         first["when"] = json!({"round": 1});
@@ -143,11 +143,11 @@ async fn a_plugin_that_changes_the_value_and_then_fails_about_anothers_change_di
         let asked: Vec<_> = settled.record.calls.iter().map(|call| (&*call.plugin, call.failure.is_some())).collect();
         assert_eq!(asked, [("a", false), ("b", false), ("a", true)]);
         match settled.outcome {
-            GateOutcome::Allowed { value } if stands => {
+            GateOutcome::Allowed { value } if is_allowed => {
                 assert_eq!(value.arguments, r#"{"command":"ls first second"}"#);
                 assert_eq!(settled.record.changed_by, ["a", "b"]);
             }
-            GateOutcome::Rejected(rejection) if !stands => assert_eq!(rejection.by, ["a"]),
+            GateOutcome::Rejected(rejection) if !is_allowed => assert_eq!(rejection.by, ["a"]),
             other => panic!("{on_failure:?}: {other:?}"),
         }
     }

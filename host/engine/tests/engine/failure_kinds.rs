@@ -22,7 +22,7 @@ pub(crate) fn kinds() -> Vec<String> {
     let (declared, _) = declared.split_once('}').expect("the end of the kinds");
     let names = declared.lines().map(str::trim).filter(|line| !line.starts_with("//"));
     let kinds = names.filter_map(|name| name.strip_suffix(',')).map(kebab_case);
-    // It comes of the machine, not of a plugin: `overload.rs` has its tests, and the page a section of its own.
+    // The machine causes it, not a plugin: `overload.rs` has its tests, and the page a section of its own.
     let kinds: Vec<_> = kinds.filter(|kind| kind != "overloaded").collect();
     assert!(kinds.len() >= 11, "{kinds:?}");
     kinds
@@ -126,7 +126,7 @@ pub(crate) fn ways() -> Vec<Way> {
         ("invalid-answer", BeforeInference, modify(json!({"tools": ["new"]}))),
         ("invalid-answer", BeforeInference, modify(json!({"model": "other"}))),
     ];
-    // One configuration for all of them, since each is compiled anew; the session says which is meant.
+    // One configuration for all of them, since each is compiled again; the session says which is meant.
     let mut config: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for (index, (_, event, behaviour)) in others.iter().enumerate() {
         let mut behaviour = behaviour.clone();
@@ -180,6 +180,6 @@ pub(crate) async fn dispatch(session: &Session, event: EventKind) -> Settled<Val
 }
 
 /// The events that some plugin of the host subscribes to.
-pub(crate) fn heard(host: &Host) -> impl Iterator<Item = EventKind> {
+pub(crate) fn with_subscribers(host: &Host) -> impl Iterator<Item = EventKind> {
     EventKind::ALL.iter().copied().filter(|&event| host.has_subscriber(event))
 }

@@ -1,6 +1,6 @@
 //! `docs/failures.md` is followed literally: every row of its table, for each of its kinds, events and policies.
 
-use crate::failure_kinds::{Way, dispatch, failing, heard, kinds, ways};
+use crate::failure_kinds::{Way, dispatch, failing, kinds, ways, with_subscribers};
 use crate::support::{host, session};
 use hookhost::Session;
 use hookhost::config::{Mode, OnFailure};
@@ -45,7 +45,7 @@ struct Row {
     kinds: Vec<String>,
     /// Whether the page says that the plugin is not even called.
     uncalled: bool,
-    /// Each shape with the word for what becomes of its events.
+    /// Each shape with the word for the effect on its events.
     events: Vec<(String, String)>,
     policies: Vec<String>,
     /// What the user may see; none: nothing.
@@ -114,7 +114,7 @@ fn sentences(cell: &str) -> Vec<String> {
     std::iter::once(written[0].to_owned()).chain(rest).collect()
 }
 
-/// Whether `text` is the sentence, where each `…` stands for something.
+/// Whether `text` is the sentence, where each `…` matches something.
 pub(crate) fn says(sentence: &str, text: &str) -> bool {
     let (first, rest) = sentence.split_once('…').unwrap_or((sentence, ""));
     let Some(text) = text.strip_prefix(first) else { return false };
@@ -164,7 +164,7 @@ async fn every_row_is_what_happens_what_is_seen_and_what_is_logged() {
             let mut failing = failing("p", &kind);
             (failing.entry.mode, failing.entry.on_failure) = (policy.mode, policy.on_failure);
             let host = host(vec![failing.entry.clone()]).await;
-            for event in heard(&host) {
+            for event in with_subscribers(&host) {
                 let fits = |row: &&Row| {
                     row.kinds.contains(&kind)
                         && row.policies.iter().any(|name| name == policy.name(event.shape()))
@@ -191,7 +191,7 @@ async fn every_row_is_what_happens_what_is_seen_and_what_is_logged() {
     assert_eq!(seen.len(), kinds().len() * shapes().len() * 3, "{seen:?}");
 }
 
-/// Compares a row to what came of an event before one plugin, `p`, that failed; `without` is its outcome before no plugin.
+/// Compares a row to the outcome of an event before one plugin, `p`, that failed; `without` is its outcome before no plugin.
 fn compare(row: &Row, kind: &str, settled: &Settled<Value>, without: &Value) -> Result<(), String> {
     let Settled { outcome, record, .. } = settled;
     let same = |what: &str, expected: &Value, found: &Value| {
@@ -243,7 +243,7 @@ async fn a_plugin_is_tripped_by_any_kind_of_failure_and_the_user_is_told_once() 
         let failing = failing("p", &kind);
         let host = host(vec![failing.entry.clone()]).await;
         let mut met = BTreeSet::new();
-        for event in heard(&host).filter(|event| met.insert(shape(*event))) {
+        for event in with_subscribers(&host).filter(|event| met.insert(shape(*event))) {
             let session = failing.session(&host, event).await;
             for _ in 0..FAILURES_TO_TRIP {
                 assert_eq!(of_tripping(&session), [""; 0], "{kind}, {event}");
@@ -257,7 +257,7 @@ async fn a_plugin_is_tripped_by_any_kind_of_failure_and_the_user_is_told_once() 
     }
 }
 
-/// What the user is told, but for failures that are skipped.
+/// What the user is told, except failures that are skipped.
 fn of_tripping(session: &Session) -> Vec<String> {
     let mut notices = session.take_notices();
     notices.retain(|notice| !notice.contains(" failed on "));

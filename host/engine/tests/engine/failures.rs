@@ -186,7 +186,7 @@ async fn invalid_changes_of_a_tool_call_are_failures() {
 }
 
 #[tokio::test]
-async fn a_failure_that_has_no_consequence_is_told_once_for_each_plugin_and_session() {
+async fn a_failure_that_has_no_consequence_is_reported_once_for_each_plugin_and_session() {
     let mut skipped = misbehaving("skipped", "trap");
     skipped.on_failure = Some(OnFailure::Skip);
     let mut audits = misbehaving("audits", "trap");

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A plugin that runs the steps which the prompt is, and answers with what came of them.
+/// A plugin that runs the steps which the prompt is, and answers with their results.
 fn obedient() -> Entry {
     let steps = json!({"do": [{"steps": "{value}"}], "verdict": "replace", "value": "{last}"});
     let mut entry = plugin("obedient", json!({ "prompt-submit": steps }));
@@ -296,7 +296,7 @@ async fn a_plugin_makes_and_moves_no_link_that_could_lead_out() {
 async fn a_link_that_the_plugin_makes_itself_leads_nowhere_else() {
     let house = House::new();
     let session = session(vec![writing("/out", &house.path("inside"))]).await;
-    // Whether such a link can be made at all is the host's business; that nothing is behind it is ours.
+    // Whether such a link can be made at all is the host's business; that it leads nowhere is ours.
     let results = does(
         &session,
         json!([

@@ -9,7 +9,7 @@ fn code(file: &Path) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// The names behind each `crate::`, those of a `crate::{…}` one by one.
+/// The names after each `crate::`, those of a `crate::{…}` one by one.
 fn used(code: &str) -> Vec<String> {
     let name = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     let mut names = Vec::new();

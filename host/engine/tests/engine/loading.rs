@@ -47,7 +47,7 @@ const TEXT_TO_NOTHING: &str = r#"(func $f (param "text" string)
     (canon lift (core func $i "g") (memory (core memory $i "memory")) (realloc (core func $i "realloc"))))"#;
 
 #[tokio::test]
-async fn a_file_that_is_no_component_is_refused_with_what_it_is() {
+async fn a_file_that_is_not_a_component_is_refused_with_what_it_is() {
     for (bytes, why) in [
         (&b"#!/bin/sh\n"[..], "is not WebAssembly"),
         (b"", "is not WebAssembly"),
@@ -220,7 +220,7 @@ fn an_inspection_says_what_a_component_is_without_running_it() {
 }
 
 #[tokio::test]
-async fn an_event_that_the_plugin_does_not_export_is_not_silently_unheard() {
+async fn subscribing_to_an_event_that_the_plugin_does_not_export_is_an_error() {
     let path = component("no_force_push.wasm");
     let mut entry = Entry::new("x", &path, Digest::of_file(&path).unwrap());
     entry.events = Some([hookhost::contract::EventKind::FinalizeContent].into());

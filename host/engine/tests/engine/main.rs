@@ -1,11 +1,12 @@
 //! The engine with real components: what a plugin answers, how it fails, what a session promises, what is not loaded.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod asks;
 mod audit;
 mod configure_in_each_instance;
 mod crash;
+mod engines;
 mod events;
 mod failing_beside_others;
 mod failure_kinds;
@@ -15,6 +16,7 @@ mod files;
 mod hostile;
 mod layers;
 mod loading;
+mod meanwhile;
 mod overload;
 mod pending;
 mod reloading;

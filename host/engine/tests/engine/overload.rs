@@ -24,7 +24,7 @@ fn refuses() -> Entry {
     plugin("guard", json!({ "before-tool-call": refused }))
 }
 
-/// What came of the events of many sessions at once: allowed, rejected by verdict, anything else in words.
+/// The outcomes of the events of many sessions at once: allowed, rejected by verdict, anything else in words.
 async fn storm(host: &Host) -> (usize, usize, Vec<String>) {
     let sessions: Vec<_> = (0..SESSIONS)
         .map(|_| {

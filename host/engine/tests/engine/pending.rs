@@ -1,4 +1,4 @@
-//! Questions that are handed back: answered once, by whoever is first, and a no where nobody can say yes any more.
+//! Questions that are handed back: answered once, by the first to answer, and a no if nobody can say yes any more.
 
 use crate::support::{bash, builder, plugin, recording, spec, state_by, state_in, written};
 use hookhost::approval::Approval;
@@ -38,8 +38,8 @@ fn counts() -> Entry {
 
 /// A builder with a log, which takes answers from other processes.
 fn sharing(entries: Vec<Entry>) -> (tempfile::TempDir, PathBuf, HostBuilder) {
-    let (folder, log, recording) = recording(entries);
-    (folder, log, recording.share_questions())
+    let (directory, log, recording) = recording(entries);
+    (directory, log, recording.share_questions())
 }
 
 async fn host_at(log: &Path, entries: Vec<Entry>) -> Host {
@@ -88,7 +88,7 @@ fn answers(log: &Path) -> Vec<(AnswerKind, OutcomeKind)> {
 
 #[tokio::test]
 async fn a_question_holds_up_no_other_event_of_its_session() {
-    let (_folder, log, recording) = sharing(vec![asks(), counts()]);
+    let (_directory, log, recording) = sharing(vec![asks(), counts()]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let first = ask(&session, "ask 1").await;
@@ -114,7 +114,7 @@ async fn a_yes_lets_exactly_the_value_run_that_was_shown() {
         json!({"before-tool-call": {"when": {"lacks": "-l"}, "verdict": "modify",
         "value": {"command": "ask -l"}}}),
     );
-    let (_folder, _log, recording) = sharing(vec![asks(), changes]);
+    let (_directory, _log, recording) = sharing(vec![asks(), changes]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
@@ -129,7 +129,7 @@ async fn a_yes_lets_exactly_the_value_run_that_was_shown() {
 
 #[tokio::test]
 async fn another_process_may_answer_and_the_first_answer_counts() {
-    let (_folder, log, recording) = sharing(vec![asks()]);
+    let (_directory, log, recording) = sharing(vec![asks()]);
     let host = recording.build().await.unwrap();
     // Another open store is to this one as that of another process.
     let other = host_at(&log, vec![]).await;
@@ -153,8 +153,8 @@ async fn another_process_may_answer_and_the_first_answer_counts() {
 }
 
 #[tokio::test]
-async fn what_another_program_writes_into_the_store_is_no_answer_where_questions_are_not_shared() {
-    let (_folder, log, recording) = recording(vec![asks()]);
+async fn what_another_program_writes_into_the_store_is_not_an_answer_where_questions_are_not_shared() {
+    let (_directory, log, recording) = recording(vec![asks()]);
     let host = recording.build().await.unwrap();
     let other = host_at(&log, vec![]).await;
     let session = host.open_session(spec()).unwrap();
@@ -172,8 +172,8 @@ async fn what_another_program_writes_into_the_store_is_no_answer_where_questions
 }
 
 #[tokio::test]
-async fn who_waits_hears_of_the_answer_of_another_process() {
-    let (_folder, log, recording) = sharing(vec![asks()]);
+async fn a_waiter_gets_the_answer_of_another_process() {
+    let (_directory, log, recording) = sharing(vec![asks()]);
     let host = recording.build().await.unwrap();
     let other = host_at(&log, vec![]).await;
     let session = host.open_session(spec()).unwrap();
@@ -186,7 +186,7 @@ async fn who_waits_hears_of_the_answer_of_another_process() {
 
 #[tokio::test]
 async fn a_yes_under_rules_that_reject_by_then_lets_nothing_run() {
-    let (_folder, _log, recording) = sharing(vec![asks()]);
+    let (_directory, _log, recording) = sharing(vec![asks()]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
@@ -199,7 +199,7 @@ async fn a_yes_under_rules_that_reject_by_then_lets_nothing_run() {
 #[tokio::test]
 async fn another_question_after_a_yes_is_handed_back_in_turn_and_a_third_is_a_no() {
     let question = |text: &str| plugin("asks", json!({"before-tool-call": {"verdict": "escalate", "question": text}}));
-    let (_folder, _log, recording) = sharing(vec![question("one?")]);
+    let (_directory, _log, recording) = sharing(vec![question("one?")]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ls").await;
@@ -215,11 +215,11 @@ async fn another_question_after_a_yes_is_handed_back_in_turn_and_a_third_is_a_no
 
 #[tokio::test]
 async fn a_question_that_is_dropped_is_a_no_and_waits_no_more() {
-    let (_folder, log, recording) = sharing(vec![asks(), counts()]);
+    let (_directory, log, recording) = sharing(vec![asks(), counts()]);
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     drop(ask(&session, "ask").await);
-    // The next event is written behind it.
+    // The next event is written after it.
     let _ = settled(begin(&session, "ls").await);
     assert!(host.questions().await.unwrap().is_empty());
     assert_eq!(answers(&log), [(AnswerKind::Cancelled, OutcomeKind::Rejected)]);
@@ -230,8 +230,8 @@ async fn a_question_that_is_dropped_is_a_no_and_waits_no_more() {
 async fn no_answer_by_the_deadline_is_a_no_and_one_that_comes_later_counts_for_nothing() {
     let mut settings = Settings::default();
     settings.approval_deadline = Duration::from_millis(100);
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
     let config = Config::from_entries(vec![asks()], settings).unwrap();
     let host = builder(config).store(&log).share_questions().build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
@@ -242,8 +242,10 @@ async fn no_answer_by_the_deadline_is_a_no_and_one_that_comes_later_counts_for_n
     assert!(matches!(host.answer(&id, Approval::Approved).await, Err(QuestionGone::Unknown(_))));
     // Also where the yes is this process's own.
     let pending = ask(&session, "ask").await;
+    // The deadline of this process begins behind that of the row.
+    let asked = std::time::Instant::now();
     let mut waited = tokio::time::interval(Duration::from_millis(20));
-    while !host.questions().await.unwrap().is_empty() {
+    while asked.elapsed() < Duration::from_millis(100) || !host.questions().await.unwrap().is_empty() {
         waited.tick().await;
     }
     let settled = settled(pending.resolve(Approval::Approved).await);
@@ -267,8 +269,8 @@ async fn the_process_that_asks() {
 
 #[tokio::test]
 async fn the_question_of_a_process_that_was_killed_is_a_no() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
     let other = host_at(&log, vec![asks(), counts()]).await;
     let mut process = Command::new(std::env::current_exe().unwrap());
     process.args(["--exact", "pending::the_process_that_asks", "--nocapture"]).env(ASKING, &log);
@@ -280,16 +282,16 @@ async fn the_question_of_a_process_that_was_killed_is_a_no() {
     process.wait().unwrap();
     assert!(matches!(other.answer(&id, Approval::Approved).await, Err(QuestionGone::Unknown(_))));
     assert!(other.questions().await.unwrap().is_empty());
-    assert!(other.questions().await.unwrap().is_empty(), "it is said once");
+    assert!(other.questions().await.unwrap().is_empty(), "it is reported once");
     assert_eq!(answers(&log), [(AnswerKind::AskerGone, OutcomeKind::Rejected)]);
-    // Its session goes on, with what was settled.
+    // Its session continues, with what was settled.
     let session = named(&other, "s");
     let _ = settled(begin(&session, "ls").await);
     assert_eq!(state_in(&log).values().next().unwrap().matches('.').count(), 2);
 }
 
 #[tokio::test]
-async fn a_host_without_a_log_hands_questions_back_all_the_same() {
+async fn a_host_without_a_log_still_hands_questions_back() {
     let host = builder(config(vec![asks()])).share_questions().build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
@@ -335,7 +337,7 @@ fn approval(yes: bool) -> Approval {
 
 async fn run(steps: Vec<Step>) {
     let rejects = plugin("rejects", json!({"before-tool-call": {"when": {"contains": "ask"}, "verdict": "reject"}}));
-    let (_folder, log, recording) = sharing(vec![asks(), counts()]);
+    let (_directory, log, recording) = sharing(vec![asks(), counts()]);
     let host = recording.build().await.unwrap();
     let other = host_at(&log, vec![]).await;
     let session = host.open_session(spec()).unwrap();

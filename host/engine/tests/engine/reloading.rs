@@ -104,9 +104,9 @@ async fn under_load_each_event_is_settled_by_one_generation_and_none_is_lost_or_
         );
         match entry {
             audit::Record::Event(record) => assert!(events.insert(record.id.clone()), "{} twice", record.id),
-            audit::Record::Observed(heard) => {
-                assert_eq!(heard.calls.len(), 2);
-                assert!(observed.insert(heard.id.clone()), "{} was heard twice", heard.id);
+            audit::Record::Observed(observer) => {
+                assert_eq!(observer.calls.len(), 2);
+                assert!(observed.insert(observer.id.clone()), "{} was observed twice", observer.id);
             }
             audit::Record::RulesChanged(rules) => {
                 assert_eq!(rules.plugins.len(), 2);
@@ -157,7 +157,7 @@ impl Approver for Reloads {
 
 #[tokio::test]
 async fn a_yes_to_questions_of_plugins_that_are_gone_by_then_counts_for_the_value_that_was_shown() {
-    let asks = plugin("asks", json!({"before-tool-call": {"verdict": "escalate", "question": "go on?"}}));
+    let asks = plugin("asks", json!({"before-tool-call": {"verdict": "escalate", "question": "continue?"}}));
     let reloads = Arc::new(Reloads(OnceLock::new()));
     let entries = vec![asks, marks("marks", "marked")];
     let host = builder(config(entries)).approver(Arc::clone(&reloads) as _).build().await.unwrap();
@@ -181,7 +181,7 @@ impl Model for ReloadsWhenAsked {
 }
 
 #[tokio::test]
-async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
+async fn observers_get_an_event_under_the_rules_that_it_was_settled_under() {
     let mut asks = plugin("asks", json!({"stream-end": {"do": [{"model": ["x", "y"]}]}}));
     asks.priority = 0;
     asks.limits.deadline = Duration::from_secs(20);
@@ -194,19 +194,19 @@ async fn observers_hear_of_an_event_by_the_rules_that_it_was_settled_under() {
         let _ = session.stream_end("text".into()).await;
         host.drain(Duration::from_secs(20)).await.unwrap();
     }
-    let heard = written(&log).into_iter().filter_map(|entry| match entry {
-        audit::Record::Observed(heard) => {
-            let marks = heard.calls.into_iter().filter(|call| call.plugin != "asks");
+    let marks = written(&log).into_iter().filter_map(|entry| match entry {
+        audit::Record::Observed(observer) => {
+            let marks = observer.calls.into_iter().filter(|call| call.plugin != "asks");
             let lines = marks.flat_map(|call| call.log).map(|line| line.message);
             Some(lines.collect::<Vec<_>>())
         }
         _ => None,
     });
-    assert_eq!(heard.collect::<Vec<_>>(), [["first0", "second0"], ["first1", "second1"]]);
+    assert_eq!(marks.collect::<Vec<_>>(), [["first0", "second0"], ["first1", "second1"]]);
 }
 
 #[tokio::test]
-async fn what_is_the_same_is_no_change_and_makes_no_record() {
+async fn what_is_the_same_is_not_a_change_and_makes_no_record() {
     let (_directory, log, builder) = recording(generation(0));
     let host = builder.build().await.unwrap();
     let changes = host.reload(&config(generation(0))).await.unwrap();
@@ -226,7 +226,7 @@ async fn what_is_the_same_is_no_change_and_makes_no_record() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_was_mended_is_asked_again_and_one_that_is_as_it_was_stays_tripped() {
+async fn a_plugin_that_was_fixed_is_asked_again_and_one_that_is_as_it_was_stays_tripped() {
     let broken = || plugin("p", json!({"before-tool-call": {"misbehave": "trap"}}));
     let host = builder(config(vec![broken()])).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();

@@ -67,7 +67,7 @@ fn plugins() -> Vec<Entry> {
         ),
         plugin(
             "b-asks",
-            json!({"custom-event": {"verdict": "escalate", "question": "go on?"},
+            json!({"custom-event": {"verdict": "escalate", "question": "continue?"},
             "before-tools": {"verdict": "reject", "reason": "no batches", "when": {"contains": "ls"}},
             "before-inference": {"verdict": "reject", "reason": "{last}", "do": ["random"]}}),
         ),
@@ -179,7 +179,7 @@ async fn with_the_same_plugins_every_verdict_of_a_recorded_session_is_reproduced
 }
 
 #[tokio::test]
-async fn a_new_rule_is_tried_on_recorded_events_also_on_those_that_nobody_heard() {
+async fn a_new_rule_is_tried_on_recorded_events_also_on_those_without_subscribers() {
     let (_directory, log) = record(vec![]).await;
     let rule = plugin("new-rule", json!({"before-tool-call": {"verdict": "reject", "reason": "not any more"}}));
     let (summary, all) = replayed(&log, vec![rule]).await;

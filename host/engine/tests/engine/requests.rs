@@ -31,12 +31,12 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&heads);
+        let received = Arc::clone(&heads);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let heard = Arc::clone(&heard);
+                let received = Arc::clone(&received);
                 // A client that goes away in the middle is what some tests are about.
-                thread::spawn(move || serve(stream, &heard).ok());
+                thread::spawn(move || serve(stream, &received).ok());
             }
         });
         Self { port, heads }
@@ -51,12 +51,12 @@ impl Server {
         format!("http://{}{path}", self.name())
     }
 
-    fn heard(&self) -> usize {
+    fn received(&self) -> usize {
         self.heads.lock().unwrap().len()
     }
 }
 
-fn serve(mut stream: TcpStream, heard: &Mutex<Vec<String>>) -> io::Result<()> {
+fn serve(mut stream: TcpStream, received: &Mutex<Vec<String>>) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -65,7 +65,7 @@ fn serve(mut stream: TcpStream, heard: &Mutex<Vec<String>>) -> io::Result<()> {
         }
     }
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    heard.lock().unwrap().push(head.clone());
+    received.lock().unwrap().push(head.clone());
     let whole = |status: &str, headers: &str, body: &str| {
         format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
     };
@@ -272,11 +272,11 @@ async fn a_plugin_reaches_no_other_server_port_or_scheme() {
     }
     let connect = json!({"url": named.url("/hello"), "method": "CONNECT"});
     assert_eq!(request(&session, connect).await, "ErrorCode::HttpRequestMethodInvalid");
-    assert_eq!((named.heard(), other.heard()), (0, 0));
+    assert_eq!((named.received(), other.received()), (0, 0));
 }
 
 #[tokio::test]
-async fn the_host_that_a_server_hears_is_the_one_that_was_checked() {
+async fn the_host_that_a_server_is_sent_is_the_one_that_was_checked() {
     let server = Server::start();
     let session = session(asking(&[&server.name()])).await;
     let answer = request(&session, json!({"url": server.url("/hello"), "headers": {"Host": "other.example"}})).await;
@@ -307,7 +307,7 @@ async fn a_name_that_leads_to_an_address_that_is_not_public_is_not_connected_to(
         assert_eq!(answer, "ErrorCode::DestinationIpProhibited", "{addresses:?}");
         assert_eq!(finds.asked.load(Ordering::Relaxed), 1, "a name is looked up once");
     }
-    assert_eq!(server.heard(), 0);
+    assert_eq!(server.received(), 0);
 }
 
 #[tokio::test]
@@ -333,13 +333,13 @@ async fn a_redirect_is_not_followed_and_the_request_that_follows_it_is_checked()
     let session = session(asking(&[&server.name()])).await;
     let to = |target: &str| server.url(&format!("/to/{}", target.replace("//", "~")));
     assert_eq!(get(&session, &to(&other.url("/hello"))).await, "302 ");
-    assert_eq!(other.heard(), 0);
+    assert_eq!(other.received(), 0);
     let follow = |url: String| json!({"url": url, "follow": 3});
     assert_eq!(request(&session, follow(to(&server.url("/hello")))).await, "200 hello");
     for target in [other.url("/hello"), "http://169.254.169.254/latest/meta-data/".into()] {
         assert_eq!(request(&session, follow(to(&target))).await, "ErrorCode::HttpRequestDenied", "{target}");
     }
-    assert_eq!(other.heard(), 0);
+    assert_eq!(other.received(), 0);
 }
 
 #[tokio::test]
@@ -359,7 +359,7 @@ async fn a_response_that_is_too_large_ends_with_an_error() {
 }
 
 #[tokio::test]
-async fn interim_responses_that_end_are_passed_over() {
+async fn interim_responses_that_end_are_skipped() {
     let server = Server::start();
     let session = session(asking(&[&server.name()])).await;
     assert_eq!(get(&session, &server.url("/interim/once")).await, "200 hello");
@@ -473,7 +473,7 @@ async fn each_request_counts_as_a_call_of_a_capability() {
     let settled = session.prompt_submit(script(4).to_string()).await;
     let failure = settled.record.calls[0].failure.as_ref().unwrap();
     assert_eq!(failure.kind, FailureKind::CapabilityCalls);
-    assert_eq!(server.heard(), 6);
+    assert_eq!(server.received(), 6);
 }
 
 #[tokio::test]
@@ -503,7 +503,7 @@ async fn where_no_server_is_granted_a_plugin_loads_and_each_request_is_denied() 
     assert!(builder(config).build().await.unwrap().plugins()[0].is_denied_requests());
     let session = session(asking(&[])).await;
     assert_eq!(get(&session, &server.url("/hello")).await, "ErrorCode::HttpRequestDenied");
-    assert_eq!(server.heard(), 0);
+    assert_eq!(server.received(), 0);
     // The grant without the import is no error, and gives nothing else.
     let mut granted = plugin("x", json!({}));
     granted.grants.http = vec!["example.com".into()];
@@ -532,7 +532,7 @@ async fn what_sent_requests_cannot_be_replayed_and_a_replay_sends_none() {
     let (again, log) = (builder(config).build().await.unwrap(), hookhost::store::Log::open(&log).unwrap());
     let summary = replay(&again, &log, |_| {}).await.unwrap();
     assert_eq!((summary.not_replayable, summary.same), (1, 1));
-    assert_eq!(server.heard(), 1);
+    assert_eq!(server.received(), 1);
 }
 
 /// The example of the guide.
@@ -551,5 +551,5 @@ async fn a_policy_can_be_what_a_server_says() {
     assert_eq!(outcomes[0], None);
     assert!(outcomes[1].as_ref().unwrap().contains("does not know `unknown.example`"), "{outcomes:?}");
     assert_eq!(outcomes[2], None);
-    assert_eq!(server.heard(), 2);
+    assert_eq!(server.received(), 2);
 }

@@ -225,13 +225,13 @@ async fn effects_of_a_call_with_an_invalid_answer_are_void() {
 }
 
 #[tokio::test]
-async fn what_is_no_identifier_of_a_session_is_refused() {
+async fn what_is_not_an_identifier_of_a_session_is_refused() {
     let host = host(vec![]).await;
     for id in [String::new(), "x".repeat(257), "a\nb".into()] {
         let mut spec = spec();
         spec.id = Some(id);
         let error = host.open_session(spec).unwrap_err().to_string();
-        assert!(error.contains("is no identifier of a session"), "{error}");
+        assert!(error.contains("is not a valid session id"), "{error}");
     }
 }
 
@@ -280,7 +280,7 @@ async fn the_clock_and_the_random_numbers_of_a_guest_are_the_events() {
 }
 
 /// The same event, so often: each time in a session of the same name, and so with the same random numbers.
-async fn what_comes_of_it(host: Host, times: usize) -> BTreeSet<String> {
+async fn outcomes_of(host: Host, times: usize) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     for _ in 0..times {
         let session = host.open_session(spec().id("same")).unwrap();
@@ -302,14 +302,14 @@ async fn a_thousand_times_the_same_event_gives_the_same_verdict_fuel_and_effects
     let host = || async { host(vec![plugin("p", behaviour.clone())]).await };
     // State that is there when the event comes is part of it: what the first one wrote.
     let settled = |host: Host| async move {
-        what_comes_of_it(host.clone(), 1).await;
+        outcomes_of(host.clone(), 1).await;
         host
     };
-    let one = what_comes_of_it(settled(host().await).await, 500).await;
+    let one = outcomes_of(settled(host().await).await, 500).await;
     assert_eq!(one.len(), 1, "{one:?}");
     let mut on_many = Vec::new();
     for _ in 0..4 {
-        on_many.push(tokio::spawn(what_comes_of_it(settled(host().await).await, 125)));
+        on_many.push(tokio::spawn(outcomes_of(settled(host().await).await, 125)));
     }
     for seen in on_many {
         assert_eq!(seen.await.unwrap(), one);
@@ -457,7 +457,7 @@ async fn a_pattern_that_fits_no_tool_is_reported() {
     let mut spec = spec();
     spec.tools = vec![hookhost::contract::ToolSpec::new("bash", json!({"type": "object"}))];
     let notices = host.open_session(spec).unwrap().take_notices();
-    assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` fits no tool"]);
+    assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` matches no tool"]);
 }
 
 #[tokio::test]

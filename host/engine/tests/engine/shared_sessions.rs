@@ -67,11 +67,11 @@ fn start(log: &Path) -> (Child, BufReader<ChildStdout>) {
 
 #[test]
 fn four_processes_on_one_session_lose_nothing_also_when_one_of_them_is_killed() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
     let mut processes: Vec<_> = (0..PROCESSES).map(|_| start(&log)).collect();
     let (mut killed, mut output) = processes.remove(0);
-    // It is killed in the midst of its events.
+    // It is killed in the middle of its events.
     let mut told = String::new();
     while told.matches("settled: ").count() < EVENTS / 4 {
         assert_ne!(output.read_line(&mut told).unwrap(), 0, "{told}");
@@ -109,8 +109,8 @@ fn four_processes_on_one_session_lose_nothing_also_when_one_of_them_is_killed() 
 
 #[tokio::test]
 async fn failures_in_a_row_count_over_all_processes_and_the_user_is_told_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("hookhost.db");
     let fails = plugin("fails", json!({"before-tool-call": {"misbehave": "trap"}}));
     let mut told = Vec::new();
     for _ in 0..4 {
@@ -132,7 +132,7 @@ async fn failures_in_a_row_count_over_all_processes_and_the_user_is_told_once() 
 #[tokio::test]
 async fn what_one_process_reminds_of_the_other_one_tells_its_model() {
     let reminds = plugin("reminds", json!({"before-tool-call": {"do": [{"remind": "be brief"}]}}));
-    let (_folder, log, recording) = recording(vec![reminds.clone()]);
+    let (_directory, log, recording) = recording(vec![reminds.clone()]);
     let (one, other) = (recording.build().await.unwrap(), host_at(&log, vec![reminds]).await);
     let (a, b) = (shared(&one), shared(&other));
     let _ = a.before_tool_call(bash(&a, "ls")).await;
@@ -145,7 +145,7 @@ async fn what_one_process_reminds_of_the_other_one_tells_its_model() {
 
 #[tokio::test]
 async fn a_session_is_not_started_by_opening_it_nor_ended_by_closing_it() {
-    let (_folder, log, recording) = recording(vec![counts()]);
+    let (_directory, log, recording) = recording(vec![counts()]);
     let host = recording.build().await.unwrap();
     for _ in 0..3 {
         let (one, other) = (shared(&host), shared(&host));

@@ -93,7 +93,7 @@ async fn what_a_sub_agent_learnt_of_its_tree_is_learnt_again_in_a_replay() {
 }
 
 #[tokio::test]
-async fn a_root_that_is_no_identifier_opens_no_session() {
+async fn a_root_that_is_not_an_identifier_opens_no_session() {
     let host = host(vec![]).await;
     let named = spec().root("a\nb");
     let inherited = spec().under("", 0);

@@ -74,7 +74,7 @@ fn asks(question: &str) -> Entry {
 
 /// Counts the calls that it was asked about, and asks a person about each.
 fn counts(scope: &str) -> Value {
-    json!({"before-tool-call": {"do": [{"increment": [scope, "n", 1]}], "verdict": "escalate", "question": "go on?"}})
+    json!({"before-tool-call": {"do": [{"increment": [scope, "n", 1]}], "verdict": "escalate", "question": "continue?"}})
 }
 
 fn rejects() -> Entry {
@@ -105,11 +105,11 @@ fn at(plugin: &str, key: &str, value: &str) -> State {
 
 #[tokio::test]
 async fn a_rule_that_rejects_by_then_rejects_what_was_agreed_to() {
-    let rules = reloads(|_| Some(vec![asks("go on?"), rejects()]));
-    let (_directory, log, person, session) = asking(vec![asks("go on?")], rules).await;
+    let rules = reloads(|_| Some(vec![asks("continue?"), rejects()]));
+    let (_directory, log, person, session) = asking(vec![asks("continue?")], rules).await;
     let settled = ask(&session, "ls").await;
     assert_eq!(word(&settled), "Rejected by rejects: closed on Fridays");
-    assert_eq!(person.asked(), [["asks: go on?"]]);
+    assert_eq!(person.asked(), [["asks: continue?"]]);
     let kinds = [OutcomeKind::Escalated, OutcomeKind::Escalated, OutcomeKind::Rejected];
     assert_eq!(story(&log), ["event", "answer", "event"].into_iter().zip(kinds).collect::<Vec<_>>());
     assert_eq!((settled.kind(), settled.earlier.len()), (OutcomeKind::Rejected, 1));
@@ -122,7 +122,7 @@ async fn a_rule_that_rejects_by_then_rejects_what_was_agreed_to() {
 }
 
 #[tokio::test]
-async fn a_rule_that_changes_what_was_agreed_to_has_it_asked_about_anew() {
+async fn a_rule_that_changes_what_was_agreed_to_has_it_asked_about_again() {
     let dry = || {
         let change =
             json!({"when": {"lacks": "--dry-run"}, "verdict": "modify", "value": {"command": "push --dry-run"}});
@@ -138,14 +138,14 @@ async fn a_rule_that_changes_what_was_agreed_to_has_it_asked_about_anew() {
 #[tokio::test]
 async fn a_further_question_is_asked_and_the_answered_one_is_not_asked_again() {
     let more = || plugin("more", json!({"before-tool-call": {"verdict": "escalate", "question": "on a Friday?"}}));
-    let rules = reloads(move |round| (round == 0).then(|| vec![asks("go on?"), more()]));
-    let (_directory, log, person, session) = asking(vec![asks("go on?")], rules).await;
+    let rules = reloads(move |round| (round == 0).then(|| vec![asks("continue?"), more()]));
+    let (_directory, log, person, session) = asking(vec![asks("continue?")], rules).await;
     let settled = ask(&session, "ls").await;
     assert_eq!(word(&settled), r#"allowed {"command":"ls"}"#);
-    assert_eq!(person.asked(), [["asks: go on?"], ["more: on a Friday?"]]);
+    assert_eq!(person.asked(), [["asks: continue?"], ["more: on a Friday?"]]);
     let again = settled.record.asked_again.unwrap();
     assert_eq!(again.answered.len(), 1);
-    assert_eq!(again.answered[0].escalation.question, "go on?");
+    assert_eq!(again.answered[0].escalation.question, "continue?");
     let kinds: Vec<OutcomeKind> = story(&log).into_iter().map(|(_, kind)| kind).collect();
     let escalated = OutcomeKind::Escalated;
     assert_eq!(kinds, [escalated, escalated, escalated, OutcomeKind::Allowed]);
@@ -153,8 +153,8 @@ async fn a_further_question_is_asked_and_the_answered_one_is_not_asked_again() {
 
 #[tokio::test]
 async fn a_third_round_of_questions_is_a_rejection() {
-    let rules = reloads(|round| Some(vec![asks(&format!("go on {round}?"))]));
-    let (_directory, log, person, session) = asking(vec![asks("go on?")], rules).await;
+    let rules = reloads(|round| Some(vec![asks(&format!("continue {round}?"))]));
+    let (_directory, log, person, session) = asking(vec![asks("continue?")], rules).await;
     let settled = ask(&session, "ls").await;
     let GateOutcome::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
     assert_eq!((rejection.cause, &rejection.by[..]), (Cause::TooManyQuestions, &["asks".to_owned()][..]));
@@ -264,11 +264,11 @@ async fn where_nobody_waits_for_the_answer_any_more_no_effect_holds() {
 #[tokio::test]
 async fn the_asking_after_a_yes_can_be_replayed() {
     let other = || plugin("other", json!({"before-tool-call": {"verdict": "allow"}}));
-    let rules = reloads(move |round| (round == 0).then(|| vec![asks("go on?"), other()]));
-    let (_directory, log, _, session) = asking(vec![asks("go on?")], rules).await;
+    let rules = reloads(move |round| (round == 0).then(|| vec![asks("continue?"), other()]));
+    let (_directory, log, _, session) = asking(vec![asks("continue?")], rules).await;
     assert_eq!(word(&ask(&session, "ls").await), r#"allowed {"command":"ls"}"#);
     drop(session);
-    let host = builder(config(vec![asks("go on?"), other()])).build().await.unwrap();
+    let host = builder(config(vec![asks("continue?"), other()])).build().await.unwrap();
     let mut outcomes = Vec::new();
     let recorded = hookhost::store::Log::open(&log).unwrap();
     let summary = replay(&host, &recorded, |compared| {

@@ -97,7 +97,7 @@ pub(crate) fn build<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shap
         (Shape::Tasks, None) if behaviour.value.is_none() => return Ok(A::none()),
         (Shape::Tasks, None) => value(),
         (Shape::CallTool, None) => tool_result(value()),
-        // "any" stands for events of every kind.
+        // "any" means events of every kind.
         (_, None) => return Ok(A::none()),
         (_, Some(case)) => match payload(case, behaviour, facts, shape, value) {
             Some(payload) => json!({ case: payload }),

@@ -1,4 +1,4 @@
-//! What an event says of itself, as the texts that conditions look into and that placeholders stand for.
+//! What an event says of itself, as the texts that conditions look into and that replace placeholders.
 
 use hookhost_guest::prelude::*;
 use serde::Serialize;

@@ -5,7 +5,7 @@
 //! # The configuration
 //!
 //! One key per event, under the event's name; `configure` and `call-tool` are keys too, and `any`
-//! stands for every event that has no key of its own, as far as the event has such a verdict. A
+//! applies to every event that has no key of its own, as far as the event has such a verdict. A
 //! value is one *behaviour*, or a list of them: the first whose `when` holds is used. An event
 //! without any is answered with no objection.
 //!
@@ -56,7 +56,7 @@
 //! Each step's result is logged (`get session/n = 3`) and is `{last}` from then on; an error is `error: …`.
 //!
 //! In every text of `value`, `reason`, `question` and the steps these are filled in: `{value}` (the
-//! event's value: the text, the tool call's arguments as JSON, the result's text, else the record
+//! event's value: the text, the tool call's arguments as JSON, the result's text, otherwise the record
 //! as JSON), `{round}`, `{id}` and `{time}` (of the event), `{session}`, `{turn}`, `{last}`,
 //! `{configured}` (what `configure`'s steps gave, a line each), `{calls}` (how many calls this
 //! instance has seen, which is 1 for ever), and, on tool events, `{tool}`, `{command}` and (after a

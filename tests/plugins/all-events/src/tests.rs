@@ -111,7 +111,7 @@ fn every_case_of_the_other_verdicts_can_be_configured() {
 }
 
 #[test]
-fn a_behaviour_is_used_where_its_conditions_hold_and_any_stands_for_the_rest() {
+fn a_behaviour_is_used_where_its_conditions_hold_and_any_matches_the_rest() {
     configure(json!({
         "before-tool-call": [{"when": {"round": 2}, "verdict": "reject"}, {"when": {"lacks": "ls"}, "verdict": "reject"}],
         "any": {"verdict": "reject", "reason": "{value}"},

@@ -112,7 +112,7 @@ fn send(request: &Request) -> Result<FutureIncomingResponse, String> {
     let body = request.body.map(|bytes| (outgoing.body(), bytes));
     let waiting = handle(outgoing, Some(options)).map_err(text)?;
     if let Some((body, bytes)) = body {
-        // A server that has heard enough closes the stream; why is what the response then says.
+        // A server that has read enough closes the stream; why is what the response then says.
         if let Ok(body) = body
             && write(&body, bytes).is_ok()
         {

@@ -59,7 +59,7 @@ impl Iterator for Embedded {
     }
 }
 
-/// What `build.rs` packed: a byte of ASCII stands for itself; one above says how many bytes are repeated, and the next two from
+/// What `build.rs` packed: a byte of ASCII is literal; one above says how many bytes are repeated, and the next two from
 /// how far back.
 struct Unpacked<'a> {
     packed: std::slice::Iter<'a, u8>,
@@ -68,9 +68,9 @@ struct Unpacked<'a> {
 }
 
 impl<'a> Unpacked<'a> {
-    /// The fewest bytes that are repeated, and how far back they begin at most, as in `build.rs`.
-    const FEWEST: usize = 4;
-    const FARTHEST: usize = 16 * 1024;
+    /// Minimum length of a repeated part, and the maximum distance to its start, in bytes, as in `build.rs`.
+    const MIN_REPEATED: usize = 4;
+    const MAX_DISTANCE: usize = 16 * 1024;
 
     fn of(packed: &'a [u8]) -> Self {
         Self { packed: packed.iter(), text: Vec::new() }
@@ -78,7 +78,7 @@ impl<'a> Unpacked<'a> {
 
     /// The next line.
     fn line(&mut self) -> Option<String> {
-        let far = self.text.len().saturating_sub(Self::FARTHEST);
+        let far = self.text.len().saturating_sub(Self::MAX_DISTANCE);
         self.text.drain(..far);
         let begin = self.text.len();
         while self.text.last() != Some(&b'\n') || self.text.len() == begin {
@@ -89,7 +89,7 @@ impl<'a> Unpacked<'a> {
             }
             let (low, high) = (self.packed.next()?, self.packed.next()?);
             let from = self.text.len().saturating_sub(usize::from(u16::from_le_bytes([*low, *high])));
-            for at in from..from + usize::from(byte & 0x7F) + Self::FEWEST {
+            for at in from..from + usize::from(byte & 0x7F) + Self::MIN_REPEATED {
                 self.text.extend(self.text.get(at).copied());
             }
         }
@@ -105,7 +105,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn each_file_of_the_folder_is_there_and_unharmed() {
+    fn each_file_of_the_directory_is_there_and_unharmed() {
         let mut unpacked = Unpacked::of(PACKED);
         let mut embedded = BTreeMap::new();
         while let Some(line) = unpacked.line() {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_line() {
+    fn what_is_cut_off_is_not_a_line() {
         assert_eq!(Unpacked::of(b"ab").line(), None);
         assert_eq!(Unpacked::of(b"abcd\x80\x04").line(), None);
         assert_eq!(Unpacked::of(b"abcd\x80\x04\0\n").line().unwrap(), "abcdabcd");

@@ -4,7 +4,7 @@ use super::pattern::{Compile, Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use super::words::{Pairs, Part, Words};
-use shell_syntax::{Class, Command, LENGTH, Places, RedirectKind, Script, Word};
+use shell_syntax::{Class, Command, MAX_LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
 /// A [`Match`], compiled.
@@ -65,7 +65,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
     pub(crate) places: &'a Places,
-    /// What has other pairs of bytes than the text cannot stand in it.
+    /// A part that has a pair of bytes which the text lacks cannot occur in it.
     pairs: Pairs,
     /// What is known of matchers that look at a command and at the whole text, by their number: each looks at the text once,
     /// however many commands there are.
@@ -82,7 +82,7 @@ impl Matcher {
     pub(crate) fn new(mut wanted: Match, compile: Compile) -> Result<Self, String> {
         if !is_of_some(&wanted) {
             return Err(
-                "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes` or `text`: else it \
+                "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes` or `text`: otherwise it \
                         would fit every command"
                     .into(),
             );
@@ -140,7 +140,7 @@ impl Matcher {
     /// Asks about the whole text.
     pub(crate) fn fits_text(&self, subject: &Subject<'_>) -> bool {
         // What is too long to be read is not searched either: it is unreadable, and asked about.
-        if subject.text.len() > LENGTH {
+        if subject.text.len() > MAX_LENGTH {
             return self.construct == Some(Construct::Unreadable);
         }
         let construct = match self.construct {
@@ -193,7 +193,7 @@ impl Matcher {
         self.fits_whole(subject) && self.conditions.iter().all(|condition| condition.holds(&candidate))
     }
 
-    /// Where the operands begin that are not the subcommand's; nowhere where it is none of those that are wanted.
+    /// Index of the first operand after the subcommand; `None` if the subcommand is not one of those that are wanted.
     fn first_operand(&self, arguments: &Arguments<'_>) -> Option<usize> {
         if self.subcommands.is_empty() {
             return Some(0);
@@ -224,9 +224,9 @@ impl Whole {
     }
 
     fn fits(&self, subject: &Subject<'_>) -> bool {
-        let stands = |part: &Part| part.is_in(subject.text, &subject.pairs);
-        (self.contains.is_empty() || self.contains.iter().any(stands))
-            && !self.lacks.iter().any(stands)
+        let occurs = |part: &Part| part.is_in(subject.text, &subject.pairs);
+        (self.contains.is_empty() || self.contains.iter().any(occurs))
+            && !self.lacks.iter().any(occurs)
             && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
             && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text))
     }
@@ -357,7 +357,7 @@ fn is_of_some(wanted: &Match) -> bool {
     !program.is_empty() || construct.is_some() || patterns.iter().any(|pattern| pattern.is_some())
 }
 
-/// `mkfs.*` stands for any ending.
+/// `mkfs.*` matches any ending.
 fn is_program(name: &str, command: &Command) -> bool {
     let initial = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
     // Soon said, and of nearly all.

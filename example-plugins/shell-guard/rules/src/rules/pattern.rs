@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// A regular expression, as the config writes it, or what `build/patterns.rs` tells of an embedded one.
+/// A regular expression, as the config writes it, or the analysis by `build/patterns.rs` of an embedded one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Expression(Value);
 
-/// What `build/patterns.rs` tells.
+/// The analysis by `build/patterns.rs`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 #[derive(Default)]
-struct Told {
+struct Analysed {
     texts: Option<Words>,
     at: Place,
     any_case: bool,
@@ -31,12 +31,12 @@ pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
 pub(super) enum Pattern {
     /// `^(one|other)$`, `^word`, `\.(one|other)$`: to compare is all that these need.
     Texts { texts: Words, at: Place, any_case: bool },
-    /// Searched for where one of `needed` stands, and compiled when that is first the case: few commands have any of them, and all
+    /// Searched for if one of `needed` occurs, and compiled when that first happens: few commands have any of them, and all
     /// patterns compiled would be much of the memory that each event starts with.
     Search { needed: Words, source: Box<str>, compiled: OnceLock<Option<Regex>> },
 }
 
-/// Where a text has to stand in another.
+/// Where a text has to occur in another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Place {
@@ -65,9 +65,9 @@ impl Pattern {
     /// # Errors
     /// If it has not.
     pub(super) fn embedded(Expression(expression): Expression) -> Result<Self, String> {
-        Ok(match Told::deserialize(expression).map_err(|error| error.to_string())? {
-            Told { texts: Some(texts), at, any_case, .. } => Self::Texts { texts, at, any_case },
-            Told { search, needed, .. } => Self::search(&search, needed),
+        Ok(match Analysed::deserialize(expression).map_err(|error| error.to_string())? {
+            Analysed { texts: Some(texts), at, any_case, .. } => Self::Texts { texts, at, any_case },
+            Analysed { search, needed, .. } => Self::search(&search, needed),
         })
     }
 
@@ -80,14 +80,14 @@ impl Pattern {
             Self::Texts { texts, at, any_case } => texts.iter().any(|word| at.has(text, word, *any_case)),
             Self::Search { needed, source, compiled } => {
                 let compiled = || compiled.get_or_init(|| Regex::new(source).ok()).as_ref();
-                needed.stands_in(text) && compiled().is_some_and(|regex| regex.is_match(text))
+                needed.occurs_in(text) && compiled().is_some_and(|regex| regex.is_match(text))
             }
         }
     }
 }
 
 impl Place {
-    /// Whether `word` stands here in `text`.
+    /// Whether `word` occurs here in `text`.
     fn has(self, text: &str, word: &str, any_case: bool) -> bool {
         let (text, word) = (text.as_bytes(), word.as_bytes());
         let same = |part: &[u8]| if any_case { part.eq_ignore_ascii_case(word) } else { part == word };
@@ -100,11 +100,11 @@ impl Place {
     }
 }
 
-/// The same pattern with brackets that only group: nobody asks what stood in them, and to note it for every state of the search is
+/// The same pattern with brackets that only group: nobody uses what they captured, and tracking it for every state of the search is
 /// most of the memory that a search takes.
 fn without_captures(pattern: &str) -> String {
     let has_blanks = |flags: &str| flags.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'x');
-    // `(?x)` lets blanks stand between the two characters that open a group, and within a class.
+    // `(?x)` allows blanks between the two characters that open a group, and within a class.
     if pattern.split("(?").skip(1).any(has_blanks) {
         return pattern.to_owned();
     }
@@ -140,7 +140,7 @@ fn without_captures(pattern: &str) -> String {
     text
 }
 
-/// What makes [`Told`].
+/// What makes [`Analysed`].
 #[cfg(test)]
 #[path = "../../build/patterns.rs"]
 pub(super) mod build;
@@ -162,7 +162,7 @@ mod tests {
         let written = |expression: Value| Pattern::written(Expression(expression));
         let error = written(json!("a(")).unwrap_err();
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
-        // What the build tells of others is not for the config to say.
+        // The config cannot provide an analysis of its own.
         for other in [json!(5), json!({}), json!({ "search": "a(" }), json!({ "texts": ["a"] }), json!(null)] {
             assert_eq!(written(other).unwrap_err(), "a pattern is a string");
         }
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_means_the_same_whether_it_is_told_or_not() {
+    fn a_long_list_means_the_same_whether_it_is_indexed_or_not() {
         for count in [1, 63, 64, 65, 70] {
             let words: Vec<String> = (0..count).map(|number| format!("w{number}x")).collect();
             for source in [format!("^({})$", words.join("|")), format!("({}).", words.join("|"))] {
@@ -291,14 +291,14 @@ mod tests {
 
     /// Every pattern of the catalogues, of every word and command of the tables.
     #[test]
-    fn what_is_told_of_the_catalogues_is_what_they_say() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+    fn the_documented_catalogues_are_what_the_files_say() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/");
         let read = |path: String| std::fs::read_to_string(path).unwrap();
         let tables: String =
-            ["harmful", "harmless", "floor"].map(|name| read(format!("{folder}cases/{name}.txt"))).concat();
+            ["harmful", "harmless", "floor"].map(|name| read(format!("{directory}cases/{name}.txt"))).concat();
         let texts: BTreeSet<&str> = tables.lines().chain(tables.split_whitespace()).collect();
         let mut sources = BTreeSet::new();
-        for file in std::fs::read_dir(format!("{folder}catalogues")).unwrap() {
+        for file in std::fs::read_dir(format!("{directory}catalogues")).unwrap() {
             let catalogue: toml::Table = toml::from_str(&read(file.unwrap().path().display().to_string())).unwrap();
             let rules = catalogue.get("rule").and_then(toml::Value::as_array).into_iter().flatten();
             let matches = |rule: &toml::Value| rule.get("match").and_then(toml::Value::as_array).cloned();

@@ -79,7 +79,7 @@ pub(crate) struct Flag<'a> {
 pub(crate) struct Arguments<'a> {
     pub(crate) flags: Vec<Flag<'a>>,
     pub(crate) operands: Vec<&'a Word>,
-    /// Where `--` stands among the words.
+    /// Index of `--` among the words.
     pub(crate) dashes: Option<usize>,
     abbreviations: bool,
     ignore_case: bool,

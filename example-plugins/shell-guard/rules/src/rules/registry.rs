@@ -7,11 +7,11 @@ use super::words::{Index, Name};
 use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Deserialize;
-use shell_syntax::{Command, LENGTH, Places, is_lower, lower, read};
+use shell_syntax::{Command, MAX_LENGTH, Places, is_lower, lower, read};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What becomes of rules that match.
+/// What rules that match do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Rewrites are made, and reported.
@@ -28,7 +28,7 @@ impl Mode {
         [("rewrite-with-audit", Self::RewriteWithAudit), ("deny", Self::Deny), ("audit", Self::Audit)];
 }
 
-/// As the field's derived reader would, but for what is said of a word that is the beginning of one, or goes on behind it.
+/// Like the derived reader of the field, but with better errors for a word that is a prefix of a valid one, or longer.
 impl<'de> Deserialize<'de> for Mode {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Cow::<str>::deserialize(deserializer)?;
@@ -109,7 +109,7 @@ pub(crate) struct Registry {
     patterns: Vec<usize>,
     /// Of all rules, in their order.
     matchers: Vec<Matcher>,
-    /// Which matchers name a program, where it is written in lower case and in full. Those that are about subcommands stand with
+    /// Which matchers name a program, where it is written in lower case and in full. Those for subcommands are listed with
     /// the first word of each.
     by_program: Index,
     /// Which others there are, and which are about the text as a whole.
@@ -192,9 +192,9 @@ impl Registry {
 
     /// Whether a rule matches `command` where its examples are: in a project, with its stacks in use.
     pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
-        const FOLDER: &str = "/work/project";
-        let places = Places::new(FOLDER);
-        let script = read(command, ShellDialect::Posix, FOLDER, &places);
+        const DIRECTORY: &str = "/work/project";
+        let places = Places::new(DIRECTORY);
+        let script = read(command, ShellDialect::Posix, DIRECTORY, &places);
         let subject = Subject::new(command, &script, &places);
         self.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule)
     }
@@ -221,7 +221,7 @@ impl Registry {
     /// Every rule that matches, in order.
     pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
         let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for at in self.patterns.iter().filter(|_| subject.text.len() <= LENGTH) {
+        for at in self.patterns.iter().filter(|_| subject.text.len() <= MAX_LENGTH) {
             if self.rules[*at].pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text)) {
                 found.entry(*at).or_default();
             }

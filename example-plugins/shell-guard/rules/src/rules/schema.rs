@@ -1,4 +1,4 @@
-//! What stands in a catalogue's file and in the plugin's config.
+//! The format of a catalogue's file and of the plugin's config.
 
 use super::pattern::Expression;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
     pub id: String,
-    /// The rules hold only where this stack is used; everywhere where there is none.
+    /// The rules apply only if this stack is used; without a stack they always apply.
     pub stack: Option<String>,
     /// Of the rules, such as `0.1.0`.
     #[serde(default)]
@@ -25,7 +25,7 @@ pub(crate) struct Catalogue {
     pub rules: Vec<Rule>,
 }
 
-/// One mistake, and what becomes of it.
+/// One kind of mistake, and what to do about it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Rule {
@@ -34,12 +34,12 @@ pub(crate) struct Rule {
     /// For people who read lists; it decides nothing.
     #[serde(default)]
     pub severity: Severity,
-    /// `deny`, `ask`, `rewrite` or `audit`. Another word is advice: it is reported as it stands.
+    /// `deny`, `ask`, `rewrite` or `audit`. Another word is advice: it is reported as it is.
     pub action: Option<String>,
     /// Higher is looked at first.
     #[serde(default)]
     pub priority: i64,
-    /// The stacks that it is about; all where there is none.
+    /// The stacks that it is about; all if there is none.
     #[serde(default, alias = "stacks")]
     pub applies_to: Vec<String>,
     /// One sentence that the model reads.
@@ -78,7 +78,7 @@ pub(crate) enum Severity {
     Info,
 }
 
-/// What a command must be, all of it. A command that has `--help`, and no operands beside its subcommand, is none of a matcher
+/// What a command must be, all of it. A command that has `--help`, and no operands beside its subcommand, does not match a matcher
 /// that is about what a program does.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -101,7 +101,7 @@ pub(crate) struct Match {
     pub word: Option<Expression>,
     /// A regular expression that no word fits.
     pub no_word: Option<Expression>,
-    /// Where an operand leads: `root`, `home`, `host` (hookhost's own folders), `workspace`, …
+    /// Where an operand leads: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
     /// At least so many operands, those of the subcommand left out.
     pub min_operands: usize,
@@ -123,9 +123,9 @@ pub(crate) struct Match {
     pub wrapped_by: Vec<String>,
     /// A regular expression over `NAME=VALUE` of what is set for it.
     pub environment: Option<Expression>,
-    /// One of these stands in the whole text, in any case: quickly asked, before any pattern.
+    /// The text contains one of these, in upper or lower case: a fast check before any pattern.
     pub contains: Vec<String>,
-    /// None of these stands in it.
+    /// The text contains none of these.
     pub lacks: Vec<String>,
     /// A regular expression over the whole text.
     pub text: Option<Expression>,
@@ -166,12 +166,12 @@ pub(crate) struct Rewrite {
     /// Words at the end, but before a `--`.
     #[serde(default)]
     pub append: Vec<String>,
-    /// Words after a `--`, which is added where there is none.
+    /// Words after a `--`, which is added if it is missing.
     #[serde(default)]
     pub after_dashes: Vec<String>,
     /// In place of the whole command, which must then be alone, and one of `of`.
     pub replace: Option<String>,
-    /// All words after the program's name, with a blank between them: what `replace` is known to stand for.
+    /// All words after the program's name, with a blank between them: what `replace` is known to replace.
     #[serde(default)]
     pub of: Vec<String>,
     /// Not where the command has operands: what follows them may be another program's.

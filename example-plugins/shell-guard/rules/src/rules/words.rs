@@ -1,18 +1,18 @@
-//! What rules are made of, small: a guest's memory is made anew for each event, and all of it is copied.
+//! What rules are made of, small: a guest's memory is created for each event, and all of it is copied.
 
 use serde::{Deserialize, Deserializer};
 use std::cmp::Ordering;
 
-/// The most bytes of a word in a list: the last number below those that stand for no character.
+/// Maximum bytes of a word in a list: the last number below those that are not a character.
 const MAX_WORD_BYTES: usize = 0xD7FF;
 
-/// A list of words in one block of memory: each behind its length in bytes, which is written as a character.
+/// A list of words in one block of memory: each after its length in bytes, which is written as a character.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words(Box<str>);
 
 impl Words {
     /// # Errors
-    /// If a word is so long that no character stands for its length.
+    /// If a word is so long that no character has its length as its number.
     pub(super) fn new(words: &[String]) -> Result<Self, String> {
         let mut list = String::new();
         for word in words {
@@ -66,8 +66,8 @@ impl Words {
 }
 
 impl Words {
-    /// Whether one of them stands in `text`, in any case; where there are none, that is not asked.
-    pub(super) fn stands_in(&self, text: &str) -> bool {
+    /// Whether `text` contains one of them, in upper or lower case; true if there are none.
+    pub(super) fn occurs_in(&self, text: &str) -> bool {
         if self.is_empty() {
             return true;
         }
@@ -79,7 +79,7 @@ impl Words {
 /// Numbers by name, in three blocks of memory.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// In order, one behind the other.
+    /// In order, one after the other.
     names: Box<str>,
     /// Where each name ends, and where its numbers do.
     ends: Box<[(u32, u32)]>,
@@ -124,7 +124,7 @@ impl<'a> FromIterator<(Name<'a>, usize)> for Index {
     }
 }
 
-/// A name, and one within it, such as that of a subcommand; in an index they stand with a zero byte between them, which no name
+/// A name, and one within it, such as that of a subcommand; in an index they are joined by a zero byte, which no name
 /// that is put there may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name<'a>(pub(super) &'a str, pub(super) Option<&'a str>);
@@ -134,7 +134,7 @@ impl Name<'_> {
         self.0.len() + self.1.map_or(0, |inner| 1 + inner.len())
     }
 
-    /// How it stands to a written one.
+    /// Its order relative to a written one.
     fn order(self, written: &[u8]) -> Ordering {
         let Self(outer, inner) = self;
         let (begin, rest) = written.split_at(outer.len().min(written.len()));
@@ -156,7 +156,7 @@ impl Name<'_> {
     }
 }
 
-/// What stands in a text or not, in any case.
+/// A text to search for in another one, in upper or lower case.
 #[derive(Debug)]
 pub(super) struct Part {
     text: Box<str>,
@@ -171,7 +171,7 @@ impl Part {
         Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: text.into() }
     }
 
-    /// Whether it stands in `text`, which has these `pairs`.
+    /// Whether `text`, which has these `pairs`, contains it.
     pub(super) fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
         let may_be = self.ends.is_none_or(|[first, last]| pairs.may_have(first) && pairs.may_have(last));
         may_be && pairs.may_hold(self.text.as_bytes()) && contains(text.as_bytes(), self.text.as_bytes())
@@ -214,12 +214,12 @@ impl Pairs {
     }
 }
 
-/// Where a byte stands in a set of 64.
+/// The index of a byte in a set of 64.
 fn bit(byte: u8) -> u64 {
     1 << (byte.to_ascii_lowercase() % 64)
 }
 
-/// Where a pair stands in the set: below 1 024.
+/// The index of a pair in the set: below 1 024.
 #[derive(Clone, Copy, Debug)]
 struct Pair(u16);
 
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_found_in_any_case_wherever_it_stands() {
+    fn a_part_is_found_in_any_case_wherever_it_is() {
         let is_in = |part: &str, text: &str| Part::new(part.into()).is_in(text, &Pairs::of(text));
         assert!(is_in("DROP table", "xx drop TABLE"));
         assert!(is_in("=", "a=b") && is_in("", "") && is_in("ab", "AB") && is_in("é", "caf\u{e9}"));

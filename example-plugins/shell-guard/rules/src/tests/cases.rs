@@ -5,7 +5,7 @@ use crate::rules::Embedded;
 use serde_json::json;
 use std::io::Write as _;
 
-/// The lines of a table, with `\n`, `\t` and `\e` as the characters that they stand for.
+/// The lines of a table, with `\n`, `\t` and `\e` as the characters that they denote.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
     lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}"))
@@ -58,7 +58,7 @@ fn the_floor_holds_in_every_mode_and_lets_the_rest_through() {
 }
 
 #[test]
-fn where_sql_is_expected_the_floor_holds_all_the_same() {
+fn where_sql_is_expected_the_floor_still_applies() {
     configure(json!({"stacks": ["sql"]})).unwrap();
     let blocked =
         lines(include_str!("../../cases/floor.txt")).filter_map(|line| line.strip_prefix("block ").map(str::to_owned));
@@ -74,7 +74,7 @@ fn where_sql_is_expected_the_floor_holds_all_the_same() {
     }
 }
 
-/// What became of both tables.
+/// The results of both tables.
 #[derive(Default)]
 struct Counts {
     passed: u32,

@@ -126,7 +126,7 @@ fn a_mode_is_of_all_rules_of_a_catalogue_or_of_one() {
 }
 
 #[test]
-fn an_unknown_action_is_advice_and_is_reported_as_it_stands() {
+fn an_unknown_action_is_advice_and_is_reported_as_it_is() {
     let rule = json!({"id": "ours.note", "action": "tell-the-team", "match": [{"program": ["make"]}]});
     assert_eq!(decided(json!({"custom-rules": [rule]}), "make"), "allow");
     testing::inspect(|host| assert_eq!(host.findings[0].action, "tell-the-team"));

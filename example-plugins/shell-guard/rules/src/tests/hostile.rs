@@ -95,7 +95,7 @@ fn what_multiplies_itself_is_given_up_soon() {
     }
 }
 
-/// The parser begins anew at each brace that turns out to be none: nineteen of them took it two minutes.
+/// The parser starts again at each brace that turns out not to be one: nineteen of them took it two minutes.
 #[test]
 fn braces_in_braces_are_read_as_deep_as_is_soon_done() {
     configure(json!({"stacks": []})).unwrap();
@@ -162,7 +162,7 @@ proptest! {
         let _ = crate::judge_for_fuzzing(&pieces.concat(), ShellDialect::Posix);
     }
 
-    /// What is refused stays refused behind something harmless.
+    /// A refused command stays refused after a harmless one.
     #[test]
     fn a_harmless_command_before_it_hides_nothing(before in "[a-z]{1,8}( [a-z]{1,8}){0,3}", joint in prop_oneof![Just("; "), Just(" && "), Just("\n"), Just(" | "), Just(" & ")]) {
         prop_assume!(!["if", "do", "in", "fi", "for", "case", "time", "then", "else", "elif", "done", "esac", "until", "while", "select", "coproc", "function"].iter().any(|word| before.split(' ').any(|other| other == *word)));

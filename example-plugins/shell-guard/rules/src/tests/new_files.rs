@@ -4,7 +4,7 @@ use super::registry;
 use crate::judge::{Input, Outcome, judge};
 use hookhost_guest::prelude::ShellDialect;
 
-/// What becomes of `command` where `new.py` is the only source file that is not there.
+/// The decision about `command` where `new.py` is the only source file that is not there.
 fn is_denied(command: &str) -> bool {
     let input = Input {
         command,

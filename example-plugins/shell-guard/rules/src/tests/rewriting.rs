@@ -84,8 +84,8 @@ const LEFT: [&str; 34] = [
     "cargo run --target-dir x -v --bin harn",
 ];
 
-fn stub(folder: &Path, name: &str) {
-    let path = folder.join(name);
+fn stub(directory: &Path, name: &str) {
+    let path = directory.join(name);
     std::fs::write(
         &path,
         "#!/bin/sh\nprintf '%s' \"${0##*/} in ${PWD##*/}\"\nfor a; do printf '\\036%s' \"$a\"; done\nprintf '\\n'\n",
@@ -94,12 +94,12 @@ fn stub(folder: &Path, name: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What the programs were given, in order, each its name and folder, then its words; what is printed beside that, and kept in
+/// What the programs were given, in order, each its name and directory, then its words; what is printed beside that, and kept in
 /// files, line by line; and how it ended.
 fn run(command: &str) -> (Vec<Vec<String>>, Option<i32>) {
-    let folder = tempfile::tempdir().unwrap();
-    let bin = folder.path().join("bin");
-    let scratch = folder.path().join("scratch");
+    let directory = tempfile::tempdir().unwrap();
+    let bin = directory.path().join("bin");
+    let scratch = directory.path().join("scratch");
     std::fs::create_dir_all(&bin).unwrap();
     std::fs::create_dir_all(scratch.join("sub")).unwrap();
     for name in ["cargo", "pytest", "python", "find", "rg", "uv"] {
@@ -122,9 +122,9 @@ fn run(command: &str) -> (Vec<Vec<String>>, Option<i32>) {
 fn given_after(rewrite: &Rewrite, words: &[String]) -> Vec<String> {
     let Some(program) = words.first() else { return Vec::new() };
     if let Some(replacement) = &rewrite.replace {
-        let (_, folder) = program.split_once(' ').unwrap();
+        let (_, directory) = program.split_once(' ').unwrap();
         let mut new = replacement.split(' ').map(str::to_owned);
-        return [format!("{} {folder}", new.next().unwrap())].into_iter().chain(new).collect();
+        return [format!("{} {directory}", new.next().unwrap())].into_iter().chain(new).collect();
     }
     let mut given = words.to_vec();
     let begin = if given.get(1).is_some_and(|word| word.starts_with('+')) { 2 } else { 1 };

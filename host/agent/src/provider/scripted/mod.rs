@@ -10,7 +10,7 @@
 //!
 //! [[turn]]
 //! text = "Three files."
-//! usage = { input-tokens = 900, output-tokens = 4 }    # optional: else a quarter of the bytes
+//! usage = { input-tokens = 900, output-tokens = 4 }    # optional: by default a quarter of the bytes
 //! ```
 
 mod script;

@@ -153,7 +153,7 @@ impl Script {
     }
 }
 
-/// Line and column, from 1, of a byte offset; the end of the text where it lies behind it.
+/// Line and column, from 1, of a byte offset; the end of the text if it lies after it.
 fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);

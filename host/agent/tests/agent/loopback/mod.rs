@@ -52,7 +52,7 @@ impl Reply {
         self
     }
 
-    /// The connection is closed behind the first `bytes` of the body, in the middle of the answer.
+    /// The connection is closed after the first `bytes` of the body, in the middle of the answer.
     pub(crate) fn cut_after(mut self, bytes: usize) -> Self {
         let body = self.chunks.concat();
         self.chunks = vec![body[..bytes].to_vec()];

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_toml_or_else_a_text() {
+    fn a_value_is_toml_or_otherwise_a_text() {
         assert_eq!(value_of("3"), Value::Integer(3));
         assert_eq!(value_of("[\"infra/**\"]"), Value::Array(vec!["infra/**".into()]));
         assert_eq!(value_of("30s"), Value::String("30s".into()));

@@ -169,7 +169,7 @@ fn report(entry: &Entry, edited: &Edited) -> String {
     let at = format!("{}:{}", one_line(&edited.file.to_string_lossy()), edited.line);
     let done = match edited.change {
         Change::Added => "allowed",
-        Change::DigestUpdated { .. } => "allowed anew",
+        Change::DigestUpdated { .. } => "allowed again",
         Change::Unchanged => "allowed already",
         _ => "written",
     };

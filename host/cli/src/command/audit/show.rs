@@ -78,12 +78,12 @@ impl Printer {
         Ok(Reader::Reads)
     }
 
-    /// The line, if it fits. One that is no record is told, and passed over.
+    /// The line, if it fits. An invalid record is reported, and skipped.
     fn fitting(&mut self, line: Result<Line, LogError>) -> Result<Option<Line>, CliError> {
         let line = match line {
             Ok(line) => line,
             Err(error @ LogError::Line { number, .. }) => {
-                // It counts as the record that should be there, so that it is told once.
+                // It counts as the record that should be there, so that it is reported once.
                 self.last = self.last.max(number);
                 let text = one_line(&error.to_string());
                 output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));

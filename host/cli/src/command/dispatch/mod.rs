@@ -56,7 +56,7 @@ enum Form {
     Verdict,
 }
 
-/// Settles the event in a session of its own, and prints what came of it.
+/// Settles the event in a session of its own, and prints its outcome.
 async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, CliError> {
     // What the payload says of the session.
     let session = host.open_session(spec).map_err(|error| CliError::usage(error.to_string()))?;
@@ -126,7 +126,7 @@ fn rejection(outcome: &Value) -> Option<Rejection> {
     serde_json::from_value(outcome.clone()).ok()
 }
 
-/// The final value; `null` where there is none.
+/// The final value; `null` if there is none.
 fn last(settled: &Settled<Value>) -> Value {
     let Settled { record, .. } = settled;
     if settled.kind().is_no() { Value::Null } else { json!(record.last.as_ref().unwrap_or(&record.original)) }

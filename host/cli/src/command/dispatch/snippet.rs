@@ -44,7 +44,7 @@ fn below(shown: &mut String, [before, part, after]: [String; 3]) {
     let room = COLUMNS.saturating_sub(before.width() + part.width());
     let after = if is_long { first_columns(&after, room) } else { after };
     let _ = writeln!(shown, "  {before}{NAME}{part}{NAME:#}{after}");
-    // Something that no terminal shows is there all the same.
+    // Something that no terminal shows is still there.
     let carets = "^".repeat(part.width().max(1));
     let _ = writeln!(shown, "  {}{ERROR}{carets}{ERROR:#}", " ".repeat(before.width()));
 }

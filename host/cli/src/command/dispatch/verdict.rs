@@ -1,4 +1,4 @@
-//! What became of a command, for people: the decision, what was found below the part that it is
+//! The decision about a command, for people: the decision, what was found below the part that it is
 //! about, and what would run.
 //!
 //! Of the details of a finding, whichever plugin reports it, these members are shown: `place`,
@@ -43,7 +43,7 @@ pub(super) fn describe(settled: &Settled<Value>) -> String {
     text
 }
 
-/// What came of it, and by whom.
+/// The outcome, and who decided it.
 fn headline(settled: &Settled<Value>) -> String {
     let Settled { outcome, record, .. } = settled;
     let style = if settled.kind().is_no() { ERROR } else { GOOD };
@@ -130,7 +130,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The part of the command that details are about: `place`, unless `matched` contradicts it; else
+/// The part of the command that details are about: `place`, unless `matched` contradicts it; otherwise
 /// the place of `matched`, if it occurs once.
 fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());
@@ -227,7 +227,7 @@ mod tests {
             (json!({ "place": [9, 13] }), Some("rm x")),
             (json!({ "place": [9, 13], "matched": "rm x" }), Some("rm x")),
             (json!({ "place": [9, 13], "matched": "rm…" }), Some("rm x")),
-            // Within a character, behind the end, backwards: no place.
+            // Within a character, after the end, backwards: no place.
             (json!({ "place": [4, 13] }), None),
             (json!({ "place": [9, 99] }), None),
             (json!({ "place": [13, 9] }), None),

@@ -18,7 +18,7 @@ pub(in crate::command) struct Metadata {
     /// The priority that it proposes for its entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<i32>,
-    /// What is wrong with its proposal, where it is none.
+    /// What is wrong with its proposal, if it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority_problem: Option<String>,
     /// Stack of the main module, in bytes.
@@ -169,7 +169,7 @@ impl Module {
     }
 
     /// Rust's linker puts the stack first: it grows down from the stack pointer's first value to 0, and the data begin
-    /// behind it. A module laid out in another way has a stack of unknown size.
+    /// after it. A module laid out in another way has a stack of unknown size.
     fn stack(&self) -> Option<usize> {
         let top = self.first_global.filter(|top| *top > 0 && self.imported_globals == 0)?;
         if self.lowest_data.is_some_and(|lowest| lowest < top) {

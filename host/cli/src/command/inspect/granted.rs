@@ -110,7 +110,7 @@ impl Given<'_> {
             match self.set_up_once {
                 None => "",
                 Some(true) => "once; what it leaves is what each event starts from",
-                Some(false) => "anew for each event, since what it leaves cannot be kept",
+                Some(false) => "again for each event, since what it leaves cannot be kept",
             },
         );
         row("limits", &entry::limits(&entry.limits));

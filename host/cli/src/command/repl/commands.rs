@@ -93,7 +93,7 @@ impl Repl<'_> {
         format!("{model} of {provider}")
     }
 
-    /// A single word is a provider, where one is called so; else a model of the provider at hand, unless it is nearly a
+    /// A single word is a provider, if one has that name; otherwise a model of the provider at hand, unless it is nearly a
     /// provider's name.
     async fn model(&mut self, names: &[&str]) -> Result<String, CliError> {
         let providers = self.choices.providers.iter().map(|(known, _)| known);
@@ -170,7 +170,7 @@ fn help() -> String {
     );
     let programs = crate::command::programs();
     if !programs.is_empty() {
-        let _ = write!(text, "\nPrograms on your PATH, for a shell, behind `hookhost`:\n{programs}");
+        let _ = write!(text, "\nPrograms on your PATH, for a shell, after `hookhost`:\n{programs}");
     }
     text
 }

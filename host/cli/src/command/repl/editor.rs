@@ -1,4 +1,4 @@
-//! The line that is typed: edited, completed, remembered. What is told meanwhile comes above it.
+//! The line that is typed: edited, completed, remembered. Messages come above it meanwhile.
 
 use super::completer::{Choices, LineHelper};
 use crate::exit::CliError;
@@ -24,7 +24,7 @@ const REMEMBERED: usize = 1000;
 /// Most bytes of a line that is remembered.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// What came of a line.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Line(String),

@@ -1,4 +1,4 @@
-//! `hookhost` alone on a terminal: one session with an agent, prompt after prompt, and commands behind a slash.
+//! `hookhost` alone on a terminal: one session with an agent, prompt after prompt, and commands after a slash.
 
 mod commands;
 mod completer;

@@ -1,4 +1,4 @@
-//! What is typed behind a slash: the commands of a conversation, which the model does not see.
+//! What is typed after a slash: the commands of a conversation, which the model does not see.
 
 use hookhost::contract::EventKind;
 
@@ -29,7 +29,7 @@ pub(super) const COMMANDS: [Command; 8] = [
         "shows this session, or the last ones; begins a new one, or resumes another",
     ),
     command("model", "[PROVIDER] [MODEL]", "shows the model, or takes another one from the next prompt on"),
-    command("approve", "[ask | deny]", "shows what becomes of a question that a plugin asks, or changes it"),
+    command("approve", "[ask | deny]", "shows how a plugin's question is answered, or changes it"),
     command("show", "[N]", "shows in full what was shown in part: the text of this number, or the last one"),
     command("quit", "", "leaves; so does Ctrl-D"),
 ];
@@ -74,7 +74,7 @@ pub(super) fn parse<'a>(words: &'a [&'a str]) -> Result<Slash<'a>, String> {
     let (name, rest) = words.split_first().map_or(("", words), |(name, rest)| (*name, rest));
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else { return Err(unknown(name)) };
     let wrong = || match command.takes {
-        "" => format!("/{name} takes nothing behind it"),
+        "" => format!("/{name} takes no arguments"),
         takes => format!("/{name} takes {takes}, not `{}`", rest.join(" ")),
     };
     match (name, rest) {
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(parse(&["model", "openai", "gpt"]), Ok(Slash::Model(&["openai", "gpt"])));
         assert_eq!(parse(&["show", "3"]), Ok(Slash::Show(Some(3))));
         assert_eq!(parse(&["show", "x"]).unwrap_err(), "/show takes [N], not `x`");
-        assert_eq!(parse(&["tools", "x"]).unwrap_err(), "/tools takes nothing behind it");
+        assert_eq!(parse(&["tools", "x"]).unwrap_err(), "/tools takes no arguments");
         assert_eq!(parse(&["hooks", "turn-end"]), Ok(Slash::Hooks(Some(EventKind::TurnEnd))));
         assert_eq!(parse(&["hooks", "turn-end", "x"]).unwrap_err(), "/hooks takes [EVENT], not `turn-end x`");
         let wrong = parse(&["session", "resume"]).unwrap_err();
@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_event_is_told_with_the_nearest_one() {
+    fn an_unknown_event_is_reported_with_the_nearest_one() {
         let said = |typed: &str| parse(&["hooks", typed]).unwrap_err();
         assert_eq!(said("before-tool-cal"), "there is no event `before-tool-cal`: did you mean `before-tool-call`?");
         assert_eq!(said("xyz"), "there is no event `xyz`: /hooks shows all");
     }
 
     #[test]
-    fn an_unknown_command_is_told_with_the_nearest_one() {
+    fn an_unknown_command_is_reported_with_the_nearest_one() {
         for (typed, meant) in [("modle", "model"), ("hook", "hooks"), ("exit", ""), ("sesion", "session"), ("", "")] {
             let error = parse(&[typed]).unwrap_err();
             let said = if meant.is_empty() { "/help shows all".to_owned() } else { format!("did you mean /{meant}?") };

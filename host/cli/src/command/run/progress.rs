@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// What takes less is not worth a line.
 const MIN_SHOWN: Duration = Duration::from_secs(1);
 
-/// How often the line is written anew.
+/// How often the line is rewritten.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Shown one after the other, so that the user sees progress.

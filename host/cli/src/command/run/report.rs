@@ -49,7 +49,7 @@ pub(crate) struct ForPeople {
 /// What is on the screen.
 #[derive(Debug, Default)]
 struct Shown {
-    /// The model's text was written without a line break behind it.
+    /// The model's text was written without a line break after it.
     mid_line: bool,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
@@ -141,7 +141,7 @@ impl ForPeople {
     /// In full what was shown in part: the text of this number, or the last one.
     ///
     /// # Errors
-    /// A sentence, where there is none.
+    /// A sentence, if there is none.
     pub(crate) fn unfold(&self, number: Option<usize>) -> Result<String, String> {
         let shown = self.shown();
         let folded = shown.folded.as_ref().filter(|folded| !folded.texts.is_empty());
@@ -274,7 +274,7 @@ impl Shown {
     }
 
     fn fold_difference(&mut self, before: &Value, after: &Value) -> String {
-        // What it was may be hidden, and is then no part of what is told.
+        // What it was may be hidden, and is then not part of the message.
         match before.as_str() {
             Some("") => self.fold_value(after),
             _ if difference(before, after).contains('…') => self.fold(|| lines(before, after, usize::MAX)),
@@ -347,7 +347,7 @@ fn because(refusal: &Rejected) -> String {
     }
 }
 
-/// What changed: of two objects the members that differ, else the whole.
+/// What changed: of two objects the members that differ, otherwise the whole.
 fn difference(before: &Value, after: &Value) -> String {
     let (Value::Object(old), Value::Object(new)) = (before, after) else { return changed("", before, after) };
     let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_does_not_follow_its_calls_start_is_told_with_its_tools_name() {
+    fn a_result_that_does_not_follow_its_calls_start_is_reported_with_its_tools_name() {
         let finished =
             AgentEvent::ToolFinished { id: "1".into(), name: "bash".into(), text: "x".into(), is_error: false };
         let mut shown = Shown { last_started: Some(("1".into(), screen::questions())), ..Shown::default() };

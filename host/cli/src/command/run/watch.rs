@@ -51,7 +51,7 @@ impl Drop for ConfigWatcher {
     }
 }
 
-/// What is watched: directories, since a file that is written anew is another one, and the names in them that matter.
+/// What is watched: directories, since a rewritten file may be another one, and the names in them that matter.
 struct Watched {
     watcher: RecommendedWatcher,
     files: BTreeSet<PathBuf>,
@@ -114,7 +114,7 @@ async fn follow(
         seen = watched.stamps();
         let found = loading::config_again(&args, &workspace, &now_loaded());
         if let Ok((config, changes)) = &found {
-            // Also where it cannot be loaded: it may be a plugin's file that is mended.
+            // Also where it cannot be loaded: a plugin's file may be repaired.
             watched.add(&args, &workspace, config);
             if let Some(changes) = changes.as_ref().filter(|changes| unapproved.as_ref() != Some(changes)) {
                 say(&*reporter, changes.clone());
@@ -182,11 +182,11 @@ impl Watched {
             }
         }
         for file in files {
-            // A link is followed: it is the file behind it that is written.
+            // A link is followed: its target is what is written.
             for file in [file.canonicalize().ok(), Some(file)].into_iter().flatten() {
                 let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { continue };
                 self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-                // Each time: a directory that was made anew is another one. What is not there is looked for again.
+                // Each time: a directory that was created again is another one. What is not there is looked for again.
                 let _ = self.watcher.watch(directory, RecursiveMode::NonRecursive);
                 self.files.insert(file);
             }

@@ -92,7 +92,7 @@ pub(super) struct Table {
 #[derive(Debug)]
 struct McpNames {
     prefix: &'static str,
-    /// What stands between server and tool; `None` where the name does not tell them apart.
+    /// The separator of server and tool; `None` where the name does not tell them apart.
     separator: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! pi. Source: earendil-works/pi, `packages/coding-agent/docs/extensions.md`; payloads recorded with 0.87.1.
+//! pi. Source: earendil-works/pi, the page `extensions.md` of its package `coding-agent`; payloads recorded with 0.87.1.
 
 use super::Table;
 

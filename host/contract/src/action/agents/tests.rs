@@ -165,7 +165,7 @@ fn a_rewritten_path_of_an_editor_goes_back_whether_it_reads_or_writes() {
     }
 }
 
-/// What a tool does, without where its arguments stand.
+/// What a tool does, without the places of its arguments.
 fn kind(shape: &ToolShape) -> &str {
     match shape {
         ToolShape::Shell { .. } | ToolShape::Commands { .. } => "shell",

@@ -98,7 +98,7 @@ struct Mask<'k> {
 enum Level<'t> {
     /// In an object, before a key.
     Key,
-    /// In an object, behind this key, spelt as in the text.
+    /// In an object, under this key, spelt as in the text.
     Member(&'t str),
     /// In an array, at this index.
     Item(usize),
@@ -185,7 +185,7 @@ impl Mask<'_> {
     }
 }
 
-/// The pointer to the value behind these levels, in the string at `at`; `None` where it is too long to be listed.
+/// The pointer to the value below these levels, in the string at `at`; `None` where it is too long to be listed.
 fn pointer(at: &str, levels: &[Level<'_>]) -> Option<String> {
     let mut pointer = at.to_owned();
     for level in levels {
@@ -230,7 +230,7 @@ impl Spliced<'_> {
     }
 }
 
-/// The text that a JSON string stands for; `None` where it is no Unicode.
+/// The text of a JSON string; `None` if it is not Unicode.
 fn unescaped(string: &str) -> Option<Cow<'_, str>> {
     if string.contains('\\') {
         serde_json::from_str(string).ok().map(Cow::Owned)

@@ -41,7 +41,7 @@ impl Order {
         moved.chain(twice).chain(missing.into_iter().map(|(first, last)| Flaw::Removed(first, last)))
     }
 
-    /// Numbers that no line has, up to the highest that one has, and numbers that more than one has.
+    /// Numbers that no line has, up to the highest number of a line, and numbers of several lines.
     fn missing_and_twice(&self) -> (Vec<Run>, Vec<Run>) {
         let (mut missing, mut twice): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
         let mut sorted = self.runs.clone();

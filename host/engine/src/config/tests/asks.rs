@@ -40,7 +40,7 @@ fn a_rule_is_read_with_its_place() {
 }
 
 #[test]
-fn a_rule_means_the_calls_that_an_entry_narrowed_alike_hears_of() {
+fn a_rule_means_the_calls_that_an_entry_with_the_same_filter_gets() {
     let shell = call("bash", &serde_json::json!({ "command": "ls" }));
     let unreadable = call("bash", &serde_json::json!({}));
     let write = call("write_file", &serde_json::json!({ "path": "a", "content": "" }));

@@ -23,7 +23,7 @@ fn path() -> impl Strategy<Value = PathBuf> {
     })
 }
 
-fn dirs(prefix: &'static str) -> impl Strategy<Value = BTreeMap<String, PathBuf>> {
+fn directories(prefix: &'static str) -> impl Strategy<Value = BTreeMap<String, PathBuf>> {
     collection::btree_map("[a-z]{1,5}".prop_map(move |name| format!("/{prefix}/{name}")), path(), 0..3)
 }
 
@@ -33,7 +33,7 @@ fn grants() -> impl Strategy<Value = Grants> {
         ("\\PC{1,8}", 1_u32..).prop_map(|(name, calls)| ModelGrant { name, max_calls: calls.try_into().unwrap() }),
     );
     let lists = (collection::vec("[A-Z_]{1,6}", 0..3), collection::vec("[a-z]{1,6}(:[1-9][0-9]{0,3})?", 0..3));
-    (state, dirs("r"), dirs("w"), lists, model, any::<[bool; 5]>()).prop_map(
+    (state, directories("r"), directories("w"), lists, model, any::<[bool; 5]>()).prop_map(
         |(state, read_dirs, write_dirs, (env, http), model, [transcript, approve, audit, clock, random])| Grants {
             state,
             read_dirs,

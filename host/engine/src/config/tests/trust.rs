@@ -7,7 +7,7 @@ use super::{World, entry};
 use crate::config::{Approved, Config, Digest, Error, Found, Inert, ProjectFile, TrustStore};
 
 #[test]
-fn what_was_approved_counts_whatever_becomes_of_the_file() {
+fn what_was_approved_counts_whatever_happens_to_the_file() {
     let world = World::new();
     let file = world.write_project("", &(entry("a") + "[[ask]]\ntools = [\"bash\"]\n[agent]\nmodel = \"m\"\n"));
     world.approve(&file);

@@ -132,7 +132,7 @@ fn a_home_path_without_a_home_is_an_error() {
 }
 
 #[test]
-fn a_star_stands_for_any_text_and_nothing_else_does() {
+fn a_star_matches_any_text_and_nothing_else_does() {
     let table = [
         ("bash", "bash", true),
         ("bash", "bash2", false),

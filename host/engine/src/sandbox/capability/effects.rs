@@ -48,7 +48,7 @@ pub enum Severity {
     Error,
 }
 
-/// A reminder for the model, which comes with the next request, behind the last user message.
+/// A reminder for the model, which comes with the next request, after the last user message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -7,7 +7,7 @@ mod effects;
 mod event;
 mod log;
 mod model;
-mod recalled;
+mod replayed;
 mod state;
 mod transcript;
 
@@ -19,7 +19,7 @@ pub use transcript::{Message, Transcript};
 pub(crate) use effects::Effects;
 pub(crate) use event::EventFacts;
 pub(crate) use log::Log;
-pub(crate) use recalled::Recalled;
+pub(crate) use replayed::ReplayedInputs;
 pub(crate) use transcript::NoTranscript;
 
 use super::Linked;

@@ -59,8 +59,8 @@ impl wit::model::Host for Guest {
             max_output_tokens: request.max_output_tokens,
             temperature: request.temperature,
         };
-        let reply = match &mut self.recalled {
-            Some(recalled) => recalled.reply(&request),
+        let reply = match &mut self.replayed {
+            Some(replayed) => replayed.reply(&request),
             None => self.reply(request.clone()).await,
         };
         self.note_asked(request, &reply);

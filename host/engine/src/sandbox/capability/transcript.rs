@@ -83,8 +83,8 @@ impl wit::transcript::Host for Guest {
 
 impl Guest {
     fn transcript(&self) -> &dyn Transcript {
-        match &self.recalled {
-            Some(recalled) => recalled,
+        match &self.replayed {
+            Some(replayed) => replayed,
             None => &*self.transcript,
         }
     }

@@ -118,7 +118,7 @@ fn time_that_the_calls_own_connections_took_is_its_own_where_it_could_run() {
 }
 
 #[test]
-fn a_connection_counts_from_when_the_call_could_go_on_and_only_while_it_computes() {
+fn a_connection_counts_from_when_the_call_could_continue_and_only_while_it_computes() {
     let (busy, began) = (Busy::default(), Instant::now());
     busy.ran(began, began + 10 * MS, 10 * MS);
     assert_eq!(busy.take(), Duration::ZERO, "the call waits for it");

@@ -65,7 +65,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     global && !special
 }
 
-/// The IPv4 address behind an IPv6 address: a mapped one, or one that the network's NAT64 translates
+/// The IPv4 address within an IPv6 address: a mapped one, or one that the network's NAT64 translates
 /// (RFC 6052).
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let translated = match address.segments() {

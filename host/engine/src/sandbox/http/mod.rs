@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_two_programs_could_read_in_two_ways_is_none() {
+    fn a_url_that_two_programs_could_read_in_two_ways_is_invalid() {
         for url in [
             "https://example.com@evil.org/",
             "https://evil.org@example.com/",

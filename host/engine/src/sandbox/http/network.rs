@@ -30,11 +30,11 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes that the head of a response may have.
 const RESPONSE_HEAD: usize = 64 * 1024;
 
-/// Bytes that are read of a server until that head is there: with interim responses, and with what comes of the body
+/// Bytes that are read of a server until that head is there: with interim responses, and with the part of the body
 /// together with the head.
 const BEFORE_RESPONSE: usize = RESPONSE_HEAD;
 
-/// Bytes that are read of a server behind that head, for a body of so many. Where it comes in chunks, each has a line with its
+/// Bytes that are read of a server after that head, for a body of so many. Where it comes in chunks, each has a line with its
 /// length before it.
 const fn behind_head(body: usize) -> usize {
     body.saturating_mul(2).saturating_add(FRAMING)
@@ -157,7 +157,7 @@ impl Network {
         Ok((response, Box::new(rest)))
     }
 
-    /// Where a destination is. The operator names literal addresses and `localhost`; behind a name must be the public
+    /// Where a destination is. The operator names literal addresses and `localhost`; a name must lead to the public
     /// internet and nothing else.
     async fn addresses(&self, destination: &Destination) -> Result<Permitted, Error> {
         let addresses = match &destination.host {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_bound_of_what_comes_behind_a_head() {
+    fn the_page_has_the_bound_of_what_comes_after_a_head() {
         let page = include_str!("../../../../../docs/hostile.md");
         let framing = format!("{} KiB", FRAMING >> 10);
         assert!(words(page).contains(&format!("After the head it reads twice `limits.http-body` and {framing}")));

@@ -22,20 +22,20 @@ pub(super) struct HeadTooLong;
 #[error("the server sent too much for the body of its response")]
 pub(super) struct BodyTooLong;
 
-/// A stream on which so many bytes may be read until the head is there, and so many behind it.
+/// A stream on which so many bytes may be read until the head is there, and so many after it.
 pub(super) struct BoundedStream<S> {
     stream: S,
     before: usize,
-    behind: usize,
+    after: usize,
     in_a_row: usize,
     is_there: Arc<AtomicBool>,
 }
 
 impl<S> BoundedStream<S> {
     /// The reader sets the flag when it has received the head.
-    pub(super) fn new(stream: S, before: usize, behind: usize) -> (Self, Arc<AtomicBool>) {
+    pub(super) fn new(stream: S, before: usize, after: usize) -> (Self, Arc<AtomicBool>) {
         let is_there = Arc::new(AtomicBool::new(false));
-        (Self { stream, before, behind, in_a_row: 0, is_there: Arc::clone(&is_there) }, is_there)
+        (Self { stream, before, after, in_a_row: 0, is_there: Arc::clone(&is_there) }, is_there)
     }
 }
 
@@ -50,7 +50,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for BoundedStream<S> {
             }
         }
         let is_there = this.is_there.load(Ordering::Relaxed);
-        let left = if is_there { &mut this.behind } else { &mut this.before };
+        let left = if is_there { &mut this.after } else { &mut this.before };
         if *left == 0 {
             let error = if is_there { io::Error::other(BodyTooLong) } else { io::Error::other(HeadTooLong) };
             return Poll::Ready(Err(error));
@@ -88,7 +88,7 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
 
     #[tokio::test]
-    async fn not_one_byte_more_is_read_before_the_head_is_there_nor_behind_it() {
+    async fn not_one_byte_more_is_read_before_the_head_is_there_nor_after_it() {
         let (mut bounded, is_there) = BoundedStream::new(&[7; 1000][..], 100, 300);
         let mut read = Vec::new();
         let error = bounded.read_to_end(&mut read).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! One plugin's call about the event: what it is given, and what is noted of it.
+//! One plugin's call about the event: its inputs, and what is noted about it.
 
 use super::Dispatch;
 use crate::audit::raw;
@@ -7,14 +7,14 @@ use crate::contract::{EventKind, Failure, FailureKind, Shape};
 use crate::event::{Event, Kind};
 use crate::sandbox::capability::EventFacts;
 use crate::sandbox::{Called, GuestSetup};
+use crate::session::failure_count::{FAILURES_TO_TRIP, NextCall};
 use crate::session::invocation::{self, Invocation};
-use crate::session::streak::{FAILURES_TO_TRIP, NextCall};
 use std::sync::Arc;
 
 impl Dispatch<'_> {
     pub(super) fn concerns<E: Event>(&mut self, member: usize, payload: &E::Payload) -> bool {
         let concerned = self.chain[member].is_concerned(E::calls(payload));
-        self.ledger[member].narrowed |= !concerned;
+        self.pending_effects[member].filtered_out |= !concerned;
         concerned
     }
 
@@ -26,13 +26,13 @@ impl Dispatch<'_> {
         payload: &E::Payload,
     ) -> Result<E::Return, Failure> {
         let plugin = &self.chain[member];
-        self.ledger[member].asked = true;
-        self.ledger[member].last = None;
+        self.pending_effects[member].asked = true;
+        self.pending_effects[member].last = None;
         self.returned = None;
         self.record.calls.push(invocation::record(plugin, round));
-        let next = match &self.recall {
-            // Whether it was tripped then is an input: it depends on the time between the events.
-            Some(recall) => recall.next_call(plugin, round),
+        let next = match &self.replay {
+            // Whether it was tripped is an input: it depends on the time between events.
+            Some(replay) => replay.next_call(plugin, round),
             None => self.session.next_call(plugin, self.observes()),
         };
         if next == NextCall::Tripped {
@@ -49,16 +49,16 @@ impl Dispatch<'_> {
         self.note(member, called)
     }
 
-    /// What the call of a plugin has.
+    /// The inputs and limits of a plugin's call.
     fn setup(&mut self, member: usize, round: u32) -> GuestSetup {
-        let Self { session, facts, recall, .. } = self;
+        let Self { session, facts, replay, .. } = self;
         let plugin = &self.chain[member];
-        let recall = recall.as_ref();
+        let replay = replay.as_ref();
         let state = plugin.entry().grants.state.as_ref().map(|_| {
-            let snapshot = self.ledger[member].snapshot.get_or_insert_with(|| {
+            let snapshot = self.pending_effects[member].snapshot.get_or_insert_with(|| {
                 let snapshot = session.services.store.snapshot(&plugin.shared.name, session.lineage(), facts.time);
-                match recall {
-                    Some(recall) => recall.state(plugin.name(), snapshot),
+                match replay {
+                    Some(replay) => replay.state(plugin.name(), snapshot),
                     None => snapshot,
                 }
             });
@@ -70,13 +70,13 @@ impl Dispatch<'_> {
             facts: EventFacts { round, ..facts.clone() },
             state,
             is_recorded: self.record.event != EventKind::AuditRecord,
-            recalled: recall.map(|recall| recall.inputs(plugin.name(), round)),
+            replayed: replay.map(|replay| replay.inputs(plugin.name(), round)),
             overload_deadline: self.rules.settings().overload_deadline,
         };
         invocation.setup()
     }
 
-    /// Notes what a call did.
+    /// Notes the effects of a call.
     fn note<T>(&mut self, member: usize, called: Called<T>) -> Result<T, Failure> {
         let call = self.record.calls.len() - 1;
         let plugin = &self.chain[member];
@@ -95,17 +95,17 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Once it is known whether the call has a valid answer: takes its effects, or notes the failure and what the plugin's
-    /// `on-failure` makes of it; trips the plugin after several.
+    /// Takes the effects of a call with a valid answer, or notes its failure, applies the plugin's `on-failure`, and trips the
+    /// plugin after several failures.
     pub(super) fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
         let plugin = &self.chain[member];
         match called {
             Ok(value) => {
                 self.session.succeeded(plugin, self.observes());
                 if let Some((call, writes, effects)) = self.returned.take() {
-                    let ledger = &mut self.ledger[member];
-                    ledger.writes = writes.map(|writes| (call, writes));
-                    ledger.last = Some((call, effects));
+                    let pending_effects = &mut self.pending_effects[member];
+                    pending_effects.writes = writes.map(|writes| (call, writes));
+                    pending_effects.last = Some((call, effects));
                 }
                 Ok(value)
             }

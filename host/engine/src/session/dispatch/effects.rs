@@ -1,97 +1,101 @@
-//! Which effects of a plugin's calls hold, and recording them with the event.
+//! The effects of plugins' calls: which are applied, and recording them with the event.
 
 use super::Dispatch;
 use crate::approval::ApprovalRequest;
 use crate::audit::{CallRecord, Observed, raw};
 use crate::contract::{Cause, EventKind, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
-use crate::session::recording::{Due, With};
+use crate::session::audit_writes::{Durability, RecordEffects};
 use crate::state::{Source, Writes};
 use crate::store::StoreError;
 use std::sync::Arc;
 
-/// Most characters of a warning that a plugin logs about a record: it may be said on a terminal.
+/// Upper bound of a warning that a plugin logs about a record, in characters: it may be shown on a terminal.
 const MAX_WARNING: usize = 200;
 
-/// Most warnings of one plugin about records that one session hands on.
+/// Upper bound of the warnings of one plugin about records that one session passes on.
 const MAX_WARNINGS: u32 = 20;
 
-/// Most lines of one call about a record that are traced.
+/// Upper bound of the lines of one call about a record that are traced.
 const MAX_TRACED: usize = 50;
 
-/// What becomes of what a plugin logged about a record.
+/// How a line is passed on that a plugin logged about a record.
 #[derive(Debug, PartialEq)]
-enum HandedOn<'a> {
+enum PassedOn<'a> {
     Warning(String),
     Traced(Level, &'a str),
     /// So many lines.
     LeftOut(u64),
 }
 
-/// The first warning of a call, unless its plugin has `warned` too often, and some of the rest for whoever traces. A session has a
-/// hundred records for an answer: what nobody bounds fills a terminal.
-fn handed_on(call: &CallRecord, warned: u32) -> Vec<HandedOn<'_>> {
+/// The first warning of a call, unless its plugin has `warned` too often, and some of the other lines as traces. A session
+/// has a hundred records for an answer: without a bound, they would fill a terminal.
+fn passed_on(call: &CallRecord, warned: u32) -> Vec<PassedOn<'_>> {
     let warns = |line: &LogLine| matches!(line.level, Level::Warn | Level::Error);
     let first = call.log.iter().position(|line| warned < MAX_WARNINGS && warns(line));
-    let mut handed_on = Vec::new();
+    let mut passed_on = Vec::new();
     let (mut traced, mut left_out) = (0, call.log_dropped);
     for (place, LogLine { level, message }) in call.log.iter().enumerate() {
         if first == Some(place) {
             let is_last = warned + 1 == MAX_WARNINGS;
             let more = if is_last { " (what it warns of from here on in this session is only traced)" } else { "" };
-            handed_on.push(HandedOn::Warning(message.chars().take(MAX_WARNING).chain(more.chars()).collect()));
+            passed_on.push(PassedOn::Warning(message.chars().take(MAX_WARNING).chain(more.chars()).collect()));
         } else if traced < MAX_TRACED {
             traced += 1;
-            handed_on.push(HandedOn::Traced(*level, message));
+            passed_on.push(PassedOn::Traced(*level, message));
         } else {
             left_out += 1;
         }
     }
     if left_out > 0 {
-        handed_on.push(HandedOn::LeftOut(left_out));
+        passed_on.push(PassedOn::LeftOut(left_out));
     }
-    handed_on
+    passed_on
 }
 
-/// What one plugin did beside its verdicts, so far.
+/// The effects of one plugin's calls so far.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(super) struct PendingEffects {
     pub(super) snapshot: Option<Arc<dyn Source>>,
-    /// Of its last call that returned, with the index of its record.
+    /// The writes of its last call that returned, with the index of the call's record.
     pub(super) writes: Option<(usize, Writes)>,
-    /// Of its last call; none where that failed. With the index of its record.
+    /// The other effects of its last call, with the index of the call's record; `None` if the call failed.
     pub(super) last: Option<(usize, Effects)>,
-    /// Of each call whose change is part of the final value.
+    /// The effects of each call whose change is part of the final value.
     kept: Vec<(usize, Effects)>,
     pub(super) asked: bool,
-    /// Whether its entry kept it from being asked.
-    pub(super) narrowed: bool,
+    /// Whether its entry's filter excluded it.
+    pub(super) filtered_out: bool,
 }
 
-/// What is to hold of an event beside its outcome.
+/// The effects of an event that are applied beside its outcome.
 #[derive(Default)]
-pub(in crate::session) struct Held {
+pub(in crate::session) struct HeldEffects {
     pub(in crate::session) writes: Vec<(Arc<str>, Writes)>,
     reminders: Vec<HeldReminder>,
 }
 
-/// A reminder, and of which call.
+/// A reminder, and the call that it is from.
 struct HeldReminder {
-    /// Of the plugin's last call about the event.
+    /// Whether it is from the plugin's last call about the event.
     is_last: bool,
-    /// Of a call whose change is part of the value.
+    /// Whether it is from a call whose change is part of the value.
     is_change: bool,
     reminder: Reminder,
 }
 
-impl Held {
-    /// The reminders that hold, where the event's value runs and where it does not.
+impl HeldEffects {
+    /// The reminders that are applied; `runs` says whether the event's value runs.
     pub(in crate::session) fn reminders(self, runs: bool) -> Vec<Reminder> {
+        // The usual case.
+        if self.reminders.is_empty() {
+            return Vec::new();
+        }
         let holds = |held: &HeldReminder| held.is_last || (held.is_change && runs);
         self.reminders.into_iter().filter(holds).map(|held| held.reminder).collect()
     }
 
-    /// What the next asking about the same value takes over: there each plugin has another last call.
+    /// The effects that the next asking about the same value takes over. There, each plugin has another last call.
     pub(super) fn carried(self) -> Self {
         let changes = self.reminders.into_iter().filter(|held| held.is_change);
         let reminders = changes.map(|held| HeldReminder { is_last: false, ..held }).collect();
@@ -100,9 +104,9 @@ impl Held {
 }
 
 impl Dispatch<'_> {
-    /// Records what the observers did, and makes what they wrote hold.
+    /// Records the observers' calls and applies their effects.
     pub(in crate::session) async fn conclude_observed(&mut self) {
-        // The record of a record would never end.
+        // A record of it would be observed in turn, without end.
         if self.record.event == EventKind::AuditRecord {
             self.trace_log();
             return;
@@ -117,50 +121,50 @@ impl Dispatch<'_> {
             redacted: std::collections::BTreeMap::new(),
         };
         let writes = std::mem::take(&mut held.writes);
-        let with = With { writes, reminders: held.reminders(true), question: None };
-        if let Err(error) = self.session.record(self.rules, &self.info, &observed, with, Due::Soon).await {
-            tracing::error!(%error, "what observers did could not be recorded, and does not hold");
+        let with = RecordEffects { writes, reminders: held.reminders(true), question: None };
+        if let Err(error) = self.session.record(self.rules, &self.info, &observed, with, Durability::Soon).await {
+            tracing::error!(%error, "what observers did could not be recorded, and has no effect");
         }
     }
 
-    /// Hands on what plugins logged about a record, which has no record of its own.
+    /// Passes on what plugins logged about a record, since their calls have no record.
     fn trace_log(&self) {
         for call in &self.record.calls {
             let plugin = &call.plugin;
             let warned = self.session.warned().get(plugin).copied().unwrap_or_default();
-            for handed_on in handed_on(call, warned) {
-                match handed_on {
-                    HandedOn::Warning(message) => {
+            for passed_on in passed_on(call, warned) {
+                match passed_on {
+                    PassedOn::Warning(message) => {
                         *self.session.warned().entry(plugin.clone()).or_default() += 1;
-                        tracing::warn!(plugin, "a plugin that hears `audit-record` logged: {message}");
+                        tracing::warn!(plugin, "a plugin that observes `audit-record` logged: {message}");
                     }
-                    HandedOn::Traced(level, message) => tracing::debug!(plugin, ?level, "{message}"),
-                    HandedOn::LeftOut(lines) => tracing::debug!(plugin, lines, "more lines are left out"),
+                    PassedOn::Traced(level, message) => tracing::debug!(plugin, ?level, "{message}"),
+                    PassedOn::LeftOut(lines) => tracing::debug!(plugin, lines, "more lines are left out"),
                 }
             }
         }
     }
 
-    /// Records the event and makes its effects hold: both, or neither.
-    pub(super) async fn conclude(&mut self, due: Due) -> Result<(), StoreError> {
+    /// Records the event and applies its effects: both, or neither.
+    pub(super) async fn conclude(&mut self, durability: Durability) -> Result<(), StoreError> {
         let mut held = self.effects();
         let writes = std::mem::take(&mut held.writes);
-        let with = With { writes, reminders: held.reminders(!self.record.outcome.is_no()), question: None };
-        self.session.record(self.rules, &self.info, &self.record, with, due).await?;
+        let with = RecordEffects { writes, reminders: held.reminders(!self.record.outcome.is_no()), question: None };
+        self.session.record(self.rules, &self.info, &*self.record, with, durability).await?;
         self.concluded = true;
         Ok(())
     }
 
-    /// Records the event as escalated, together with its question. Its effects hold once it is answered.
-    pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<Held, StoreError> {
+    /// Records the event as escalated, together with its question. Its effects are applied once it is answered.
+    pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<HeldEffects, StoreError> {
         let held = self.effects();
-        let with = With { question: Some(self.question(request)?), ..With::default() };
-        self.session.record(self.rules, &self.info, &self.record, with, Due::Now).await?;
+        let with = RecordEffects { question: Some(self.question(request)?), ..RecordEffects::default() };
+        self.session.record(self.rules, &self.info, &*self.record, with, Durability::Now).await?;
         self.concluded = true;
         Ok(held)
     }
 
-    /// Where a record could not be written, none of its effects hold; what is left of it is written when that can be done.
+    /// After a record could not be written: none of its effects is applied, and the record without them is written later.
     pub(super) fn record_without_effects(&mut self, error: &StoreError) {
         tracing::error!(%error, event = %self.record.event, id = self.record.id, "an event could not be recorded");
         self.concluded = true;
@@ -169,22 +173,22 @@ impl Dispatch<'_> {
         self.record_late();
     }
 
-    /// Has the record written after the turn.
+    /// Queues the record, to be written after the turn.
     pub(super) fn record_late(&mut self) {
         self.record.id = self.session.late_event_id(std::mem::take(&mut self.record.id));
-        self.session.record_soon(self.rules, &self.info, &self.record);
+        self.session.record_soon(self.rules, &self.info, &*self.record);
     }
 
-    /// Nobody is asked about an event whose session cannot have its turn.
+    /// Settles an event whose session cannot have its turn: no plugin is asked.
     pub(in crate::session) fn leave_out(&mut self, error: &StoreError) {
-        // Whoever feeds records in by hand does not write any.
+        // An `audit-record` event writes no record.
         if !self.concluded {
             self.record_without_effects(error);
         }
-        self.session.notice(format!("no plugin heard of the event {}: {error}", self.record.event));
+        self.session.notice(format!("no plugin was asked about the event {}: {error}", self.record.event));
     }
 
-    /// Takes back what the record says of effects that were to hold.
+    /// Removes the effects from the record.
     pub(super) fn void_effects(&mut self) {
         self.record.calls.iter_mut().for_each(CallRecord::void_effects);
     }
@@ -196,21 +200,22 @@ impl Dispatch<'_> {
         rejection
     }
 
-    /// Settles which effects hold, and notes them in the record.
-    fn effects(&mut self) -> Held {
-        // Without a final value no change is part of it; then only the effects of the last call hold.
-        let stands = !self.record.outcome.is_no();
+    /// Decides which effects are applied, and notes them in the record.
+    fn effects(&mut self) -> HeldEffects {
+        // Without a final value no change is part of it; then only the effects of the last call are applied.
+        let has_value = !self.record.outcome.is_no();
         let mut held = std::mem::take(&mut self.carried);
-        let fresh = self.chain.iter().map(|_| Ledger::default()).collect();
-        for (plugin, mut ledger) in self.chain.iter().zip(std::mem::replace(&mut self.ledger, fresh)) {
+        let fresh = self.chain.iter().map(|_| PendingEffects::default()).collect();
+        for (plugin, mut pending_effects) in self.chain.iter().zip(std::mem::replace(&mut self.pending_effects, fresh))
+        {
             let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
-            ledger.kept.retain(|(call, _)| stands || Some(*call) == last);
-            if let Some((call, writes)) = ledger.writes.filter(|(_, writes)| !writes.is_empty()) {
+            pending_effects.kept.retain(|(call, _)| has_value || Some(*call) == last);
+            if let Some((call, writes)) = pending_effects.writes.filter(|(_, writes)| !writes.is_empty()) {
                 self.record.calls[call].note_writes(&writes);
                 held.writes.push((Arc::clone(&plugin.shared.name), writes));
             }
-            let changes = ledger.kept.into_iter().map(|kept| (true, kept));
-            for (is_change, (call, effects)) in changes.chain(ledger.last.map(|last| (false, last))) {
+            let changes = pending_effects.kept.into_iter().map(|kept| (true, kept));
+            for (is_change, (call, effects)) in changes.chain(pending_effects.last.map(|last| (false, last))) {
                 self.record.calls[call].findings = effects.findings;
                 if plugin.enforces() {
                     let is_last = Some(call) == last;
@@ -218,20 +223,20 @@ impl Dispatch<'_> {
                     held.reminders.extend(effects.reminders.into_iter().map(held_reminder));
                 }
             }
-            if ledger.narrowed && !ledger.asked {
+            if pending_effects.filtered_out && !pending_effects.asked {
                 self.record.not_matched.push(plugin.name().to_owned());
             }
         }
         held
     }
 
-    /// A plugin's change is part of the value: so are the effects of the call that made it.
+    /// Notes that a plugin's change is part of the value, with the effects of the call that made it.
     pub(super) fn changed<T: serde::Serialize>(&mut self, member: usize, value: &T) {
         let value = raw(value);
         self.size = value.get().len();
         self.record.last = Some(value);
-        let ledger = &mut self.ledger[member];
-        ledger.kept.extend(ledger.last.take());
+        let pending_effects = &mut self.pending_effects[member];
+        pending_effects.kept.extend(pending_effects.last.take());
     }
 }
 
@@ -253,20 +258,20 @@ mod tests {
     #[test]
     fn what_a_plugin_logs_about_a_record_is_handed_on_up_to_a_number_of_lines_and_the_rest_is_counted() {
         let info = call(MAX_TRACED + 5, "info");
-        let handed_on = handed_on(&info, 0);
-        assert_eq!(handed_on.len(), MAX_TRACED + 1);
-        assert_eq!(handed_on[0], HandedOn::Traced(Level::Info, "0"));
-        assert_eq!(handed_on[MAX_TRACED], HandedOn::LeftOut(5 + 7));
+        let passed_on = passed_on(&info, 0);
+        assert_eq!(passed_on.len(), MAX_TRACED + 1);
+        assert_eq!(passed_on[0], PassedOn::Traced(Level::Info, "0"));
+        assert_eq!(passed_on[MAX_TRACED], PassedOn::LeftOut(5 + 7));
     }
 
     #[test]
     fn the_first_warning_of_a_call_is_one_of_the_program_until_the_plugin_has_warned_often() {
         let warns = call(2, "error");
-        let first = |warned| handed_on(&warns, warned).swap_remove(0);
-        assert_eq!(first(0), HandedOn::Warning("0".into()));
-        let HandedOn::Warning(last) = first(MAX_WARNINGS - 1) else { panic!() };
+        let first = |warned| passed_on(&warns, warned).swap_remove(0);
+        assert_eq!(first(0), PassedOn::Warning("0".into()));
+        let PassedOn::Warning(last) = first(MAX_WARNINGS - 1) else { panic!() };
         assert!(last.starts_with("0 (what it warns of from here on"), "{last}");
-        assert_eq!(first(MAX_WARNINGS), HandedOn::Traced(Level::Error, "0"));
-        assert_eq!(handed_on(&warns, 0)[1], HandedOn::Traced(Level::Error, "1"));
+        assert_eq!(first(MAX_WARNINGS), PassedOn::Traced(Level::Error, "0"));
+        assert_eq!(passed_on(&warns, 0)[1], PassedOn::Traced(Level::Error, "1"));
     }
 }

@@ -21,7 +21,7 @@ fn log(records: u64) -> Vec<Line> {
 }
 
 struct Export {
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     path: PathBuf,
 }
 
@@ -31,10 +31,10 @@ fn export(texts: &[impl AsRef<str>]) -> Export {
 }
 
 fn write(bytes: &[u8]) -> Export {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log.jsonl");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
     std::fs::write(&path, bytes).unwrap();
-    Export { _folder: folder, path }
+    Export { _directory: directory, path }
 }
 
 fn texts(lines: &[Line]) -> Vec<String> {
@@ -49,7 +49,7 @@ fn flaws(texts: &[impl AsRef<str>]) -> Vec<Flaw> {
     verified(&export(texts)).flaws
 }
 
-/// What a change of the record makes of its JSON.
+/// The JSON of a record after a change.
 fn changed(text: &str) -> String {
     text.replace(r#""session":"s"#, r#""session":"t"#)
 }
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn a_record_that_stands_there_twice_is_named(records in 2_usize..20, which in 0_usize..19, at in 0_usize..19) {
+    fn a_duplicate_record_is_named(records in 2_usize..20, which in 0_usize..19, at in 0_usize..19) {
         let (which, at) = (which % records, at % (records + 1));
         let mut texts = texts(&log(records as u64));
         texts.insert(at, texts[which].clone());
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn a_log_that_ends_in_the_midst_of_a_line_is_sound_up_to_there(records in 2_usize..10, cut in any::<prop::sample::Index>()) {
+    fn a_log_that_ends_in_the_middle_of_a_line_is_sound_up_to_there(records in 2_usize..10, cut in any::<prop::sample::Index>()) {
         let texts = texts(&log(records as u64));
         let (last, whole) = texts.split_last().unwrap();
         let mut bytes: Vec<u8> = whole.iter().flat_map(|text| format!("{text}\n").into_bytes()).collect();
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn whatever_a_file_holds_is_reported(bytes in prop::collection::vec(any::<u8>(), 1..200)) {
         let export = write(&bytes);
-        // No random bytes are a log; nor is what begins as one does and ends there.
+        // Random bytes are not a log, and neither is a text that only begins like one.
         prop_assert!(Log::open(&export.path).is_err());
         let mut begun = br#"{"seq":"#.to_vec();
         begun.extend(bytes);
@@ -147,12 +147,12 @@ proptest! {
 }
 
 #[test]
-fn without_its_end_a_log_is_sound_but_has_not_the_head_that_was_noted() {
+fn a_log_without_its_end_is_sound_but_lacks_the_noted_head() {
     let lines = log(5);
     let head = lines[4].hash();
     let report = Log::open(&export(&texts(&lines[..4])).path).unwrap().verify(Some(head)).unwrap();
     assert_eq!(report.flaws, [Flaw::HeadMissing(head)]);
-    // So has one of which all hashes were made anew.
+    // The same holds for a log whose hashes were all recomputed.
     let rewritten: Vec<String> = {
         let mut lines: Vec<Line> = Vec::new();
         for number in 0..5 {
@@ -166,7 +166,7 @@ fn without_its_end_a_log_is_sound_but_has_not_the_head_that_was_noted() {
 }
 
 #[test]
-fn a_line_that_is_no_record_is_named_by_its_place() {
+fn a_line_that_is_not_a_record_is_named_by_its_number() {
     let mut texts = texts(&log(4));
     texts[1] = "rubbish".into();
     let flaws = flaws(&texts);
@@ -185,7 +185,7 @@ fn a_log_of_another_version_is_not_judged() {
 }
 
 #[test]
-fn sessions_without_an_end_are_told() {
+fn sessions_without_an_end_are_reported() {
     let bodies = [
         format!(r#"{{"kind":"log","version":{VERSION},"time":0}}"#),
         opened("a"),
@@ -219,10 +219,10 @@ async fn database(path: &Path) -> rusqlite::Connection {
 }
 
 #[tokio::test]
-async fn what_was_done_to_a_database_is_named() {
+async fn each_change_of_a_database_is_named() {
     let cases: [(&str, &[Flaw]); 9] = [
         ("UPDATE audit SET line = replace(line, 'session-ended', 'session-ender') WHERE seq = 4", &[Flaw::Changed(4)]),
-        // The last, too: the hash beside it is no longer its.
+        // Also the last line: the stored hash no longer matches it.
         ("UPDATE audit SET line = replace(line, '\"s9\"', '\"t9\"') WHERE seq = 11", &[Flaw::Changed(11)]),
         ("UPDATE audit SET hash = zeroblob(32) WHERE seq = 4", &[Flaw::Changed(4)]),
         ("DELETE FROM audit", &[Flaw::NoBeginning]),
@@ -236,8 +236,8 @@ async fn what_was_done_to_a_database_is_named() {
         ),
     ];
     for (done, expected) in cases {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("hookhost.db");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hookhost.db");
         let connection = database(&path).await;
         assert_eq!(Log::open(&path).unwrap().verify(None).unwrap().flaws, []);
         connection.execute_batch(done).unwrap();
@@ -247,10 +247,10 @@ async fn what_was_done_to_a_database_is_named() {
 }
 
 #[tokio::test]
-async fn a_log_whose_last_number_cannot_be_followed_is_damaged() {
+async fn a_log_whose_last_number_is_the_highest_possible_one_is_damaged() {
     for number in ["9223372036854775807", "-5"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("hookhost.db");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hookhost.db");
         let connection = database(&path).await;
         connection.execute_batch(&format!("UPDATE audit SET seq = {number} WHERE seq = 11")).unwrap();
         if number == "-5" {
@@ -263,9 +263,9 @@ async fn a_log_whose_last_number_cannot_be_followed_is_damaged() {
 }
 
 #[tokio::test]
-async fn rows_that_do_not_stand_in_the_order_of_their_numbers_are_damage_and_are_not_read_over_and_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("hookhost.db");
+async fn rows_out_of_order_are_reported_as_damage_and_are_not_read_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hookhost.db");
     let connection = database(&path).await;
     let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap();
     let page = page as usize;
@@ -283,14 +283,14 @@ async fn rows_that_do_not_stand_in_the_order_of_their_numbers_are_damage_and_are
     let read: Vec<_> = log.lines().unwrap().take(100).collect();
     assert!(read.len() < 100, "it ends");
     let error = read.last().unwrap().as_ref().unwrap_err().to_string();
-    assert!(error.contains("is damaged (record 10 stands where only one from 12 on can)"), "{error}");
+    assert!(error.contains("is damaged (record 10 is where only one from 12 on can be)"), "{error}");
     assert!(log.verify(None).unwrap_err().to_string().contains("is damaged"));
 }
 
 #[tokio::test]
 async fn a_query_that_takes_more_steps_than_the_file_can_need_is_given_up_as_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("hookhost.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hookhost.db");
     drop(database(&path).await);
     let opened = crate::store::database::read(&path).unwrap();
     let endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
@@ -303,7 +303,7 @@ async fn a_query_that_takes_more_steps_than_the_file_can_need_is_given_up_as_dam
 }
 
 #[test]
-fn many_records_that_stand_there_twice_and_in_disorder_are_found_in_time() {
+fn many_duplicate_records_out_of_order_are_found_in_time() {
     let lines = texts(&log(20_000));
     let mut shuffled: Vec<&str> = lines.iter().flat_map(|line| [line.as_str(), line.as_str()]).collect();
     shuffled.reverse();

@@ -1,4 +1,4 @@
-//! One moment of the state, whatever is written meanwhile and wherever it is read from.
+//! A snapshot shows one moment of the state, whatever is written meanwhile and wherever it is read from.
 
 use super::*;
 use crate::state::View;
@@ -7,9 +7,9 @@ use crate::store::{Store, Unit, database};
 const S: Lineage<'_> = Lineage { session: "s", root: "r" };
 
 fn store() -> (tempfile::TempDir, Store) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("hookhost.db"), 0).unwrap();
-    (folder, store)
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("hookhost.db"), 0).unwrap();
+    (directory, store)
 }
 
 fn set(store: &Store, keys: &[&str], value: &str) {
@@ -21,7 +21,7 @@ fn set(store: &Store, keys: &[&str], value: &str) {
     commit(store, &unit);
 }
 
-/// Tries again where the store's own thread moves the WAL.
+/// Retries while the store's own thread runs a checkpoint.
 fn commit(store: &Store, unit: &Unit) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(store.commit(unit)).unwrap();
 }
@@ -35,7 +35,7 @@ fn get(snapshot: &Arc<dyn Source>, key: &str) -> String {
 
 #[test]
 fn keys_that_are_read_later_are_of_the_same_moment() {
-    let (_folder, store) = store();
+    let (_directory, store) = store();
     set(&store, &["a", "b"], "1");
     let snapshot = store.snapshot(&"p".into(), S, 0);
     assert_eq!(get(&snapshot, "a"), "1");
@@ -51,8 +51,8 @@ fn keys_that_are_read_later_are_of_the_same_moment() {
 }
 
 #[test]
-fn a_moment_that_is_moved_into_memory_stays_the_same() {
-    let (_folder, store) = store();
+fn a_snapshot_that_is_moved_into_memory_stays_the_same() {
+    let (_directory, store) = store();
     set(&store, &["a", "b"], "1");
     let snapshot = store.snapshot(&"p".into(), S, 0);
     assert_eq!(get(&snapshot, "a"), "1");
@@ -69,8 +69,8 @@ fn a_moment_that_is_moved_into_memory_stays_the_same() {
 }
 
 #[test]
-fn any_number_of_events_read_each_its_moment_with_a_bounded_number_of_connections() {
-    let (_folder, store) = store();
+fn any_number_of_events_read_their_own_snapshots_over_a_bounded_number_of_connections() {
+    let (_directory, store) = store();
     let mut snapshots = Vec::new();
     for number in 0..3 * MAX_READERS {
         set(&store, &["a", "b"], &number.to_string());
@@ -89,8 +89,8 @@ fn any_number_of_events_read_each_its_moment_with_a_bounded_number_of_connection
 }
 
 #[test]
-fn an_event_that_reads_for_long_does_not_keep_the_wal_from_being_begun_anew() {
-    let (_folder, store) = store();
+fn an_event_that_reads_for_long_does_not_keep_the_wal_from_restarting() {
+    let (_directory, store) = store();
     set(&store, &["a", "b"], "1");
     let snapshot = store.snapshot(&"p".into(), S, 0);
     assert_eq!(get(&snapshot, "a"), "1");
@@ -98,18 +98,18 @@ fn an_event_that_reads_for_long_does_not_keep_the_wal_from_being_begun_anew() {
     let record = format!("{{\"event\":\"{}\"}}", "x".repeat(64 << 10));
     let unit = Unit { records: vec![record], ..Unit::default() };
     let mut size = 0;
-    let is_begun_anew = (0..4096).any(|_| {
+    let is_restarted = (0..4096).any(|_| {
         commit(&store, &unit);
         let before = std::mem::replace(&mut size, std::fs::metadata(&wal).unwrap().len());
         size < before
     });
-    assert!(is_begun_anew, "the WAL has {size} bytes");
+    assert!(is_restarted, "the WAL has {size} bytes");
     assert_eq!(get(&snapshot, "b"), "1");
 }
 
 #[test]
 fn a_state_that_is_not_used_costs_no_connection() {
-    let (_folder, store) = store();
+    let (_directory, store) = store();
     drop(store.snapshot(&"p".into(), S, 0));
     assert_eq!(store.on_disk().unwrap().readers.pool().open, 0);
 }

@@ -1,11 +1,11 @@
-//! Turns: one at a time, in order of arrival, and none is held by a process that is gone.
+//! Turns come one at a time, in order of arrival, and a process that is gone holds none.
 
 use super::*;
 use std::time::Instant;
 
-/// Stores of several processes: each has an open file of its own.
-fn stores<const N: usize>(folder: &Path) -> [Turns; N] {
-    std::array::from_fn(|_| Turns::open(&folder.join("db-turns")).unwrap())
+/// The turns of several processes, each with an open file of its own.
+fn stores<const N: usize>(directory: &Path) -> [Turns; N] {
+    std::array::from_fn(|_| Turns::open(&directory.join("db-turns")).unwrap())
 }
 
 async fn soon<T>(what: impl Future<Output = T>) -> Option<T> {
@@ -14,13 +14,13 @@ async fn soon<T>(what: impl Future<Output = T>) -> Option<T> {
 
 #[tokio::test]
 async fn one_process_at_a_time_has_the_turn_of_a_session() {
-    let folder = tempfile::tempdir().unwrap();
-    let [one, other] = stores(folder.path());
-    let (a, b) = (one.line("s"), other.line("s"));
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other] = stores(directory.path());
+    let (a, b) = (one.turn_queue("s"), other.turn_queue("s"));
     let turn = a.turn().await.unwrap();
     assert!(soon(b.turn()).await.is_none());
     // Another session does not wait.
-    let elsewhere = other.line("another").turn().await.unwrap();
+    let elsewhere = other.turn_queue("another").turn().await.unwrap();
     drop(turn);
     let turn = b.turn().await.unwrap();
     assert!(soon(a.turn()).await.is_none());
@@ -30,9 +30,9 @@ async fn one_process_at_a_time_has_the_turn_of_a_session() {
 
 #[tokio::test]
 async fn a_handle_learns_whether_another_one_had_a_turn_since_its_last() {
-    let folder = tempfile::tempdir().unwrap();
-    let [one, other] = stores(folder.path());
-    let (a, b, beside) = (one.line("s"), other.line("s"), one.line("s"));
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other] = stores(directory.path());
+    let (a, b, beside) = (one.turn_queue("s"), other.turn_queue("s"), one.turn_queue("s"));
     let mut told = Vec::new();
     for line in [&a, &a, &b, &a, &a, &beside, &a, &b, &b] {
         told.push(line.turn().await.unwrap().is_stale);
@@ -40,7 +40,7 @@ async fn a_handle_learns_whether_another_one_had_a_turn_since_its_last() {
     assert_eq!(told, [true, false, true, true, false, true, true, true, false]);
     // The same without a file.
     let memory = Turns::default();
-    let (a, b) = (memory.line("s"), memory.line("s"));
+    let (a, b) = (memory.turn_queue("s"), memory.turn_queue("s"));
     let mut told = Vec::new();
     for line in [&a, &a, &b, &a] {
         told.push(line.turn().await.unwrap().is_stale);
@@ -49,10 +49,10 @@ async fn a_handle_learns_whether_another_one_had_a_turn_since_its_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turns_are_had_in_order_of_arrival() {
-    let folder = tempfile::tempdir().unwrap();
-    let processes: [Turns; 5] = stores(folder.path());
-    let lines: Vec<Arc<Line>> = processes.iter().map(|turns| Arc::new(turns.line("s"))).collect();
+async fn turns_come_in_order_of_arrival() {
+    let directory = tempfile::tempdir().unwrap();
+    let processes: [Turns; 5] = stores(directory.path());
+    let lines: Vec<Arc<TurnQueue>> = processes.iter().map(|turns| Arc::new(turns.turn_queue("s"))).collect();
     let first = lines[0].turn().await.unwrap();
     let place = lines[0].place << TICKET_BITS;
     let had = Arc::new(Mutex::new(Vec::new()));
@@ -79,10 +79,10 @@ async fn turns_are_had_in_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn who_waits_no_more_or_is_gone_leaves_no_ticket_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let [one, other, third] = stores(folder.path());
-    let (a, b, c) = (one.line("s"), other.line("s"), third.line("s"));
+async fn a_waiter_that_gives_up_or_is_gone_leaves_no_ticket_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other, third] = stores(directory.path());
+    let (a, b, c) = (one.turn_queue("s"), other.turn_queue("s"), third.turn_queue("s"));
     let turn = a.turn().await.unwrap();
     assert!(soon(b.turn()).await.is_none(), "it is given up while it waits");
     drop(turn);
@@ -91,8 +91,8 @@ async fn who_waits_no_more_or_is_gone_leaves_no_ticket_behind() {
 
 #[test]
 fn a_process_is_alive_as_long_as_its_file_is_open() {
-    let folder = tempfile::tempdir().unwrap();
-    let [one, other] = stores(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other] = stores(directory.path());
     let number = one.alive().unwrap();
     assert_eq!(one.alive().unwrap(), number);
     assert!(one.is_alive(number).unwrap() && other.is_alive(number).unwrap());

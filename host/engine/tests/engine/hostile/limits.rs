@@ -20,7 +20,7 @@ async fn session(directory: &Path, limits: &str, module: &str) -> Result<Session
     Ok(host.open_session(spec()).unwrap())
 }
 
-/// What is said of the plugin at an event at which it misbehaves; none: it continues.
+/// The report about the plugin at an event at which it misbehaves; none: it continues.
 async fn misbehaves(session: &Session) -> Option<(Value, String)> {
     let settled = session.prompt_submit("bad".into()).await;
     let failure = settled.record.calls[0].failure.clone()?;
@@ -124,10 +124,10 @@ async fn what_is_logged_beyond_the_limit_is_dropped_and_counted() {
 
 #[tokio::test]
 async fn lines_beyond_their_number_are_dropped_and_counted_however_short_they_are() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let lines = "(loop (call $log (i32.const 1) (i32.const 64) (i32.const 0))
         (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 1500))))";
-    let session = session(folder.path(), "log = \"1MiB\", capability-calls = 2_000", &doing(lines)).await.unwrap();
+    let session = session(directory.path(), "log = \"1MiB\", capability-calls = 2_000", &doing(lines)).await.unwrap();
     let record = session.prompt_submit("bad".into()).await.record;
     assert_eq!((record.calls[0].log.len(), record.calls[0].log_dropped), (MAX_LOG_LINES, 500));
 }

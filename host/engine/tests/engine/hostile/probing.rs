@@ -44,7 +44,7 @@ const PROBE: &str = r#"
 struct Learnt {
     event: u64,
     wall: (u64, u64),
-    went_on: u64,
+    advanced: u64,
     random: u64,
 }
 
@@ -53,7 +53,7 @@ async fn probe(session: &Session) -> (Learnt, u64) {
     let TransformOutcome::Passed { value } = settled.outcome else { panic!("{:?}", settled.record) };
     let bytes: Vec<u8> = value.as_bytes().chunks(2).map(|pair| (pair[0] - b'a') << 4 | (pair[1] - b'a')).collect();
     let word = |index: usize| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().unwrap());
-    let learnt = Learnt { event: word(0), wall: (word(1), word(2)), went_on: word(3), random: word(4) };
+    let learnt = Learnt { event: word(0), wall: (word(1), word(2)), advanced: word(3), random: word(4) };
     (learnt, settled.record.time)
 }
 
@@ -70,7 +70,7 @@ async fn a_guest_that_probes_for_time_and_chance_learns_nothing_but_the_event() 
         let (learnt, time) = probe(&session).await;
         assert_eq!(learnt.event, time);
         assert_eq!(learnt.wall, (time / 1000, time % 1000 * 1_000_000));
-        assert_eq!(learnt.went_on, 0, "a clock went on while it computed");
+        assert_eq!(learnt.advanced, 0, "a clock advanced while it computed");
         randoms.insert(learnt.random);
     }
     assert_eq!(randoms.len(), 3, "each event has numbers of its own");

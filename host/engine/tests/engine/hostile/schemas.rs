@@ -68,7 +68,7 @@ fn grouped(number: u64) -> String {
 }
 
 #[test]
-fn every_row_of_schemas_is_what_is_said_of_one() {
+fn every_row_of_schemas_is_what_is_reported_about_one() {
     let rows = rows_under("schema", ["what it does", "at most", "what is said"]);
     assert!(rows.len() >= 11, "{rows:?}");
     for row in rows {

@@ -35,7 +35,7 @@ const KEEPER: &str = r#"
       (call $keep))
     (elem declare func $spill)"#;
 
-/// Looks at all that it has for anything that it did not put there itself: its memory (but for
+/// Looks at all that it has for anything that it did not put there itself: its memory (except
 /// where the event is, which the host has just given it, and its answer), what it gets more of, its
 /// table and globals. It answers with what it found.
 const SEEKER: &str = r#"
@@ -124,7 +124,7 @@ async fn a_guest_finds_nothing_of_another_plugin() {
 
 #[tokio::test]
 async fn the_seeker_would_find_what_is_there() {
-    // Its own, in the same event: else the tests above could not fail.
+    // Its own, in the same event: otherwise the tests above could not fail.
     for (leave, found) in [
         ("(i64.store (i32.const 100_000) (i64.const 7))", "1"),
         ("(global.set $secret (i64.const 7))", "2"),

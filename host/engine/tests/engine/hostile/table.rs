@@ -20,7 +20,7 @@ struct Row {
     name: String,
     /// `not loaded`, `passed`, or the kind of the failure.
     does: String,
-    /// What the user may see; `…` stands for something; none: nothing.
+    /// What the user may see; `…` matches something; none: nothing.
     sees: Option<String>,
 }
 
@@ -143,7 +143,7 @@ async fn follow(row: &Row, shape: &Shape, directory: &Path) -> Result<(), String
     Ok(())
 }
 
-/// What comes of an event at which it misbehaves: the kind of its failure, and what the user sees.
+/// The outcome of an event at which it misbehaves: the kind of its failure, and what the user sees.
 async fn misbehave(shape: &Shape, session: &Session) -> (Option<String>, Option<String>) {
     let record = if shape.is_about_tasks() {
         session.session_start().await.record

@@ -82,7 +82,7 @@ fn patterns_are_those_of_the_configuration() {
 }
 
 #[test]
-fn what_is_no_unicode_and_could_be_or_hold_a_masked_key_is_masked() {
+fn what_is_not_unicode_and_could_be_or_hold_a_masked_key_is_masked() {
     let (text, pointers) = masked(&["key"], r#"{"k\ud800":"s","b":"\ud800[{\"key\":\"s\"}]","c":"x\ud800"}"#);
     assert_eq!(text, r#"{"k\ud800":"(masked)","b":"(masked)","c":"x\ud800"}"#);
     assert_eq!(pointers, ["/\u{fffd}", "/b"]);
@@ -213,7 +213,7 @@ enum Json {
 }
 
 impl Json {
-    /// Its text. Leaves below a masked key are secrets; with `hidden`, `"(masked)"` stands for what is below one.
+    /// Its text. Leaves below a masked key are secrets; with `hidden`, `"(masked)"` replaces what is below one.
     fn text(&self, secret: bool, hidden: bool) -> String {
         match self {
             Self::Leaf(number) => format!("\"{}{number}\"", if secret { "secret" } else { "plain" }),
@@ -301,7 +301,7 @@ proptest! {
     }
 
     #[test]
-    fn no_json_makes_the_mask_panic_or_write_what_is_no_json(text in "[\\[\\]{}:,\"\\\\ku0-9é a]{0,24}", inside in any::<bool>()) {
+    fn no_json_makes_the_mask_panic_or_write_what_is_not_json(text in "[\\[\\]{}:,\"\\\\ku0-9é a]{0,24}", inside in any::<bool>()) {
         let text = if inside { Value::String(text).to_string() } else { text };
         if let Ok(value) = RawValue::from_string(text) {
             let (recorded, _) = redact(&value, &settings(&["*k*", "a"], 1 << 20));

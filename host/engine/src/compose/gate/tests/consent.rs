@@ -61,14 +61,14 @@ enum End {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct Course {
     askings: Vec<Asking>,
     shown: Vec<Shown>,
     end: End,
 }
 
 /// What a chain leaves, with names in place of places.
-struct Stands {
+struct Accepted {
     value: u8,
     changed: bool,
     response: Option<Response>,
@@ -85,17 +85,17 @@ impl Story {
         (names, Event { plugins, asks: self.asks[usize::from(rules.asks)].clone(), value })
     }
 
-    fn asking(&self, asking: usize, value: u8) -> (Asking, Option<Stands>) {
+    fn asking(&self, asking: usize, value: u8) -> (Asking, Option<Accepted>) {
         let (names, event) = self.event(asking, value);
         let run = event.run();
-        let stands = match &run.decision {
+        let accepted = match &run.decision {
             Decision::Rejected(_) => None,
-            Decision::Stands { value, changed_by, response, questions, .. } => {
+            Decision::Accepted { value, changed_by, response, questions, .. } => {
                 let by = |asker: &QuestionOrigin| match asker {
                     QuestionOrigin::Configuration => None,
                     QuestionOrigin::Member(member) => Some(names[*member]),
                 };
-                Some(Stands {
+                Some(Accepted {
                     value: *value,
                     changed: !changed_by.is_empty(),
                     response: response.map(|(member, response)| (names[member], response)),
@@ -103,51 +103,51 @@ impl Story {
                 })
             }
         };
-        (Asking { value, names, event: format!("{event:?}"), run }, stands)
+        (Asking { value, names, event: format!("{event:?}"), run }, accepted)
     }
 
     /// As the session does it.
-    fn told(&self) -> Told {
+    fn course(&self) -> Course {
         let mut consent = Consent::default();
         let (mut askings, mut shown, mut value) = (Vec::new(), Vec::new(), self.value);
         let end = loop {
             assert!(askings.len() <= MAX_QUESTION_ROUNDS, "the asking does not end");
-            let (asking, stands) = self.asking(askings.len(), value);
+            let (asking, accepted) = self.asking(askings.len(), value);
             askings.push(asking);
-            let Some(stands) = stands else { break End::Rejected };
-            value = stands.value;
-            match consent.step(&value, stands.changed, stands.response.as_ref(), stands.questions) {
-                Step::Settled => break End::Runs(value, stands.response),
+            let Some(accepted) = accepted else { break End::Rejected };
+            value = accepted.value;
+            match consent.step(&value, accepted.changed, accepted.response.as_ref(), accepted.questions) {
+                Step::Settled => break End::Runs(value, accepted.response),
                 Step::TooManyRounds(_) => break End::TooManyRounds,
                 Step::Ask(questions) => {
-                    shown.push(Shown { value, response: stands.response, questions: questions.clone() });
+                    shown.push(Shown { value, response: accepted.response, questions: questions.clone() });
                     if !self.says[shown.len() - 1] {
                         break End::Denied;
                     }
-                    consent.give(value, stands.response, questions);
+                    consent.give(value, accepted.response, questions);
                 }
             }
         };
-        Told { askings, shown, end }
+        Course { askings, shown, end }
     }
 
     /// The rule once more, slow and obvious: nothing is remembered but what was shown, and each
     /// question is looked up in all of it.
-    fn model(&self) -> Told {
-        let mut told = Told { askings: Vec::new(), shown: Vec::new(), end: End::Denied };
+    fn model(&self) -> Course {
+        let mut course = Course { askings: Vec::new(), shown: Vec::new(), end: End::Denied };
         // One asking more than rounds of questions: after the last yes the chain is still asked.
         for round in 0..=MAX_QUESTION_ROUNDS {
-            let value = told.shown.last().map_or(self.value, |shown| shown.value);
-            let (asking, stands) = self.asking(round, value);
-            told.askings.push(asking);
-            let Some(Stands { value, changed, response, questions }) = stands else {
-                told.end = End::Rejected;
-                return told;
+            let value = course.shown.last().map_or(self.value, |shown| shown.value);
+            let (asking, accepted) = self.asking(round, value);
+            course.askings.push(asking);
+            let Some(Accepted { value, changed, response, questions }) = accepted else {
+                course.end = End::Rejected;
+                return course;
             };
             let mut open = Vec::new();
             for question in questions {
                 let mut answered = false;
-                for shown in &told.shown {
+                for shown in &course.shown {
                     let is_this = shown.value == value && shown.response == response;
                     answered |= is_this && !changed && shown.questions.contains(&question);
                 }
@@ -156,19 +156,19 @@ impl Story {
                 }
             }
             if open.is_empty() {
-                told.end = End::Runs(value, response);
-                return told;
+                course.end = End::Runs(value, response);
+                return course;
             }
             if round == MAX_QUESTION_ROUNDS {
                 break;
             }
-            told.shown.push(Shown { value, response, questions: open });
+            course.shown.push(Shown { value, response, questions: open });
             if !self.says[round] {
-                return told;
+                return course;
             }
         }
-        told.end = End::TooManyRounds;
-        told
+        course.end = End::TooManyRounds;
+        course
     }
 }
 
@@ -200,72 +200,72 @@ proptest! {
 
     #[test]
     fn a_yes_counts_as_the_model_says(story in story()) {
-        prop_assert_eq!(story.told(), story.model());
+        prop_assert_eq!(story.course(), story.model());
     }
 
     #[test]
     fn what_runs_is_what_the_chain_of_the_last_rules_agreed_to(story in story()) {
-        let told = story.told();
-        if let End::Runs(value, response) = told.end {
-            let last = told.askings.len() - 1;
-            let (asking, stands) = story.asking(last, told.askings[last].value);
-            let stands = stands.expect("what runs stands");
-            prop_assert_eq!((stands.value, stands.response), (value, response));
+        let course = story.course();
+        if let End::Runs(value, response) = course.end {
+            let last = course.askings.len() - 1;
+            let (asking, accepted) = story.asking(last, course.askings[last].value);
+            let accepted = accepted.expect("what runs is accepted");
+            prop_assert_eq!((accepted.value, accepted.response), (value, response));
             let (_, event) = story.event(last, asking.value);
             let form = asking.run.last_form(&event);
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
-                let about_it = asking.run.heard.iter().find(|heard| (heard.member, heard.form) == (member, form));
+                let about_it = asking.run.replies.iter().find(|reply| (reply.member, reply.form) == (member, form));
                 let said_no = |said: &Verdict<u8, u8>| matches!(said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject));
                 let is_author = matches!(&asking.run.decision,
-                    Decision::Stands { changed_by, .. } if changed_by.last() == Some(&member));
-                prop_assert!(is_author || about_it.is_some_and(|heard| heard.value == value && !said_no(&heard.said)));
+                    Decision::Accepted { changed_by, .. } if changed_by.last() == Some(&member));
+                prop_assert!(is_author || about_it.is_some_and(|reply| reply.value == value && !said_no(&reply.said)));
             }
         }
     }
 
     #[test]
     fn nothing_runs_under_a_yes_to_another_value_response_or_question(story in story()) {
-        let told = story.told();
-        if let End::Runs(value, response) = told.end {
-            let last = told.askings.len() - 1;
-            let (_, stands) = story.asking(last, told.askings[last].value);
-            let stands = stands.expect("what runs stands");
-            for question in stands.questions {
+        let course = story.course();
+        if let End::Runs(value, response) = course.end {
+            let last = course.askings.len() - 1;
+            let (_, accepted) = story.asking(last, course.askings[last].value);
+            let accepted = accepted.expect("what runs is accepted");
+            for question in accepted.questions {
                 let about_this = |shown: &&Shown| shown.value == value && shown.response == response;
-                let answered = told.shown.iter().filter(about_this).any(|shown| shown.questions.contains(&question));
-                prop_assert!(answered && !stands.changed, "{question:?}");
+                let answered = course.shown.iter().filter(about_this).any(|shown| shown.questions.contains(&question));
+                prop_assert!(answered && !accepted.changed, "{question:?}");
             }
         }
     }
 
     #[test]
     fn a_reject_in_any_asking_rejects(story in story()) {
-        let told = story.told();
-        let rejects = told.askings.iter().any(|asking| matches!(asking.run.decision, Decision::Rejected(_)));
-        prop_assert!(!rejects || told.end == End::Rejected);
+        let course = story.course();
+        let rejects = course.askings.iter().any(|asking| matches!(asking.run.decision, Decision::Rejected(_)));
+        prop_assert!(!rejects || course.end == End::Rejected);
     }
 
     #[test]
     fn a_person_is_asked_at_most_twice_and_a_no_ends_it(story in story()) {
-        let told = story.told();
-        prop_assert!(told.shown.len() <= MAX_QUESTION_ROUNDS);
-        let no = story.says.iter().take(told.shown.len()).position(|yes| !yes);
-        prop_assert_eq!(no.is_some(), told.end == End::Denied);
-        prop_assert!(no.is_none_or(|round| round + 1 == told.shown.len()));
+        let course = story.course();
+        prop_assert!(course.shown.len() <= MAX_QUESTION_ROUNDS);
+        let no = story.says.iter().take(course.shown.len()).position(|yes| !yes);
+        prop_assert_eq!(no.is_some(), course.end == End::Denied);
+        prop_assert!(no.is_none_or(|round| round + 1 == course.shown.len()));
     }
 
     /// So asking again may be skipped where no rule and no state has changed.
     #[test]
     fn under_the_same_rules_a_yes_settles_what_the_chain_agrees_to_again(story in story()) {
         let story = Story { rules: story.rules[..1].to_vec(), says: vec![true; MAX_QUESTION_ROUNDS], ..story };
-        let told = story.told();
-        if let Some(first) = told.shown.first() {
+        let course = story.course();
+        if let Some(first) = course.shown.first() {
             let (_, again) = story.asking(1, first.value);
             let agrees = again.is_some_and(|again| {
                 let known = |question: &Question| first.questions.contains(question);
                 !again.changed && again.response == first.response && again.questions.iter().all(known)
             });
-            prop_assert!(!agrees || told.end == End::Runs(first.value, first.response));
+            prop_assert!(!agrees || course.end == End::Runs(first.value, first.response));
         }
     }
 }
@@ -277,17 +277,20 @@ fn the_random_stories_come_to_every_end() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::<&str, u32>::new();
     for _ in 0..20_000 {
-        let told = story().new_tree(&mut runner).expect("nothing is filtered").current().told();
-        let rounds = told.shown.len();
+        let course = story().new_tree(&mut runner).expect("nothing is filtered").current().course();
+        let rounds = course.shown.len();
         let mut see = |what, is: bool| *seen.entry(what).or_default() += u32::from(is);
-        see("runs unasked", rounds == 0 && matches!(told.end, End::Runs(..)));
-        see("runs after one yes", rounds == 1 && matches!(told.end, End::Runs(..)));
-        see("runs after two", rounds == 2 && matches!(told.end, End::Runs(..)));
-        see("rejected after a yes", rounds > 0 && told.end == End::Rejected);
-        see("denied in the second round", rounds == 2 && told.end == End::Denied);
-        see("too many rounds", told.end == End::TooManyRounds);
-        see("another value in the second round", rounds == 2 && told.shown[0].value != told.shown[1].value);
-        see("another response in the second round", rounds == 2 && told.shown[0].response != told.shown[1].response);
+        see("runs unasked", rounds == 0 && matches!(course.end, End::Runs(..)));
+        see("runs after one yes", rounds == 1 && matches!(course.end, End::Runs(..)));
+        see("runs after two", rounds == 2 && matches!(course.end, End::Runs(..)));
+        see("rejected after a yes", rounds > 0 && course.end == End::Rejected);
+        see("denied in the second round", rounds == 2 && course.end == End::Denied);
+        see("too many rounds", course.end == End::TooManyRounds);
+        see("another value in the second round", rounds == 2 && course.shown[0].value != course.shown[1].value);
+        see(
+            "another response in the second round",
+            rounds == 2 && course.shown[0].response != course.shown[1].response,
+        );
     }
     assert!(seen.values().all(|&times| times >= 20), "{seen:#?}");
     assert_eq!(seen.len(), 8, "{seen:#?}");

@@ -9,13 +9,13 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn what_stands_was_seen_in_exactly_that_form_by_every_enforcing_plugin(event in event()) {
+    fn the_accepted_value_was_seen_in_exactly_that_form_by_every_enforcing_plugin(event in event()) {
         let run = event.run();
-        if let Decision::Stands { value, changed_by, .. } = &run.decision {
+        if let Decision::Accepted { value, changed_by, .. } = &run.decision {
             let form = run.last_form(&event);
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
-                let about_it = run.heard.iter().find(|heard| (heard.member, heard.form) == (member, form));
-                let agreed = about_it.is_some_and(|heard| heard.value == *value && match heard.said {
+                let about_it = run.replies.iter().find(|reply| (reply.member, reply.form) == (member, form));
+                let agreed = about_it.is_some_and(|reply| reply.value == *value && match reply.said {
                     Verdict::Allow | Verdict::Approve | Verdict::Respond(_) | Verdict::Escalate(_) => true,
                     Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) => true,
                     Verdict::Change(same) => same == *value,
@@ -29,14 +29,14 @@ proptest! {
     #[test]
     fn a_reject_about_any_value_it_was_asked_about_rejects(event in event()) {
         let run = event.run();
-        let rejects = run.binding(&event).any(|heard| matches!(heard.said, Verdict::Reject(_)));
+        let rejects = run.binding(&event).any(|reply| matches!(reply.said, Verdict::Reject(_)));
         prop_assert!(!rejects || matches!(run.decision, Decision::Rejected(_)));
     }
 
     #[test]
     fn a_failure_that_is_not_skipped_rejects(event in event()) {
         let run = event.run();
-        let fails = run.binding(&event).any(|heard| heard.said == Verdict::Failed(OnFailure::Reject));
+        let fails = run.binding(&event).any(|reply| reply.said == Verdict::Failed(OnFailure::Reject));
         prop_assert!(!fails || matches!(run.decision, Decision::Rejected(_)));
     }
 
@@ -66,9 +66,9 @@ proptest! {
 
     #[test]
     fn nobody_is_asked_more_often_than_once_a_pass_and_once_more(event in event()) {
-        let heard = event.run().heard;
+        let replies = event.run().replies;
         for member in 0..event.plugins.len() {
-            let times = heard.iter().filter(|heard| heard.member == member).count();
+            let times = replies.iter().filter(|reply| reply.member == member).count();
             prop_assert!(times <= MAX_ROUNDS as usize + 1);
         }
     }
@@ -87,7 +87,7 @@ proptest! {
 #[test]
 fn an_empty_chain_allows() {
     let decision = Event::before([]).decide();
-    let stands =
-        Decision::Stands { value: 0, changed_by: vec![], response: None, questions: vec![], approved_by: None };
-    assert_eq!(decision, stands);
+    let accepted =
+        Decision::Accepted { value: 0, changed_by: vec![], response: None, questions: vec![], approved_by: None };
+    assert_eq!(decision, accepted);
 }

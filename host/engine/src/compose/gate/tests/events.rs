@@ -23,9 +23,9 @@ pub(super) struct Event {
     pub(super) value: u8,
 }
 
-/// One thing that was said.
+/// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct Reply {
     pub(super) round: u32,
     pub(super) member: usize,
     pub(super) value: u8,
@@ -34,10 +34,10 @@ pub(super) struct Heard {
     pub(super) said: Said,
 }
 
-/// All that came of an event.
+/// The course of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    pub(super) heard: Vec<Heard>,
+    pub(super) replies: Vec<Reply>,
     pub(super) decision: Decision<u8, u8>,
     /// The values that the configuration was consulted about.
     pub(super) consulted: Vec<u8>,
@@ -83,13 +83,13 @@ impl Event {
 
     pub(super) fn run(&self) -> Run {
         let mut gate = Gate::new(self.plugins.iter().map(|plugin| plugin.member).collect(), self.value);
-        let mut heard = Vec::new();
+        let mut replies = Vec::new();
         while let Some(ask) = gate.ask() {
-            assert!(heard.len() < self.plugins.len() * (MAX_ROUNDS as usize + 1), "the asking does not end");
+            assert!(replies.len() < self.plugins.len() * (MAX_ROUNDS as usize + 1), "the asking does not end");
             let value = *gate.value();
             let said = self.plugins[ask.member].answer(value, ask.round);
             let form = gate.version() as usize;
-            heard.push(Heard { round: ask.round, member: ask.member, value, form, said: said.clone() });
+            replies.push(Reply { round: ask.round, member: ask.member, value, form, said: said.clone() });
             gate.answer(said);
         }
         let mut consulted = Vec::new();
@@ -97,7 +97,7 @@ impl Event {
             consulted.push(value);
             self.asks[usize::from(value)].clone()
         });
-        Run { heard, decision, consulted }
+        Run { replies, decision, consulted }
     }
 
     pub(super) fn decide(&self) -> Decision<u8, u8> {
@@ -131,22 +131,22 @@ impl Event {
 
 impl Run {
     /// What was said by plugins that enforce.
-    pub(super) fn binding<'a>(&'a self, event: &'a Event) -> impl DoubleEndedIterator<Item = &'a Heard> {
-        self.heard.iter().filter(|heard| event.enforces(heard.member))
+    pub(super) fn binding<'a>(&'a self, event: &'a Event) -> impl DoubleEndedIterator<Item = &'a Reply> {
+        self.replies.iter().filter(|reply| event.enforces(reply.member))
     }
 
     /// How often the value was changed.
     pub(super) fn last_form(&self, event: &Event) -> usize {
-        self.binding(event).filter(|heard| heard.changes()).count()
+        self.binding(event).filter(|reply| reply.changes()).count()
     }
 
     /// The run without the plugin at `index`, which others then counted past: how the chain would be without it.
     pub(super) fn without(mut self, index: usize) -> Self {
         let down = |member: usize| member - usize::from(member > index);
-        self.heard.retain(|heard| heard.member != index);
-        self.heard.iter_mut().for_each(|heard| heard.member = down(heard.member));
+        self.replies.retain(|reply| reply.member != index);
+        self.replies.iter_mut().for_each(|reply| reply.member = down(reply.member));
         self.decision = match self.decision {
-            Decision::Stands { value, changed_by, response, questions, approved_by } => Decision::Stands {
+            Decision::Accepted { value, changed_by, response, questions, approved_by } => Decision::Accepted {
                 value,
                 changed_by: changed_by.into_iter().map(down).collect(),
                 response: response.map(|(member, response)| (down(member), response)),
@@ -169,7 +169,7 @@ impl Run {
     }
 }
 
-impl Heard {
+impl Reply {
     /// Whether it changes the value, coming from a plugin that enforces.
     pub(super) fn changes(&self) -> bool {
         matches!(self.said, Verdict::Change(to) if to != self.value)
@@ -184,7 +184,7 @@ impl Heard {
         }
     }
 
-    /// Whether it is no answer, and nothing comes of that.
+    /// Whether it is no answer, and has no effect.
     pub(super) fn is_silence(&self) -> bool {
         matches!(self.said, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip))
     }
@@ -273,7 +273,7 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
     (plugins, asks, 0..VALUES).prop_map(|(plugins, asks, value)| Event { plugins, asks, value })
 }
 
-/// A place for one more plugin in a chain that [`event`] makes; too large a one stands for the end.
+/// A place for one more plugin in a chain that [`event`] makes; too large a one means the end.
 pub(super) fn place() -> impl Strategy<Value = usize> {
     0..6_usize
 }

@@ -1,7 +1,7 @@
 //! The rules for gates once more, slow and obvious. Nothing is remembered but what was said, in order; each rule is one
 //! question about that, answered by reading all of it again.
 
-use super::events::{Event, Heard, Plugin, Run, Said, event};
+use super::events::{Event, Plugin, Reply, Run, Said, event};
 use crate::compose::generated::{cases, question, refusal};
 use crate::compose::{Decision, Layer, Member, Objection, OnFailure, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
@@ -9,36 +9,36 @@ use proptest::prelude::*;
 
 struct Model<'a> {
     event: &'a Event,
-    heard: Vec<Heard>,
+    replies: Vec<Reply>,
 }
 
 impl Model<'_> {
     fn run(event: &Event) -> Run {
-        let mut model = Model { event, heard: Vec::new() };
+        let mut model = Model { event, replies: Vec::new() };
         while let Some((round, member)) = model.next() {
             let (form, (_, value)) = model.current();
             let said = event.plugins[member].answer(value, round);
-            model.heard.push(Heard { round, member, value, form, said });
+            model.replies.push(Reply { round, member, value, form, said });
         }
         let (decision, consulted) = model.decision();
-        Run { decision, consulted, heard: model.heard }
+        Run { decision, consulted, replies: model.replies }
     }
 
     /// What counts: a plugin in audit mode is asked, and that is all.
-    fn said(&self) -> impl DoubleEndedIterator<Item = &Heard> {
-        self.heard.iter().filter(|heard| self.event.enforces(heard.member))
+    fn said(&self) -> impl DoubleEndedIterator<Item = &Reply> {
+        self.replies.iter().filter(|reply| self.event.enforces(reply.member))
     }
 
-    fn said_by(&self, member: usize) -> impl DoubleEndedIterator<Item = &Heard> {
-        self.said().filter(move |heard| heard.member == member)
+    fn said_by(&self, member: usize) -> impl DoubleEndedIterator<Item = &Reply> {
+        self.said().filter(move |reply| reply.member == member)
     }
 
     /// Rule 4: the forms that the value has had, each with its author. The same value again is no new form.
     fn forms(&self) -> Vec<(Option<usize>, u8)> {
         let mut forms = vec![(None, self.event.value)];
-        for heard in self.said() {
-            match heard.said {
-                Verdict::Change(to) if to != heard.value => forms.push((Some(heard.member), to)),
+        for reply in self.said() {
+            match reply.said {
+                Verdict::Change(to) if to != reply.value => forms.push((Some(reply.member), to)),
                 _ => {}
             }
         }
@@ -53,12 +53,12 @@ impl Model<'_> {
     /// Rule 5: it was asked about the value in exactly this form, or it wrote it.
     fn has_seen(&self, member: usize) -> bool {
         let (current, (author, _)) = self.current();
-        author == Some(member) || self.heard.iter().any(|heard| heard.member == member && heard.form == current)
+        author == Some(member) || self.replies.iter().any(|reply| reply.member == member && reply.form == current)
     }
 
     /// It gave no answer the last time it was asked.
     fn is_silent(&self, member: usize) -> bool {
-        let last = self.said_by(member).next_back().map(|heard| &heard.said);
+        let last = self.said_by(member).next_back().map(|reply| &reply.said);
         matches!(last, Some(Verdict::NotMatched | Verdict::Failed(OnFailure::Skip)))
     }
 
@@ -70,10 +70,10 @@ impl Model<'_> {
 
     /// Rules 1 and 5: whom to ask next, in which round.
     fn next(&self) -> Option<(u32, usize)> {
-        if self.said().any(|heard| self.no(heard).is_some()) {
+        if self.said().any(|reply| self.no(reply).is_some()) {
             return None;
         }
-        let (round, place) = self.heard.last().map_or((1, 0), |last| (last.round, last.member + 1));
+        let (round, place) = self.replies.last().map_or((1, 0), |last| (last.round, last.member + 1));
         let rest = (place..self.event.plugins.len()).map(|member| (round, member));
         let all = (0..self.event.plugins.len()).map(|member| (round + 1, member));
         rest.chain(all).find(|&(round, member)| !self.has_seen(member) && self.may_ask(round, member))
@@ -81,7 +81,7 @@ impl Model<'_> {
 
     /// Four rounds for everybody; then once more those that gave no answer last, if only such are missing.
     fn may_ask(&self, round: u32, member: usize) -> bool {
-        let begun = self.heard.last().is_some_and(|last| last.round == 5);
+        let begun = self.replies.last().is_some_and(|last| last.round == 5);
         round <= 4
             || round == 5
                 && self.event.enforces(member)
@@ -90,9 +90,9 @@ impl Model<'_> {
     }
 
     /// Rule 2, and failures: what ends the asking.
-    fn no(&self, heard: &Heard) -> Option<Objection> {
-        let by = heard.member;
-        match &heard.said {
+    fn no(&self, reply: &Reply) -> Option<Objection> {
+        let by = reply.member;
+        match &reply.said {
             Verdict::Reject(refusal) => Some(Objection::Verdict { by, refusal: refusal.clone() }),
             Verdict::Failed(OnFailure::Reject) => Some(Objection::Failure { by }),
             _ => None,
@@ -101,15 +101,15 @@ impl Model<'_> {
 
     /// Rule 3: the last question it asked, unless it said afterwards that it has none.
     fn question(&self, member: usize) -> Option<Escalation> {
-        let last = self.said_by(member).rfind(|heard| heard.allows() || matches!(heard.said, Verdict::Escalate(_)))?;
+        let last = self.said_by(member).rfind(|reply| reply.allows() || matches!(reply.said, Verdict::Escalate(_)))?;
         if let Verdict::Escalate(question) = &last.said { Some(question.clone()) } else { None }
     }
 
     /// Rule 6: the first response to the value as it now is.
     fn response(&self) -> Option<(usize, u8)> {
         let (current, _) = self.current();
-        self.said().filter(|heard| heard.form == current).find_map(|heard| match heard.said {
-            Verdict::Respond(response) => Some((heard.member, response)),
+        self.said().filter(|reply| reply.form == current).find_map(|reply| match reply.said {
+            Verdict::Respond(response) => Some((reply.member, response)),
             _ => None,
         })
     }
@@ -119,7 +119,7 @@ impl Model<'_> {
         let (current, _) = self.current();
         (0..self.event.plugins.len())
             .filter(|&member| self.event.plugins[member].member.may_approve.is_some())
-            .filter(|&member| self.said_by(member).any(|heard| heard.form == current && heard.said == Verdict::Approve))
+            .filter(|&member| self.said_by(member).any(|reply| reply.form == current && reply.said == Verdict::Approve))
             .collect()
     }
 
@@ -140,7 +140,7 @@ impl Model<'_> {
     }
 
     fn decision(&self) -> (Decision<u8, u8>, Vec<u8>) {
-        if let Some(objection) = self.said().find_map(|heard| self.no(heard)) {
+        if let Some(objection) = self.said().find_map(|reply| self.no(reply)) {
             return (Decision::Rejected(objection), vec![]);
         }
         let missing = self.missing();
@@ -162,7 +162,7 @@ impl Model<'_> {
         for member in 0..self.event.plugins.len() {
             questions.extend(self.question(member).map(|question| (QuestionOrigin::Member(member), question)));
         }
-        let decision = Decision::Stands {
+        let decision = Decision::Accepted {
             value,
             changed_by: self.forms().into_iter().filter_map(|(author, _)| author).collect(),
             response: self.response(),
@@ -226,15 +226,15 @@ fn the_random_events_come_to_every_end() {
     let mut seen = std::collections::BTreeMap::<&str, u32>::new();
     for _ in 0..10_000 {
         let event = event().new_tree(&mut runner).expect("nothing is filtered").current();
-        let Run { heard, decision, consulted } = event.run();
+        let Run { replies, decision, consulted } = event.run();
         let mut see = |what, is: bool| *seen.entry(what).or_default() += u32::from(is);
-        see("a fourth round", heard.iter().any(|heard| heard.round == 4));
-        see("those asked once more after it", heard.iter().any(|heard| heard.round == 5));
+        see("a fourth round", replies.iter().any(|reply| reply.round == 4));
+        see("those asked once more after it", replies.iter().any(|reply| reply.round == 5));
         match decision {
             Decision::Rejected(Objection::Verdict { .. }) => see("rejected", true),
             Decision::Rejected(Objection::Failure { .. }) => see("failed", true),
             Decision::Rejected(Objection::Disagreement { .. }) => see("disagreed", true),
-            Decision::Stands { changed_by, response, questions, approved_by, value } => {
+            Decision::Accepted { changed_by, response, questions, approved_by, value } => {
                 let asks = |asker: fn(&QuestionOrigin) -> bool| questions.iter().any(|(by, _)| asker(by));
                 see("allowed as it was", changed_by.is_empty() && questions.is_empty());
                 see("allowed after several changes", changed_by.len() > 1 && questions.is_empty());
@@ -248,7 +248,7 @@ fn the_random_events_come_to_every_end() {
                 let asked = !event.asks[usize::from(value)].is_empty();
                 see("approved, what the configuration asks about", approved_by.is_some() && asked);
                 see(
-                    "approved, and asked by the configuration all the same",
+                    "approved, and asked by the configuration nevertheless",
                     approved_by.is_some() && asks(|by| matches!(by, QuestionOrigin::Configuration)),
                 );
                 see(

@@ -1,6 +1,6 @@
 //! The numbered rules, each of them over random events.
 
-use super::events::{Heard, Said, event};
+use super::events::{Reply, Said, event};
 use crate::compose::generated::cases;
 use crate::compose::{Decision, Layer, MAX_ROUNDS, Objection, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
@@ -17,20 +17,20 @@ proptest! {
     // Rule 1
 
     #[test]
-    fn the_first_pass_asks_every_plugin_in_order_unless_one_says_no(event in event()) {
-        let heard = event.run().heard;
-        let asked: Vec<usize> = heard.iter().filter(|heard| heard.round == 1).map(|heard| heard.member).collect();
+    fn the_first_round_asks_every_plugin_in_order_unless_one_says_no(event in event()) {
+        let replies = event.run().replies;
+        let asked: Vec<usize> = replies.iter().filter(|reply| reply.round == 1).map(|reply| reply.member).collect();
         prop_assert_eq!(&asked, &(0..asked.len()).collect::<Vec<_>>());
-        let no = heard.last().is_some_and(|last| last.is_no() && event.enforces(last.member));
+        let no = replies.last().is_some_and(|last| last.is_no() && event.enforces(last.member));
         prop_assert!(no || asked.len() == event.plugins.len());
     }
 
     #[test]
     fn each_plugin_is_asked_about_the_value_as_it_then_is(event in event()) {
         let (mut value, mut form) = (event.value, 0);
-        for heard in event.run().heard {
-            prop_assert_eq!((heard.value, heard.form), (value, form));
-            if let Verdict::Change(to) = heard.said && to != value && event.enforces(heard.member) {
+        for reply in event.run().replies {
+            prop_assert_eq!((reply.value, reply.form), (value, form));
+            if let Verdict::Change(to) = reply.said && to != value && event.enforces(reply.member) {
                 (value, form) = (to, form + 1);
             }
         }
@@ -41,12 +41,12 @@ proptest! {
     #[test]
     fn a_reject_ends_the_asking_and_is_the_outcome(event in event()) {
         let run = event.run();
-        let rejects = run.binding(&event).find_map(|heard| match &heard.said {
-            Verdict::Reject(refusal) => Some((heard, Objection::Verdict { by: heard.member, refusal: refusal.clone() })),
+        let rejects = run.binding(&event).find_map(|reply| match &reply.said {
+            Verdict::Reject(refusal) => Some((reply, Objection::Verdict { by: reply.member, refusal: refusal.clone() })),
             _ => None,
         });
-        if let Some((heard, objection)) = rejects {
-            prop_assert_eq!(Some(heard), run.heard.last());
+        if let Some((reply, objection)) = rejects {
+            prop_assert_eq!(Some(reply), run.replies.last());
             prop_assert_eq!(run.decision, Decision::Rejected(objection));
         }
     }
@@ -56,13 +56,13 @@ proptest! {
     #[test]
     fn an_escalation_is_held_until_the_same_plugins_allow_about_a_newer_form(event in event()) {
         let run = event.run();
-        let Decision::Stands { questions, .. } = &run.decision else { return Ok(()) };
+        let Decision::Accepted { questions, .. } = &run.decision else { return Ok(()) };
         for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
-            let said: Vec<&Heard> = run.heard.iter().filter(|heard| heard.member == member).collect();
-            let escalated = said.iter().rposition(|heard| matches!(heard.said, Verdict::Escalate(_)));
+            let said: Vec<&Reply> = run.replies.iter().filter(|reply| reply.member == member).collect();
+            let escalated = said.iter().rposition(|reply| matches!(reply.said, Verdict::Escalate(_)));
             let asked = questions.iter().find(|(asker, _)| *asker == QuestionOrigin::Member(member)).map(|(_, asked)| asked);
             match escalated.map(|at| (&said[at].said, &said[at..])) {
-                Some((Verdict::Escalate(last), after)) if !after.iter().any(|heard| heard.allows()) => {
+                Some((Verdict::Escalate(last), after)) if !after.iter().any(|reply| reply.allows()) => {
                     prop_assert_eq!(asked, Some(last));
                 }
                 _ => prop_assert_eq!(asked, None),
@@ -77,20 +77,20 @@ proptest! {
         let same = |value, said: &Said| *said == Verdict::Change(value);
         let allowing = event.saying(|_, value, said| if same(value, said) { Verdict::Allow } else { said.clone() });
         let (mut run, allowing) = (event.run(), allowing.run());
-        for heard in &mut run.heard {
-            if same(heard.value, &heard.said) {
-                heard.said = Verdict::Allow;
+        for reply in &mut run.replies {
+            if same(reply.value, &reply.said) {
+                reply.said = Verdict::Allow;
             }
         }
         prop_assert_eq!(run, allowing);
     }
 
     #[test]
-    fn what_stands_is_the_last_change_and_the_authors_of_all_are_named_in_order(event in event()) {
+    fn the_accepted_value_is_the_last_change_and_the_authors_of_all_are_named_in_order(event in event()) {
         let run = event.run();
-        if let Decision::Stands { value, changed_by, .. } = &run.decision {
-            let changes: Vec<&Heard> = run.binding(&event).filter(|heard| heard.changes()).collect();
-            prop_assert_eq!(changed_by, &changes.iter().map(|heard| heard.member).collect::<Vec<_>>());
+        if let Decision::Accepted { value, changed_by, .. } = &run.decision {
+            let changes: Vec<&Reply> = run.binding(&event).filter(|reply| reply.changes()).collect();
+            prop_assert_eq!(changed_by, &changes.iter().map(|reply| reply.member).collect::<Vec<_>>());
             let last = changes.last().map_or(Verdict::Change(event.value), |last| last.said.clone());
             prop_assert_eq!(last, Verdict::Change(*value));
         }
@@ -100,8 +100,8 @@ proptest! {
 
     #[test]
     fn later_passes_ask_in_order(event in event()) {
-        let heard = event.run().heard;
-        for (one, next) in heard.iter().zip(&heard[1.min(heard.len())..]) {
+        let replies = event.run().replies;
+        for (one, next) in replies.iter().zip(&replies[1.min(replies.len())..]) {
             prop_assert!((one.round, one.member) < (next.round, next.member));
             prop_assert!(next.round - one.round <= 1);
         }
@@ -110,36 +110,36 @@ proptest! {
     #[test]
     fn nobody_is_asked_twice_about_one_form_or_about_the_own_change(event in event()) {
         let run = event.run();
-        for (at, heard) in run.heard.iter().enumerate() {
-            let before = &run.heard[..at];
-            prop_assert!(!before.iter().any(|earlier| (earlier.member, earlier.form) == (heard.member, heard.form)));
+        for (at, reply) in run.replies.iter().enumerate() {
+            let before = &run.replies[..at];
+            prop_assert!(!before.iter().any(|earlier| (earlier.member, earlier.form) == (reply.member, reply.form)));
             let author = before.iter().rfind(|earlier| earlier.changes() && event.enforces(earlier.member));
-            prop_assert!(author.is_none_or(|author| author.member != heard.member));
+            prop_assert!(author.is_none_or(|author| author.member != reply.member));
         }
     }
 
     #[test]
-    fn nobody_is_asked_in_a_fifth_pass_but_an_enforcing_plugin_that_gave_no_answer_last_time(event in event()) {
-        let heard = event.run().heard;
-        for (at, last) in heard.iter().enumerate().filter(|(_, heard)| heard.round > MAX_ROUNDS) {
+    fn nobody_is_asked_in_a_fifth_round_but_an_enforcing_plugin_that_gave_no_answer_last_time(event in event()) {
+        let replies = event.run().replies;
+        for (at, last) in replies.iter().enumerate().filter(|(_, reply)| reply.round > MAX_ROUNDS) {
             prop_assert_eq!(last.round, MAX_ROUNDS + 1);
             prop_assert!(event.enforces(last.member));
-            let before = heard[..at].iter().rfind(|earlier| earlier.member == last.member);
-            prop_assert!(before.is_some_and(Heard::is_silence));
+            let before = replies[..at].iter().rfind(|earlier| earlier.member == last.member);
+            prop_assert!(before.is_some_and(Reply::is_silence));
         }
     }
 
     #[test]
-    fn only_after_the_fourth_pass_those_are_named_that_have_answered_and_not_about_the_last_form(event in event()) {
+    fn only_after_the_fourth_round_those_are_named_that_have_answered_and_not_about_the_last_form(event in event()) {
         let run = event.run();
         if let Decision::Rejected(Objection::Disagreement { by }) = &run.decision {
             let form = run.last_form(&event);
-            prop_assert!(run.heard.last().is_some_and(|last| last.round >= MAX_ROUNDS));
+            prop_assert!(run.replies.last().is_some_and(|last| last.round >= MAX_ROUNDS));
             prop_assert!(!by.is_empty());
             for member in 0..event.plugins.len() {
-                let last = run.binding(&event).rfind(|heard| heard.member == member);
-                let answered_another = last.is_some_and(|heard| {
-                    heard.form + usize::from(heard.changes()) != form && !heard.is_silence()
+                let last = run.binding(&event).rfind(|reply| reply.member == member);
+                let answered_another = last.is_some_and(|reply| {
+                    reply.form + usize::from(reply.changes()) != form && !reply.is_silence()
                 });
                 prop_assert_eq!(by.contains(&member), answered_another);
             }
@@ -147,21 +147,21 @@ proptest! {
     }
 
     #[test]
-    fn who_changes_a_value_after_the_fourth_pass_finds_no_agreement(event in event()) {
+    fn a_change_after_the_fourth_round_finds_no_agreement(event in event()) {
         let run = event.run();
-        let late = run.binding(&event).any(|heard| heard.round > MAX_ROUNDS && heard.changes());
+        let late = run.binding(&event).any(|reply| reply.round > MAX_ROUNDS && reply.changes());
         prop_assert!(!late || matches!(run.decision, Decision::Rejected(_)));
     }
 
     // Rule 6
 
     #[test]
-    fn the_first_response_since_the_last_change_stands(event in event()) {
+    fn the_first_response_since_the_last_change_counts(event in event()) {
         let run = event.run();
-        if let Decision::Stands { response, .. } = &run.decision {
+        if let Decision::Accepted { response, .. } = &run.decision {
             let form = run.last_form(&event);
-            let first = run.binding(&event).find_map(|heard| match heard.said {
-                Verdict::Respond(response) if heard.form == form => Some((heard.member, response)),
+            let first = run.binding(&event).find_map(|reply| match reply.said {
+                Verdict::Respond(response) if reply.form == form => Some((reply.member, response)),
                 _ => None,
             });
             prop_assert_eq!(response, &first);
@@ -183,11 +183,11 @@ proptest! {
     fn the_configuration_asks_about_what_would_run_unless_a_plugin_that_may_approved_exactly_that(event in event()) {
         let run = event.run();
         let form = run.last_form(&event);
-        let approving = run.binding(&event).filter(|heard| heard.said == Verdict::Approve && heard.form == form);
+        let approving = run.binding(&event).filter(|reply| reply.said == Verdict::Approve && reply.form == form);
         let approving: Vec<Layer> =
-            approving.filter_map(|heard| event.plugins[heard.member].member.may_approve).collect();
+            approving.filter_map(|reply| event.plugins[reply.member].member.may_approve).collect();
         match run.decision {
-            Decision::Stands { value, response, questions, approved_by, .. } => {
+            Decision::Accepted { value, response, questions, approved_by, .. } => {
                 prop_assert_eq!(approved_by.is_some(), !approving.is_empty());
                 let of_configuration = questions.iter().filter(|(by, _)| *by == QuestionOrigin::Configuration);
                 let asked: Vec<Escalation> = of_configuration.map(|(_, asked)| asked.clone()).collect();
@@ -213,7 +213,7 @@ proptest! {
         event.asks.iter_mut().flatten().for_each(|(layer, _)| *layer = Layer::User);
         let allowing = event.saying(|_, _, said| if *said == Verdict::Approve { Verdict::Allow } else { said.clone() });
         match (event.decide(), allowing.decide()) {
-            (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
+            (Decision::Accepted { questions, .. }, Decision::Accepted { questions: without, .. }) => {
                 prop_assert_eq!(questions, without);
             }
             (decision, without) => prop_assert_eq!(decision, without),
@@ -224,7 +224,7 @@ proptest! {
     fn an_approve_never_waives_another_plugins_escalation(event in event()) {
         let allowing = event.saying(|_, _, said| if *said == Verdict::Approve { Verdict::Allow } else { said.clone() });
         match (event.decide(), allowing.decide()) {
-            (Decision::Stands { questions, .. }, Decision::Stands { questions: without, .. }) => {
+            (Decision::Accepted { questions, .. }, Decision::Accepted { questions: without, .. }) => {
                 prop_assert_eq!(of_plugins(&questions), of_plugins(&without));
             }
             (decision, without) => prop_assert_eq!(decision, without),
@@ -234,8 +234,8 @@ proptest! {
     // Rule 8
 
     #[test]
-    fn what_stands_carries_the_configurations_questions_and_then_the_plugins_in_order(event in event()) {
-        if let Decision::Stands { questions, .. } = event.decide() {
+    fn an_accepted_value_has_the_configurations_questions_and_then_the_plugins_in_order(event in event()) {
+        if let Decision::Accepted { questions, .. } = event.decide() {
             let place = |asker: &QuestionOrigin| match asker {
                 QuestionOrigin::Configuration => 0,
                 QuestionOrigin::Member(member) => member + 1,
@@ -254,8 +254,8 @@ proptest! {
         unasked.asks.iter_mut().for_each(Vec::clear);
         match (event.decide(), unasked.decide()) {
             (
-                Decision::Stands { value, changed_by, response, approved_by, .. },
-                Decision::Stands {
+                Decision::Accepted { value, changed_by, response, approved_by, .. },
+                Decision::Accepted {
                     value: then, changed_by: authors, response: instead, questions, approved_by: approver
                 },
             ) => {

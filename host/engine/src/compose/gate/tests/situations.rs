@@ -7,17 +7,17 @@ use crate::contract::Escalation;
 
 type Questions = Vec<(QuestionOrigin, Escalation)>;
 
-/// The value, the response and the questions that stand.
-fn stands(event: &Event) -> (u8, Option<(usize, u8)>, Questions) {
+/// The value, the response and the questions of the decision.
+fn accepted(event: &Event) -> (u8, Option<(usize, u8)>, Questions) {
     match event.decide() {
-        Decision::Stands { value, response, questions, .. } => (value, response, questions),
+        Decision::Accepted { value, response, questions, .. } => (value, response, questions),
         Decision::Rejected(objection) => panic!("rejected: {objection:?}"),
     }
 }
 
 fn approved_by(event: &Event) -> Option<usize> {
     match event.decide() {
-        Decision::Stands { approved_by, .. } => approved_by,
+        Decision::Accepted { approved_by, .. } => approved_by,
         Decision::Rejected(objection) => panic!("rejected: {objection:?}"),
     }
 }
@@ -61,12 +61,12 @@ fn a_failure_beside_a_reject_is_a_rejection_in_both_orders() {
 fn only_the_own_allow_or_approve_about_a_newer_value_withdraws_an_escalation() {
     let escalates = |then| Event::before([says(Verdict::Escalate(question(1)), then), changer()]);
     for withdrawn in [Verdict::Allow, Verdict::Approve, Verdict::Change(1)] {
-        assert_eq!(stands(&escalates(withdrawn)).2, vec![]);
+        assert_eq!(accepted(&escalates(withdrawn)).2, vec![]);
     }
     for kept in [Verdict::Failed(OnFailure::Skip), Verdict::NotMatched, Verdict::Respond(1), Verdict::Change(2)] {
-        assert_eq!(stands(&escalates(kept)).2, vec![(QuestionOrigin::Member(0), question(1))]);
+        assert_eq!(accepted(&escalates(kept)).2, vec![(QuestionOrigin::Member(0), question(1))]);
     }
-    assert_eq!(stands(&escalates(Verdict::Escalate(question(2)))).2, vec![(QuestionOrigin::Member(0), question(2))]);
+    assert_eq!(accepted(&escalates(Verdict::Escalate(question(2)))).2, vec![(QuestionOrigin::Member(0), question(2))]);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn an_approval_is_not_one_of_the_same_value_that_came_about_by_other_changes() {
     let back = Plugin::of(|value, _| if value == 1 { Verdict::Change(0) } else { Verdict::Allow });
     let once = Plugin::of(|_, round| if round == 1 { Verdict::Change(1) } else { Verdict::Allow });
     let event = Event::before([approver, once, back]);
-    assert_eq!((stands(&event).0, approved_by(&event)), (0, None));
+    assert_eq!((accepted(&event).0, approved_by(&event)), (0, None));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn an_approve_in_audit_mode_or_without_the_grant_waives_nothing() {
         event.asks[0] = vec![(Layer::User, question(1)), (Layer::Project, question(2))];
         let questions =
             vec![(QuestionOrigin::Configuration, question(1)), (QuestionOrigin::Configuration, question(2))];
-        assert_eq!(stands(&event).2, questions);
+        assert_eq!(accepted(&event).2, questions);
     }
 }
 
@@ -111,7 +111,7 @@ fn an_approve_of_a_projects_plugin_waives_what_projects_ask_and_nothing_else() {
     let asked = |plugins: Vec<Plugin>| {
         let mut event = Event::before(plugins);
         event.asks[0] = [Layer::User, Layer::Project, Layer::Chosen].into_iter().zip((1..).map(question)).collect();
-        (stands(&event).2.into_iter().map(|(_, asked)| asked).collect::<Vec<_>>(), approved_by(&event))
+        (accepted(&event).2.into_iter().map(|(_, asked)| asked).collect::<Vec<_>>(), approved_by(&event))
     };
     assert_eq!(asked(vec![approver(Layer::Project)]), (vec![question(1), question(3)], Some(0)));
     for layer in [Layer::User, Layer::Chosen] {
@@ -127,23 +127,23 @@ fn the_configuration_asks_first_and_about_the_final_value_only() {
     event.asks[0] = vec![(Layer::User, question(2))];
     event.asks[1] = vec![(Layer::User, question(3))];
     let questions = vec![(QuestionOrigin::Configuration, question(3)), (QuestionOrigin::Member(0), question(1))];
-    assert_eq!(stands(&event).2, questions);
+    assert_eq!(accepted(&event).2, questions);
 }
 
 #[test]
-fn the_configuration_asks_nothing_where_a_response_stands_and_again_where_it_was_dropped() {
+fn the_configuration_asks_nothing_where_a_response_counts_and_again_where_it_was_dropped() {
     let responds = says(Verdict::Respond(7), Verdict::Allow);
     let mut event = Event::before([responds.clone()]);
     event.asks = vec![vec![(Layer::User, question(1))]; event.asks.len()];
-    assert_eq!(stands(&event), (0, Some((0, 7)), vec![]));
+    assert_eq!(accepted(&event), (0, Some((0, 7)), vec![]));
     event.plugins = vec![responds, changer()];
-    assert_eq!(stands(&event), (1, None, vec![(QuestionOrigin::Configuration, question(1))]));
+    assert_eq!(accepted(&event), (1, None, vec![(QuestionOrigin::Configuration, question(1))]));
 }
 
 #[test]
-fn the_first_response_stands() {
+fn the_first_response_counts() {
     let event = Event::before([Plugin::always(&Verdict::Respond(1)), Plugin::always(&Verdict::Respond(2))]);
-    assert_eq!(stands(&event).1, Some((0, 1)));
+    assert_eq!(accepted(&event).1, Some((0, 1)));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn plugins_that_never_agree_are_named_after_the_last_pass() {
 
 #[test]
 fn a_plugin_that_failed_before_is_asked_once_more_after_the_last_pass() {
-    // The last change comes in the last round, behind the plugin that has only failed so far.
+    // The last change comes in the last round, after the plugin that has only failed so far.
     let others = [
         Plugin::of(|value, _| Verdict::Change(1 - value.min(1))),
         Plugin::of(|value, round| if round < MAX_ROUNDS { Verdict::Change(1 - value.min(1)) } else { Verdict::Allow }),
@@ -168,8 +168,8 @@ fn a_plugin_that_failed_before_is_asked_once_more_after_the_last_pass() {
         Plugin::of(move |_, round| if round <= MAX_ROUNDS { Verdict::Failed(OnFailure::Skip) } else { then.clone() })
     };
     let event = |first: Plugin| Event::before([&[first][..], &others].concat());
-    assert_eq!(stands(&event(failing(Verdict::Failed(OnFailure::Skip)))).0, 1);
-    assert_eq!(stands(&event(failing(Verdict::Allow))).0, 1);
+    assert_eq!(accepted(&event(failing(Verdict::Failed(OnFailure::Skip)))).0, 1);
+    assert_eq!(accepted(&event(failing(Verdict::Allow))).0, 1);
     assert_eq!(
         event(failing(Verdict::Reject(refusal(1)))).decide(),
         Decision::Rejected(Objection::Verdict { by: 0, refusal: refusal(1) })
@@ -199,7 +199,7 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
             assert!(gate.ask().is_some());
             gate.answer(answer);
         }
-        gate.decide(|_| panic!("nothing stands"))
+        gate.decide(|_| panic!("nothing is accepted"))
     };
     let disagreement = |by| Decision::Rejected(Objection::Disagreement { by });
     assert_eq!(decide(vec![Verdict::Allow]), disagreement(vec![1, 2]));
@@ -212,5 +212,5 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
 fn a_plugin_in_audit_mode_need_not_have_been_asked() {
     let auditing = Member { enforcing: false, may_approve: None };
     let decision = Gate::<u8, ()>::new(vec![auditing], 0).decide(|_| Vec::new());
-    assert!(matches!(decision, Decision::Stands { value: 0, .. }));
+    assert!(matches!(decision, Decision::Accepted { value: 0, .. }));
 }

@@ -1,4 +1,4 @@
-//! What is counted and kept in memory beside the database: no verdict depends on it, but the time that an event takes does.
+//! The cached sizes of namespaces: no verdict depends on them, but the time that an event takes does.
 
 use super::*;
 use crate::state::View;
@@ -20,9 +20,9 @@ struct Both(tempfile::TempDir, Store);
 
 impl Both {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("hookhost.db"), 0).unwrap();
-        Self(folder, store)
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("hookhost.db"), 0).unwrap();
+        Self(directory, store)
     }
 
     /// An event that writes to all scopes.
@@ -49,7 +49,7 @@ impl Both {
 }
 
 #[test]
-fn what_was_counted_once_is_kept_right_without_counting_again() {
+fn a_cached_size_stays_right_without_counting_again() {
     let all = |version, bytes| {
         [(Scope::Session, "s"), (Scope::Tree, "root-s"), (Scope::Plugin, "")]
             .map(|(scope, of)| (scope, of.to_owned(), version, bytes))
@@ -64,7 +64,7 @@ fn what_was_counted_once_is_kept_right_without_counting_again() {
 }
 
 #[test]
-fn what_another_process_has_written_to_in_between_is_counted_anew() {
+fn a_namespace_that_another_process_has_written_to_is_counted_again() {
     let both = Both::new();
     both.write("s", "1");
     both.write("s", "22");
@@ -78,7 +78,7 @@ fn what_another_process_has_written_to_in_between_is_counted_anew() {
 }
 
 #[test]
-fn the_spaces_of_a_session_that_has_ended_and_of_its_tree_are_forgotten_and_no_others() {
+fn the_sizes_of_an_ended_session_and_of_its_tree_are_forgotten_and_no_others() {
     let both = Both::new();
     for session in ["s", "t"] {
         both.write(session, "1");

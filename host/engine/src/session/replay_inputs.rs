@@ -1,41 +1,42 @@
-//! What is given again of an event that was recorded, when it is replayed.
+//! The inputs of a replay: what a recorded event and its plugins' calls had from outside.
 
-use super::streak::NextCall;
+use super::failure_count::NextCall;
 use crate::audit::{CallRecord, KeptAnswer, StateRead, StateUse};
 use crate::contract::FailureKind;
 use crate::plugin::Plugin;
-use crate::sandbox::capability::Recalled;
-use crate::state::{Learnt, Read, Source, Usage};
+use crate::sandbox::capability::ReplayedInputs;
+use crate::state::{Read, RecordedReads, Source, Usage};
 use std::sync::Arc;
 
-/// A recorded event's own facts, and what the plugins that were asked about it learnt from outside.
+/// The facts of a recorded event, and what its plugins had read from outside.
 #[derive(Clone, Debug)]
-pub(crate) struct Recall {
+pub(crate) struct ReplayInputs {
     /// The event's identifier.
     pub(crate) id: String,
-    /// When it was, in milliseconds since the Unix epoch.
+    /// Its time, in milliseconds since the Unix epoch.
     pub(crate) time: u64,
-    /// Each call that was made about it.
+    /// The calls of plugins about it.
     pub(crate) calls: Vec<CallRecord>,
-    /// Where it was an asking after a yes: what that counted for.
-    pub(crate) asked_again: Option<RecalledConsent>,
-    /// The answers of before that stood in for questions.
+    /// The yes before it, if the plugins were asked again after one.
+    pub(crate) asked_again: Option<ReplayedConsent>,
+    /// The kept answers that replaced questions.
     pub(crate) kept: Vec<KeptAnswer>,
 }
 
-/// The yes before an asking.
+/// A yes after which the plugins were asked again.
 #[derive(Clone, Debug)]
-pub(crate) struct RecalledConsent {
-    /// Rounds of questions that were answered with yes before, from 1.
+pub(crate) struct ReplayedConsent {
+    /// Rounds of questions that were answered with yes so far, from 1.
     pub(crate) round: u32,
     /// The response that was shown, as JSON.
     pub(crate) response: Option<String>,
-    /// The questions that the yes stands in for.
+    /// The questions that the yes answers.
     pub(crate) answered: Vec<crate::contract::Question>,
 }
 
-impl Recall {
-    /// Whether the plugin is called: not where it was tripped then, unless it is another by now.
+impl ReplayInputs {
+    /// Whether the plugin is called: not if it was tripped when the event was recorded, unless its file or configuration has
+    /// changed.
     pub(super) fn next_call(&self, plugin: &Plugin, round: u32) -> NextCall {
         let then = self.calls.iter().find(|call| call.plugin == plugin.name() && call.round == round);
         let was_tripped = then.is_some_and(|call| {
@@ -46,26 +47,26 @@ impl Recall {
         if was_tripped { NextCall::Tripped } else { NextCall::Made }
     }
 
-    /// The inputs of a plugin's call, but for its state.
-    pub(super) fn inputs(&self, plugin: &str, round: u32) -> Recalled {
+    /// The inputs of a plugin's call, except its state.
+    pub(super) fn inputs(&self, plugin: &str, round: u32) -> ReplayedInputs {
         let call = self.calls.iter().find(|call| call.plugin == plugin && call.round == round);
-        Recalled::new(call.map(|call| call.inputs.clone()).unwrap_or_default())
+        ReplayedInputs::new(call.map(|call| call.inputs.clone()).unwrap_or_default())
     }
 
-    /// The state of a plugin: what it learnt then, over what the replay has made of the rest.
+    /// The state of a plugin: what its recorded calls have read, on top of the state of the replay.
     pub(super) fn state(&self, plugin: &str, own: Arc<dyn Source>) -> Arc<dyn Source> {
         let calls = self.calls.iter().filter(|call| call.plugin == plugin);
         let used: Vec<&StateUse> = calls.filter_map(|call: &CallRecord| call.inputs.state.as_ref()).collect();
         if used.is_empty() {
             return own;
         }
-        // A call may have learnt a value of which a later one learnt only the size.
+        // One call may have read a value of which a later one read only the size.
         let (values, sizes): (Vec<_>, Vec<_>) =
             used.iter().flat_map(|used| &used.read).partition(|read| read.value.is_some());
         let learnt = |read: &StateRead| {
             let value = match (&read.value, read.size) {
                 (Some(value), _) => Read::Value(Some(value.0.clone())),
-                // Only its size was learnt, so only that can have mattered.
+                // Only its size was read, so only that can have mattered.
                 (None, Some(size)) => Read::Size(Some(size)),
                 (None, None) => Read::Value(None),
             };
@@ -75,6 +76,6 @@ impl Recall {
             let keys = used.keys.unwrap_or_default();
             used.used.map(|bytes| [0, 1, 2].map(|scope| Usage { keys: keys[scope], bytes: bytes[scope] }))
         });
-        Arc::new(Learnt { values: sizes.into_iter().chain(values).map(learnt).collect(), usage, rest: own })
+        Arc::new(RecordedReads { values: sizes.into_iter().chain(values).map(learnt).collect(), usage, rest: own })
     }
 }

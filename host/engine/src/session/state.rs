@@ -1,38 +1,40 @@
-//! What a session is beside the state that plugins have of it: a row of the store, of which each handle has a copy.
+//! The state of a session beside the state of plugins: a row of the store, of which each handle has a copy.
 //!
-//! A handle notes each change in its copy at once, and keeps it in a list until a transaction has written it. Where another
-//! handle has written the row meanwhile, the changes of the list are made again to what that one wrote: none is lost.
+//! A handle applies each change to its copy at once, and keeps it in a list until a transaction has written it. If another
+//! handle has written the row meanwhile, the listed changes are applied again to the new row, so that none is lost.
 
-use super::streak::{Caller, NextCall, Streaks, counts};
-use super::{MOST_NOTICES, MOST_REMINDERS, now};
+use super::failure_count::{Caller, FailureCounts, NextCall, counts};
+use super::{MAX_NOTICES, MAX_REMINDERS, now};
 use crate::contract::Failure;
 use crate::sandbox::capability::Reminder;
 use crate::state::Time;
-use crate::store::{Changed, KeepsSession, SessionRow};
+use crate::store::{Changed, SessionChanges, SessionRow};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many numbers of events a handle takes at once: so seldom does an event write the row for that alone.
+/// Event numbers that a handle takes at once, so that few events write the row only for their numbers.
 const NUMBERS: u64 = 64;
 
-/// What the row holds, as JSON.
+/// The content of the row, stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct LifeState {
-    pub(super) streaks: Streaks,
+pub(super) struct SessionState {
+    pub(super) failure_counts: FailureCounts,
     /// Each with the number of model calls before which it was given.
     pub(super) reminders: Vec<(u32, Reminder)>,
-    /// What the user is to be told.
+    /// Notices for the user.
     pub(super) notices: Vec<String>,
-    /// Plugins of which it was told that a failure of theirs was skipped.
+    /// Plugins for which the user was told that a failure was skipped.
     skipped: BTreeSet<String>,
     /// Side calls of models, by plugin.
     model_calls: BTreeMap<String, u32>,
-    /// How the prompt begins that the agent works on.
+    /// The start of the prompt that the agent works on.
     pub(super) task: Option<String>,
+    /// The session at the root of its tree, as its first handle knew it; absent: the session itself.
+    pub(super) root: Option<String>,
 }
 
 /// A change of a session.
@@ -48,30 +50,30 @@ pub(super) enum Change {
     Tried(Caller, Time),
     /// The operator has a plugin called again.
     Reset(String),
-    /// A plugin reminds the model, before so many model calls.
+    /// A plugin reminds the model; the number is that of model calls before.
     Remind(u32, Reminder),
-    /// A plugin that is not loaded reminds of nothing any more.
-    Forget(String),
-    /// The user is to be told.
+    /// A notice for the user.
     Notice(String),
-    /// The user was told.
-    Told(Vec<String>),
-    /// It was told that a failure of the plugin was skipped.
+    /// The user was told these notices.
+    NoticesTaken(Vec<String>),
+    /// the user was told that a failure of the plugin was skipped.
     Skipped(String),
-    /// A plugin has called a model so many times more.
+    /// A plugin has made further calls of a model.
     ModelCalls(String, u32),
     /// The agent works on another prompt.
     Task(String),
+    /// The tree that it is in.
+    Root(String),
 }
 
-impl LifeState {
+impl SessionState {
     fn apply(&mut self, change: &Change) {
         match change {
             Change::Numbers(_) => {}
-            Change::Failed(caller, at) => self.streaks.failed(caller, *at),
-            Change::Succeeded(caller) => self.streaks.succeeded(caller),
-            Change::Tried(caller, at) => self.streaks.tried(caller, *at),
-            Change::Reset(plugin) => self.streaks.reset(plugin),
+            Change::Failed(caller, at) => self.failure_counts.failed(caller, *at),
+            Change::Succeeded(caller) => self.failure_counts.succeeded(caller),
+            Change::Tried(caller, at) => self.failure_counts.tried(caller, *at),
+            Change::Reset(plugin) => self.failure_counts.reset(plugin),
             Change::Remind(turn, reminder) => {
                 self.reminders.retain(|(born, old)| {
                     let is_replaced = old.plugin == reminder.plugin
@@ -80,17 +82,16 @@ impl LifeState {
                     !is_replaced && lives(*born, old, *turn)
                 });
                 self.reminders.push((*turn, reminder.clone()));
-                let excess = self.reminders.len().saturating_sub(MOST_REMINDERS);
+                let excess = self.reminders.len().saturating_sub(MAX_REMINDERS);
                 self.reminders.drain(..excess);
             }
-            Change::Forget(plugin) => self.reminders.retain(|(_, reminder)| reminder.plugin != *plugin),
             Change::Notice(text) => {
-                if self.notices.len() < MOST_NOTICES {
+                if self.notices.len() < MAX_NOTICES {
                     self.notices.push(text.clone());
                 }
             }
-            Change::Told(told) => {
-                for text in told {
+            Change::NoticesTaken(taken) => {
+                for text in taken {
                     if let Some(at) = self.notices.iter().position(|notice| notice == text) {
                         self.notices.remove(at);
                     }
@@ -102,47 +103,48 @@ impl LifeState {
                 *counted = counted.saturating_add(*calls);
             }
             Change::Task(begins) => self.task = Some(begins.clone()),
+            Change::Root(root) => self.root = Some(root.clone()),
         }
     }
 }
 
-/// Whether a reminder is still to be told, before so many model calls.
+/// Whether a reminder is still shown before the model call of this number.
 pub(super) fn lives(born: u32, reminder: &Reminder, turn: u32) -> bool {
     reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl))
 }
 
 /// A handle's copy of the row of its session.
-pub(super) struct Life {
+pub(super) struct SessionCopy {
     id: String,
     handle: u64,
-    copy: Mutex<Copy>,
-    /// A failing plugin is looked up only where there is one.
-    has_streaks: AtomicBool,
-    is_unsure: AtomicBool,
+    copy: Mutex<Inner>,
+    /// Whether a plugin has failed; otherwise no lookup is needed.
+    has_failures: AtomicBool,
+    is_stale: AtomicBool,
 }
 
 #[derive(Default)]
-struct Copy {
-    state: LifeState,
-    /// Of the row that it is a copy of.
+struct Inner {
+    state: SessionState,
+    /// The version of the copied row.
     version: u64,
-    /// Numbers of events that are given out, as far as this handle knows.
+    /// Event numbers that are taken, as far as this handle knows.
     events: u64,
-    /// Numbers that this handle may still use.
+    /// Event numbers that this handle may still use.
     numbers: Range<u64>,
-    /// What is in `state` and not yet in the row.
+    /// Changes that are in `state` and not yet in the row.
     unwritten: Vec<Change>,
-    /// What calls under way count in.
+    /// The counters of calls under way.
     model_calls: HashMap<String, Arc<AtomicU32>>,
 }
 
-/// What is written with an event: all that is unwritten, and what holds only if the event is recorded.
-pub(super) struct Written {
-    life: Arc<Life>,
+/// What is written with an event: all unwritten changes, and those that apply only if the event is recorded.
+pub(super) struct PendingWrite {
+    state: Arc<SessionCopy>,
     with: Vec<Change>,
 }
 
-impl Life {
+impl SessionCopy {
     pub(super) fn new(id: String) -> Arc<Self> {
         static HANDLES: AtomicU64 = AtomicU64::new(0);
         let handle = HANDLES.fetch_add(1, Ordering::Relaxed);
@@ -150,29 +152,29 @@ impl Life {
             id,
             handle,
             copy: Mutex::default(),
-            has_streaks: AtomicBool::default(),
-            is_unsure: AtomicBool::default(),
+            has_failures: AtomicBool::default(),
+            is_stale: AtomicBool::default(),
         })
     }
 
-    /// Which handle it is the copy of: no two of a process have the same number.
+    /// The number of the handle, which no other handle of the process has.
     pub(super) fn handle(&self) -> u64 {
         self.handle
     }
 
-    fn copy(&self) -> MutexGuard<'_, Copy> {
+    fn copy(&self) -> MutexGuard<'_, Inner> {
         self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the state as this handle knows it.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&LifeState) -> T) -> T {
-        look(&self.copy().state)
+    /// Reads the state as this handle knows it.
+    pub(super) fn with<T>(&self, with: impl FnOnce(&SessionState) -> T) -> T {
+        with(&self.copy().state)
     }
 
-    fn note(&self, copy: &mut Copy, change: Change) {
+    fn note(&self, copy: &mut Inner, change: Change) {
         copy.state.apply(&change);
         copy.unwritten.push(change);
-        self.note_streaks(copy);
+        self.note_failures(copy);
     }
 
     /// Makes a change.
@@ -180,48 +182,44 @@ impl Life {
         self.note(&mut self.copy(), change);
     }
 
-    /// Whether something is to be written.
+    /// Whether there are unwritten changes.
     pub(super) fn is_unwritten(&self) -> bool {
         !self.copy().unwritten.is_empty()
     }
 
-    /// What is to be written with an event.
-    pub(super) fn written(self: &Arc<Self>, with: Vec<Change>) -> Arc<Written> {
-        Arc::new(Written { life: Arc::clone(self), with })
+    /// What to write with an event.
+    pub(super) fn pending_write(self: &Arc<Self>, with: Vec<Change>) -> Arc<PendingWrite> {
+        Arc::new(PendingWrite { state: Arc::clone(self), with })
     }
 
-    /// Has the row read before the next event is settled, also where that fails at first.
-    pub(super) fn is_stale(&self) {
-        self.is_unsure.store(true, Ordering::Relaxed);
+    /// Has the row read before the next event is settled, until reading it succeeds.
+    pub(super) fn mark_stale(&self) {
+        self.is_stale.store(true, Ordering::Relaxed);
     }
 
     /// Whether the row has to be read.
-    pub(super) fn is_unsure(&self) -> bool {
-        self.is_unsure.load(Ordering::Relaxed)
+    pub(super) fn is_stale(&self) -> bool {
+        self.is_stale.load(Ordering::Relaxed)
     }
 
-    /// Takes over what the row is, where another handle has written it. Of `is_loaded` plugins alone reminders are kept.
-    pub(super) fn take_over(&self, row: &SessionRow, is_loaded: impl Fn(&str) -> bool) {
+    /// Takes over the row, if another handle has written it.
+    pub(super) fn take_over(&self, row: &SessionRow) {
         let mut copy = self.copy();
-        if row.version != copy.version {
-            copy.replace(parse(&self.id, &row.life), row.version, row.events, 0);
-            let plugins = copy.state.reminders.iter().map(|(_, reminder)| reminder.plugin.clone());
-            let gone: BTreeSet<String> = plugins.filter(|plugin| !is_loaded(plugin)).collect();
-            for plugin in gone {
-                self.note(&mut copy, Change::Forget(plugin));
-            }
-            // Others have used later ones meanwhile.
+        // The numbers of a row that nobody has written yet may begin after numbers that are used.
+        if row.version != copy.version || copy.events < row.events {
+            copy.replace(parse(&self.id, &row.state), row.version, row.events, 0);
+            // Other handles may have used later numbers.
             copy.numbers = 0..0;
-            self.note_streaks(&copy);
+            self.note_failures(&copy);
         }
-        self.is_unsure.store(false, Ordering::Relaxed);
+        self.is_stale.store(false, Ordering::Relaxed);
     }
 
-    fn note_streaks(&self, copy: &Copy) {
-        self.has_streaks.store(!copy.state.streaks.is_empty(), Ordering::Relaxed);
+    fn note_failures(&self, copy: &Inner) {
+        self.has_failures.store(!copy.state.failure_counts.is_empty(), Ordering::Relaxed);
     }
 
-    /// The number of the next event, within its turn.
+    /// The number of the next event; called within its turn.
     pub(super) fn next_number(&self) -> u64 {
         let mut copy = self.copy();
         if copy.numbers.is_empty() {
@@ -234,21 +232,21 @@ impl Life {
         number
     }
 
-    /// Whether numbers are taken that the row does not hold: another handle may take them, too.
+    /// Whether numbers are taken that the row does not contain yet, so that another handle may take them, too.
     pub(super) fn has_unwritten_numbers(&self) -> bool {
         self.copy().unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
     }
 
-    /// How a plugin's next call is made.
+    /// Whether a plugin's next call is made.
     pub(super) fn next_call(&self, caller: impl FnOnce() -> Caller, now: Time) -> NextCall {
-        // Nearly always nothing has failed.
-        if !self.has_streaks.load(Ordering::Relaxed) {
+        // Usually nothing has failed.
+        if !self.has_failures.load(Ordering::Relaxed) {
             return NextCall::Made;
         }
         let caller = caller();
         let mut copy = self.copy();
-        let next = copy.state.streaks.next_call(&caller, now);
-        if next == NextCall::Made && copy.state.streaks.is_trial(&caller) {
+        let next = copy.state.failure_counts.next_call(&caller, now);
+        if next == NextCall::Made && copy.state.failure_counts.is_trial(&caller) {
             self.note(&mut copy, Change::Tried(caller, now));
         }
         next
@@ -256,42 +254,42 @@ impl Life {
 
     /// A plugin has answered.
     pub(super) fn succeeded(&self, caller: impl FnOnce() -> Caller) {
-        if self.has_streaks.load(Ordering::Relaxed) {
+        if self.has_failures.load(Ordering::Relaxed) {
             self.change(Change::Succeeded(caller()));
         }
     }
 
-    /// Counts a failure, unless it is not the plugin's; the user is told when the plugin is tripped.
+    /// Counts a failure, unless the plugin is not to blame. Adds a notice when the plugin is tripped.
     pub(super) fn failed(&self, caller: &Caller, failure: &Failure, now: Time) {
         if !counts(failure) {
             return;
         }
         let mut copy = self.copy();
         self.note(&mut copy, Change::Failed(caller.clone(), now));
-        if let Some(notice) = copy.state.streaks.notice(caller, failure) {
+        if let Some(notice) = copy.state.failure_counts.notice(caller, failure) {
             self.note(&mut copy, Change::Notice(notice));
         }
     }
 
-    /// Forgets the failures of a plugin; whether it was tripped.
+    /// Forgets the failures of a plugin. Returns whether it was tripped.
     pub(super) fn reset(&self, plugin: &str) -> bool {
         let mut copy = self.copy();
-        let was_tripped = copy.state.streaks.is_tripped(plugin);
+        let was_tripped = copy.state.failure_counts.is_tripped(plugin);
         self.note(&mut copy, Change::Reset(plugin.to_owned()));
         was_tripped
     }
 
-    /// Takes what the user is to be told.
+    /// Takes the notices for the user.
     pub(super) fn take_notices(&self) -> Vec<String> {
         let mut copy = self.copy();
-        let told = copy.state.notices.clone();
-        if !told.is_empty() {
-            self.note(&mut copy, Change::Told(told.clone()));
+        let taken = copy.state.notices.clone();
+        if !taken.is_empty() {
+            self.note(&mut copy, Change::NoticesTaken(taken.clone()));
         }
-        told
+        taken
     }
 
-    /// Whether it is the first time that a failure of the plugin is skipped.
+    /// Notes that a failure of the plugin is skipped. Returns whether it is the first.
     pub(super) fn is_skipped_first(&self, plugin: &str) -> bool {
         let mut copy = self.copy();
         let is_first = !copy.state.skipped.contains(plugin);
@@ -301,14 +299,14 @@ impl Life {
         is_first
     }
 
-    /// What calls of a plugin count in when they call a model.
+    /// The counter of the calls of models by a plugin.
     pub(super) fn model_calls(&self, plugin: &str) -> Arc<AtomicU32> {
         let mut copy = self.copy();
         let counted = copy.state.model_calls.get(plugin).copied().unwrap_or_default();
         Arc::clone(copy.model_calls.entry(plugin.to_owned()).or_insert_with(|| Arc::new(counted.into())))
     }
 
-    /// Notes the calls of models that a plugin has made since they were last noted.
+    /// Notes the calls of models that a plugin has made since the last time.
     pub(super) fn note_model_calls(&self, plugin: &str) {
         let mut copy = self.copy();
         let Some(made) = copy.model_calls.get(plugin).map(|calls| calls.load(Ordering::Relaxed)) else { return };
@@ -319,9 +317,9 @@ impl Life {
     }
 }
 
-impl Copy {
-    /// Puts another state in place of this one, with all unwritten changes but the first `written` made to it.
-    fn replace(&mut self, state: LifeState, version: u64, events: u64, written: usize) {
+impl Inner {
+    /// Replaces the state, and applies all unwritten changes but the first `written` to the new one.
+    fn replace(&mut self, state: SessionState, version: u64, events: u64, written: usize) {
         let before = std::mem::replace(&mut self.state, state);
         (self.version, self.events) = (version, events);
         let unwritten = self.unwritten.split_off(written);
@@ -333,71 +331,82 @@ impl Copy {
         }
         self.unwritten = unwritten;
         for (plugin, calls) in &self.model_calls {
-            let of = |state: &LifeState| state.model_calls.get(plugin).copied().unwrap_or_default();
-            // By what others have made: a call under way may have counted one meanwhile.
+            let of = |state: &SessionState| state.model_calls.get(plugin).copied().unwrap_or_default();
+            // Adds what other handles have counted: a call under way may have counted one meanwhile.
             calls.fetch_add(of(&self.state).saturating_sub(of(&before)), Ordering::Relaxed);
         }
     }
 }
 
-impl KeepsSession for Written {
+impl SessionChanges for PendingWrite {
     fn id(&self) -> &str {
-        &self.life.id
+        &self.state.id
     }
 
     fn handle(&self) -> u64 {
-        self.life.handle
+        self.state.handle
     }
 
     fn is_changed(&self) -> bool {
-        !self.with.is_empty() || self.life.is_unwritten()
+        !self.with.is_empty() || self.state.is_unwritten()
     }
 
     fn changed(&self, row: SessionRow) -> Changed {
-        let copy = self.life.copy();
+        let copy = self.state.copy();
         let mut state = if row.version == copy.version {
             copy.state.clone()
         } else {
-            let mut state = parse(&self.life.id, &row.life);
+            let mut state = parse(&self.state.id, &row.state);
             copy.unwritten.iter().for_each(|change| state.apply(change));
             state
         };
         self.with.iter().for_each(|change| state.apply(change));
         let taken = |change: &Change| if let Change::Numbers(taken) = change { *taken } else { 0 };
-        let events = row.events + copy.unwritten.iter().map(taken).sum::<u64>();
-        // A struct of texts and numbers has no reason not to be JSON.
-        let life = serde_json::to_string(&state).unwrap_or_default();
-        Changed { row: SessionRow { version: row.version, events, life }, changes: copy.unwritten.len(), time: now() }
+        let taken = copy.unwritten.iter().map(taken).sum::<u64>();
+        // Includes those that this handle may use, so that no other handle takes them.
+        let events = row.events.saturating_add(taken).max(copy.numbers.end);
+        // A struct of texts and numbers always has a JSON form.
+        let state = serde_json::to_string(&state).unwrap_or_default();
+        Changed { row: SessionRow { version: row.version, events, state }, changes: copy.unwritten.len(), time: now() }
     }
 
-    fn is_written(&self, changed: Changed) {
+    fn note_written(&self, changed: Changed) {
         let Changed { row, changes, .. } = changed;
-        let mut copy = self.life.copy();
+        let mut copy = self.state.copy();
         let is_only_ours = row.version == copy.version + 1 && self.with.is_empty();
         if is_only_ours {
             copy.version = row.version;
             copy.unwritten.drain(..changes);
         } else if row.version <= copy.version {
-            // A later row was taken over before this was told. It holds these changes, and they were made to it once more.
+            // This handle has read a later row meanwhile. That row contains these changes, so the copy has them twice.
             copy.unwritten.drain(..changes);
             copy.version = 0;
-            self.life.is_stale();
+            self.state.mark_stale();
         } else {
-            copy.replace(parse(&self.life.id, &row.life), row.version, row.events, changes);
+            if row.version != copy.version + 1 {
+                // Another handle has written the row in between, and may have taken the same numbers.
+                copy.numbers = 0..0;
+            }
+            copy.replace(parse(&self.state.id, &row.state), row.version, row.events, changes);
         }
-        self.life.note_streaks(&copy);
+        self.state.note_failures(&copy);
     }
 }
 
-/// What a row holds. A row that cannot be read is that of a session that has just begun: it holds nothing that a verdict
-/// depends on but failures, which are counted anew.
-fn parse(session: &str, life: &str) -> LifeState {
-    if life.is_empty() {
-        return LifeState::default();
+/// The root of a session's tree, according to its row.
+pub(super) fn root_in(session: &str, row: &SessionRow) -> Option<String> {
+    parse(session, &row.state).root
+}
+
+/// Parses a row's content. An invalid row counts as that of a new session: it contains nothing that a verdict depends on
+/// except failures, which are counted again.
+fn parse(session: &str, state: &str) -> SessionState {
+    if state.is_empty() {
+        return SessionState::default();
     }
-    serde_json::from_str(life).unwrap_or_else(|error| {
-        tracing::error!(session, %error, "the row of a session cannot be read, and is begun anew");
-        LifeState::default()
+    serde_json::from_str(state).unwrap_or_else(|error| {
+        tracing::error!(session, %error, "the row of a session cannot be read, and is replaced");
+        SessionState::default()
     })
 }
 

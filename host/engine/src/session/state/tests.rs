@@ -11,23 +11,23 @@ struct Row(SessionRow);
 
 impl Row {
     /// Writes what a handle has changed, as a transaction does.
-    fn write(&mut self, life: &Arc<Life>, with: Vec<Change>) {
-        let written = life.written(with);
+    fn write(&mut self, state: &Arc<SessionCopy>, with: Vec<Change>) {
+        let written = state.pending_write(with);
         if written.is_changed() {
             let mut changed = written.changed(self.0.clone());
             changed.row.version = self.0.version + 1;
             self.0 = changed.row.clone();
-            written.is_written(changed);
+            written.note_written(changed);
         }
     }
 
     /// The handle has a turn.
-    fn read(&self, life: &Life) {
-        life.take_over(&self.0, |_| true);
+    fn read(&self, state: &SessionCopy) {
+        state.take_over(&self.0);
     }
 
-    fn state(&self) -> LifeState {
-        parse("s", &self.0.life)
+    fn state(&self) -> SessionState {
+        parse("s", &self.0.state)
     }
 }
 
@@ -35,7 +35,7 @@ fn reminder(body: &str) -> Reminder {
     Reminder { plugin: "p".into(), body: body.into(), tags: Vec::new(), dedupe_key: None, ttl_turns: None }
 }
 
-fn bodies(state: &LifeState) -> Vec<String> {
+fn bodies(state: &SessionState) -> Vec<String> {
     state.reminders.iter().map(|(_, reminder)| reminder.body.clone()).collect()
 }
 
@@ -48,7 +48,7 @@ fn caller() -> Caller {
 
 #[test]
 fn what_another_handle_has_written_meanwhile_is_kept_and_each_change_holds_once() {
-    let (mut row, one, other) = (Row::default(), Life::new("s".into()), Life::new("s".into()));
+    let (mut row, one, other) = (Row::default(), SessionCopy::new("s".into()), SessionCopy::new("s".into()));
     one.change(Change::Remind(0, reminder("one")));
     other.change(Change::Remind(0, reminder("other")));
     row.write(&one, Vec::new());
@@ -57,17 +57,17 @@ fn what_another_handle_has_written_meanwhile_is_kept_and_each_change_holds_once(
     row.write(&one, Vec::new());
     assert_eq!(bodies(&row.state()), ["one", "other", "with the event"]);
     row.read(&one);
-    assert_eq!(one.look(bodies), other.look(bodies));
+    assert_eq!(one.with(bodies), other.with(bodies));
 }
 
 #[test]
 fn what_was_to_hold_with_an_event_that_was_not_recorded_does_not_hold() {
-    let (row, life) = (Row::default(), Life::new("s".into()));
-    let written = life.written(vec![Change::Remind(0, reminder("lost"))]);
+    let (row, state) = (Row::default(), SessionCopy::new("s".into()));
+    let written = state.pending_write(vec![Change::Remind(0, reminder("lost"))]);
     // The transaction is rolled back.
     let _ = written.changed(row.0.clone());
-    assert_eq!(life.look(bodies), Vec::<String>::new());
-    assert!(!life.is_unwritten());
+    assert_eq!(state.with(bodies), Vec::<String>::new());
+    assert!(!state.is_unwritten());
 }
 
 #[test]
@@ -76,43 +76,43 @@ fn failures_in_a_row_are_counted_over_all_handles() {
     let failure = Failure::new(FailureKind::Trap, "trapped");
     for failures in 1..=3 {
         // A process for each event.
-        let life = Life::new("s".into());
-        row.read(&life);
-        assert_eq!(life.next_call(caller, 0), NextCall::Made, "after {} failures", failures - 1);
-        life.failed(&caller(), &failure, 0);
-        assert_eq!(life.look(|life| life.notices.len()), usize::from(failures == 3));
-        row.write(&life, Vec::new());
+        let state = SessionCopy::new("s".into());
+        row.read(&state);
+        assert_eq!(state.next_call(caller, 0), NextCall::Made, "after {} failures", failures - 1);
+        state.failed(&caller(), &failure, 0);
+        assert_eq!(state.with(|state| state.notices.len()), usize::from(failures == 3));
+        row.write(&state, Vec::new());
     }
-    let life = Life::new("s".into());
-    row.read(&life);
-    assert_eq!(life.next_call(caller, 1), NextCall::Tripped);
-    assert_eq!(life.take_notices().len(), 1);
-    row.write(&life, Vec::new());
+    let state = SessionCopy::new("s".into());
+    row.read(&state);
+    assert_eq!(state.next_call(caller, 1), NextCall::Tripped);
+    assert_eq!(state.take_notices().len(), 1);
+    row.write(&state, Vec::new());
     assert_eq!(row.state().notices, Vec::<String>::new());
 }
 
 #[test]
 fn numbers_of_events_are_given_out_once_and_ascend_from_turn_to_turn() {
-    let (mut row, handles) = (Row::default(), [Life::new("s".into()), Life::new("s".into())]);
+    let (mut row, handles) = (Row::default(), [SessionCopy::new("s".into()), SessionCopy::new("s".into())]);
     let mut last = None;
     for turn in 0..500 {
         // Turns of several events each.
-        let life = &handles[(turn / 3) % 2];
-        row.read(life);
-        let number = life.next_number();
+        let state = &handles[(turn / 3) % 2];
+        row.read(state);
+        let number = state.next_number();
         assert!(last < Some(number), "{number} after {last:?}");
         last = Some(number);
-        row.write(life, Vec::new());
+        row.write(state, Vec::new());
     }
 }
 
 #[test]
-fn a_row_that_cannot_be_read_is_begun_anew() {
-    let mut row = Row(SessionRow { version: 7, events: 3, life: "{".into() });
-    let life = Life::new("s".into());
-    row.read(&life);
-    life.change(Change::Notice("told".into()));
-    row.write(&life, Vec::new());
+fn an_invalid_row_is_replaced() {
+    let mut row = Row(SessionRow { version: 7, events: 3, state: "{".into() });
+    let state = SessionCopy::new("s".into());
+    row.read(&state);
+    state.change(Change::Notice("told".into()));
+    row.write(&state, Vec::new());
     assert_eq!((row.0.version, row.state().notices), (8, vec!["told".to_owned()]));
 }
 
@@ -121,26 +121,26 @@ proptest! {
     /// handle.
     #[test]
     fn no_change_of_any_handle_is_lost_or_made_twice(steps in proptest::collection::vec((0..3_usize, 0..4_u8), 0..60)) {
-        let handles = [(); 3].map(|()| Life::new("s".into()));
+        let handles = [(); 3].map(|()| SessionCopy::new("s".into()));
         let (mut row, mut made, mut model_calls) = (Row::default(), Vec::new(), 0);
         for (step, (handle, what)) in steps.into_iter().enumerate() {
-            let life = &handles[handle];
+            let state = &handles[handle];
             match what {
                 0 => {
                     made.push(format!("{handle} {step}"));
-                    life.change(Change::Notice(format!("{handle} {step}")));
+                    state.change(Change::Notice(format!("{handle} {step}")));
                 }
                 1 => {
-                    life.model_calls("p").fetch_add(1, Ordering::Relaxed);
-                    life.note_model_calls("p");
+                    state.model_calls("p").fetch_add(1, Ordering::Relaxed);
+                    state.note_model_calls("p");
                     model_calls += 1;
                 }
-                2 => row.write(life, Vec::new()),
-                _ => row.read(life),
+                2 => row.write(state, Vec::new()),
+                _ => row.read(state),
             }
         }
-        for life in &handles {
-            row.write(life, Vec::new());
+        for state in &handles {
+            row.write(state, Vec::new());
         }
         let mut notices = row.state().notices;
         for handle in 0..3 {

@@ -1,32 +1,32 @@
 //! The state of plugins in the database, key by key.
 //!
-//! A space has a version, which each commit raises. How much a space holds is counted once and kept in memory as long as the
-//! database has the same version: what other processes write is seen by the next event.
+//! Each commit raises a namespace's version. Its size is counted once, and the count is cached for as long as the database
+//! has the same version, so that the next event sees what other processes have written.
 
 use super::database::one_row;
 use super::{Owner, Unit, owner};
-use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, Space, Stored, Time, Usage, Write, Writes};
+use crate::state::{KEY_COST, Lineage, MAX_KEYS, Namespace, Scope, Stored, Time, Usage, Write, Writes};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 
-/// How long the state of a session, or of a tree, is kept after it was last written, in milliseconds: 30 days, so that a session can
-/// be taken up again.
-pub(super) const SESSION_KEPT: Time = 30 * 24 * 60 * 60 * 1000;
+/// How long the state of a session or a tree is kept after its last write, in milliseconds: 30 days, so that a session
+/// can be continued.
+pub(super) const SESSION_RETENTION: Time = 30 * 24 * 60 * 60 * 1000;
 
-/// What is known of how much spaces hold.
+/// The cached sizes of namespaces.
 #[derive(Default)]
 pub(super) struct Counts(HashMap<Owner, Counted>);
 
-/// How much a space holds.
+/// The size of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counted {
     version: i64,
     pub(super) usage: Usage,
-    /// When the first of its values expires; 0 where one has that is still there.
+    /// When the first of its values expires; 0 if an expired value is still stored.
     next_expiry: Option<Time>,
 }
 
-/// What becomes of the counts once a transaction holds; none: it has to be counted anew.
+/// The new counts after a commit; `None` for a namespace that has to be counted again.
 pub(super) type Changed = Vec<(Owner, Option<Counted>)>;
 
 impl Counted {
@@ -40,7 +40,7 @@ impl Counts {
         self.0.get(owner).filter(|counted| counted.holds(version, now)).map(|counted| counted.usage)
     }
 
-    /// Keeps what was counted, unless something newer is known.
+    /// Caches a count, unless a newer one is cached.
     pub(super) fn put(&mut self, owner: Owner, counted: Counted) {
         let newer = self.0.get(&owner).is_some_and(|known| known.version > counted.version);
         if !newer {
@@ -48,7 +48,7 @@ impl Counts {
         }
     }
 
-    /// Makes hold what was committed.
+    /// Applies what was committed.
     pub(super) fn hold(&mut self, changed: Changed) {
         for (owner, counted) in changed {
             match counted {
@@ -58,13 +58,13 @@ impl Counts {
         }
     }
 
-    /// Forgets the spaces of a session and of its tree.
+    /// Forgets the counts of a session and of its tree.
     pub(super) fn forget(&mut self, lineage: Lineage<'_>) {
         self.0.retain(|owner, _| owner.scope == Scope::Plugin || owner.session != lineage.of(owner.scope));
     }
 }
 
-/// The identifier and the version of a space.
+/// The identifier and the version of a namespace.
 pub(super) fn find(connection: &Connection, owner: &Owner) -> rusqlite::Result<Option<(i64, i64)>> {
     let mut find =
         connection.prepare_cached("SELECT id, version FROM space WHERE plugin = ?1 AND scope = ?2 AND session = ?3")?;
@@ -72,26 +72,31 @@ pub(super) fn find(connection: &Connection, owner: &Owner) -> rusqlite::Result<O
         .optional()
 }
 
-/// What is at a key, also where it has expired.
-pub(super) fn value(connection: &Connection, space: i64, key: &str) -> rusqlite::Result<Option<Stored>> {
+/// The value at a key, even if it has expired.
+pub(super) fn value(connection: &Connection, namespace: i64, key: &str) -> rusqlite::Result<Option<Stored>> {
     let mut value = connection.prepare_cached("SELECT value, expires FROM value WHERE space = ?1 AND key = ?2")?;
     let stored = |row: &rusqlite::Row<'_>| Ok(Stored { value: row.get(0)?, expires: expiry(row, 1)? });
-    value.query_row((space, key), stored).optional()
+    value.query_row((namespace, key), stored).optional()
 }
 
-/// Bytes of the value at a key, which is not read, and when it expires.
-pub(super) fn size(connection: &Connection, space: i64, key: &str) -> rusqlite::Result<Option<(usize, Option<Time>)>> {
+/// The size in bytes of the value at a key, and when it expires. The value itself is not read.
+pub(super) fn size(
+    connection: &Connection,
+    namespace: i64,
+    key: &str,
+) -> rusqlite::Result<Option<(usize, Option<Time>)>> {
     let mut size =
         connection.prepare_cached("SELECT octet_length(value), expires FROM value WHERE space = ?1 AND key = ?2")?;
-    size.query_row((space, key), |row| Ok((number(row, 0)?, expiry(row, 1)?))).optional()
+    size.query_row((namespace, key), |row| Ok((number(row, 0)?, expiry(row, 1)?))).optional()
 }
 
-/// Rows of a space that are counted. What has expired is removed before anything is added, so none has more but by hand.
+/// Upper bound of the rows that are counted. Expired values are removed before one is added, so only a namespace that was
+/// edited by hand has more.
 const MAX_COUNTED: usize = 4 * MAX_KEYS;
 
-/// Counts what a space holds and has not expired, as far as [`MAX_COUNTED`].
-pub(super) fn count(connection: &Connection, space: i64, version: i64, now: Time) -> rusqlite::Result<Counted> {
-    // What has expired does not count, but for that a count beside it is no longer right once it is removed.
+/// Counts the values of a namespace that have not expired, up to [`MAX_COUNTED`] rows.
+pub(super) fn count(connection: &Connection, namespace: i64, version: i64, now: Time) -> rusqlite::Result<Counted> {
+    // Expired values do not count. They only make the count stale, as removing them changes the number of rows.
     let mut count = connection.prepare_cached(
         "SELECT count(*) FILTER (WHERE live), ifnull(sum(bytes) FILTER (WHERE live), 0), min(expires) FILTER (WHERE live),
            count(*) FILTER (WHERE NOT live), count(*)
@@ -100,10 +105,10 @@ pub(super) fn count(connection: &Connection, space: i64, version: i64, now: Time
            FROM value WHERE space = ?1 LIMIT ?3
          )",
     )?;
-    count.query_row((space, signed(now), i64::try_from(MAX_COUNTED).unwrap_or(i64::MAX)), |row| {
+    count.query_row((namespace, signed(now), i64::try_from(MAX_COUNTED).unwrap_or(i64::MAX)), |row| {
         let (keys, bytes): (usize, usize) = (number(row, 0)?, number(row, 1)?);
         let (expired, rows) = (number(row, 3)?, number(row, 4)?);
-        // What has expired is removed with the next write: until then the rest is not known.
+        // The next write removes expired values; until then the rows after the bound are unknown.
         let is_full = rows == MAX_COUNTED && expired == 0;
         let keys = if is_full { keys.max(MAX_KEYS + 1) } else { keys };
         let usage = Usage { keys, bytes: bytes.saturating_add(keys.saturating_mul(KEY_COST)) };
@@ -113,18 +118,18 @@ pub(super) fn count(connection: &Connection, space: i64, version: i64, now: Time
     })
 }
 
-/// All of a space.
-pub(super) fn load(connection: &Connection, space: i64) -> rusqlite::Result<Space> {
+/// Loads a whole namespace.
+pub(super) fn load(connection: &Connection, namespace: i64) -> rusqlite::Result<Namespace> {
     let mut values = connection.prepare_cached("SELECT key, value, expires FROM value WHERE space = ?1")?;
-    let mut rows = values.query([space])?;
-    let mut loaded = Space::default();
+    let mut rows = values.query([namespace])?;
+    let mut loaded = Namespace::default();
     while let Some(row) = rows.next()? {
         loaded.put(&row.get::<_, String>(0)?, Stored { value: row.get(1)?, expires: expiry(row, 2)? });
     }
     Ok(loaded)
 }
 
-/// Writes what a unit writes, within its transaction.
+/// Applies a unit's writes, within its transaction.
 pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> rusqlite::Result<Changed> {
     let mut changed = Changed::new();
     for (plugin, writes) in &unit.writes {
@@ -139,7 +144,7 @@ pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> ru
     Ok(changed)
 }
 
-/// Writes to one space; gives what it then holds, where that is known without counting.
+/// Writes to one namespace. Returns its new size, if that is known without counting.
 fn write_one(
     connection: &Connection,
     owner: &Owner,
@@ -154,7 +159,7 @@ fn write_one(
     )?;
     let place = (&*owner.plugin, owner.scope.name(), &owner.session, signed(now));
     let (id, version): (i64, i64) = touch.query_row(place, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    // What another process has changed in between has to be counted anew, and so has what was not counted to the end.
+    // Counted again: what another process has changed in between, and what was not counted to the end.
     let known = counted.copied().filter(|counted| counted.holds(version - 1, now));
     let mut counted = known.filter(|counted| counted.usage.keys <= MAX_KEYS);
     if known.is_none() {
@@ -164,8 +169,8 @@ fn write_one(
     for (key, write) in writes.of(owner.scope) {
         let before = size(connection, id, key)?;
         let stored = match write {
-            Write::Add(_) => Space::after(value(connection, id, key)?.as_ref(), write, now),
-            Write::Set { .. } | Write::Delete => Space::after(None, write, now),
+            Write::Add(_) => Namespace::after(value(connection, id, key)?.as_ref(), write, now),
+            Write::Set { .. } | Write::Delete => Namespace::after(None, write, now),
         };
         if let Some(counted) = &mut counted {
             let after = stored.as_ref().map(|stored| stored.value.len());
@@ -200,14 +205,14 @@ fn expiry(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Tim
     Ok(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
 }
 
-/// SQLite's integers have a sign; a time beyond them is never.
+/// SQLite's integers are signed. A time beyond their range never comes.
 fn signed(time: Time) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
 
-/// Forgets the state of sessions and of trees that nobody has taken up again.
+/// Deletes the state of sessions and trees that were last written [`SESSION_RETENTION`] ago.
 pub(super) fn forget_old_sessions(connection: &Connection, now: Time) -> rusqlite::Result<()> {
-    let before = signed(now.saturating_sub(SESSION_KEPT));
+    let before = signed(now.saturating_sub(SESSION_RETENTION));
     let old = "SELECT id FROM space WHERE scope <> 'plugin' AND touched < ?1";
     if connection.query_row(&format!("{old} LIMIT 1"), [before], |_| Ok(())).optional()?.is_none() {
         return Ok(());

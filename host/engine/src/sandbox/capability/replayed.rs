@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Replaces the agent's model and conversation in a call that is replayed.
 #[derive(Debug, Default)]
-pub(crate) struct Recalled {
+pub(crate) struct ReplayedInputs {
     model: VecDeque<ModelAnswer>,
     transcript: Option<TranscriptRead>,
     /// Whether the call asked for something that was not recorded.
     missed: AtomicBool,
 }
 
-impl Recalled {
+impl ReplayedInputs {
     pub(crate) fn new(inputs: Inputs) -> Self {
         Self { model: inputs.model.into(), transcript: inputs.transcript, missed: AtomicBool::new(false) }
     }
@@ -40,7 +40,7 @@ impl Recalled {
     }
 }
 
-impl Transcript for Recalled {
+impl Transcript for ReplayedInputs {
     fn length(&self) -> u32 {
         self.transcript.as_ref().map_or_else(
             || {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// The values of one scope; a snapshot is a clone of the `Arc` around it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Space {
+pub(crate) struct Namespace {
     values: BTreeMap<String, Stored>,
     bytes: usize,
     /// When the first of the values expires.
@@ -26,8 +26,8 @@ impl Stored {
     }
 }
 
-impl Space {
-    /// What it holds that has not expired.
+impl Namespace {
+    /// Its use, without expired values.
     pub(crate) fn usage(&self, now: Time) -> Usage {
         let usage = |keys: usize, bytes: usize| Usage { keys, bytes: bytes + KEY_COST * keys };
         if !self.has_expired(now) {
@@ -39,7 +39,7 @@ impl Space {
         usage(keys, bytes)
     }
 
-    /// The value, where it has not expired.
+    /// The value at a key, unless it has expired.
     pub(crate) fn live(&self, key: &str, now: Time) -> Option<&[u8]> {
         self.values.get(key).filter(|stored| stored.is_live(now)).map(|stored| stored.value.as_slice())
     }
@@ -61,7 +61,7 @@ impl Space {
         self.next_expiry.is_some_and(|expiry| expiry <= now)
     }
 
-    /// Forgets what has expired, which must not count against the quota.
+    /// Removes expired values, which must not count against the quota.
     pub(crate) fn expire(&mut self, now: Time) {
         if !self.has_expired(now) {
             return;
@@ -74,8 +74,8 @@ impl Space {
         self.next_expiry = self.values.values().filter_map(|stored| stored.expires).min();
     }
 
-    /// What is at `key` once `write` holds; `None`: nothing. A number that another session has made something else
-    /// meanwhile is started anew.
+    /// The value after `write`; `None` if there is none. An increment of a value that another session has meanwhile
+    /// replaced by something other than a number starts at 0.
     pub(crate) fn after(before: Option<&Stored>, write: &Write, now: Time) -> Option<Stored> {
         match write {
             Write::Set { value, expires } => Some(Stored { value: value.clone(), expires: *expires }),
@@ -88,7 +88,7 @@ impl Space {
         }
     }
 
-    /// Makes the writes of one event to this scope hold.
+    /// Applies the writes of one event to this scope.
     pub(crate) fn apply(&mut self, scope: Scope, writes: &Writes, now: Time) {
         self.expire(now);
         for (key, write) in writes.of(scope) {

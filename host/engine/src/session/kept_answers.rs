@@ -1,41 +1,41 @@
-//! Answers that a person has given for the rest of a session: a yes to a question of the configuration, which then stands
-//! in for the same question about the same call. In memory only.
+//! Answers for the rest of a session: a yes to a question of the configuration also answers the same question about the
+//! same call later. In memory only.
 
 use crate::active_config::ActiveConfig;
 use crate::audit::KeptAnswer;
 use crate::contract::{Asker, Question, ToolCall};
 use std::sync::{Arc, Weak};
 
-/// The answers of one session that are kept. They are of the rules that counted when they were given, and go with these.
+/// The kept answers of one session. They belong to the rules under which they were given, and are dropped with them.
 #[derive(Debug, Default)]
 pub(super) struct KeptAnswers {
-    /// Not kept alive by this: rules that are gone are no others' equal.
+    /// Does not keep the rules alive: rules that are gone equal no others.
     rules: Weak<ActiveConfig>,
-    answers: Vec<Kept>,
+    answers: Vec<KeptYes>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    /// All of it but the call's identifier.
+struct KeptYes {
+    /// The call, without its identifier.
     call: ToolCall,
     question: Question,
-    /// The event that the person was asked about.
+    /// The identifier of the event that the person was asked about.
     of: String,
 }
 
 impl KeptAnswers {
-    /// A person has said yes for the rest of the session to `questions` about `call`, at the event `of`. What plugins ask is
-    /// not kept.
+    /// Keeps a yes for the rest of the session to `questions` about `call`, given at the event `of`. Answers to plugins are not
+    /// kept.
     pub(super) fn keep(&mut self, rules: &Arc<ActiveConfig>, call: &ToolCall, questions: &[Question], of: &str) {
         self.forget_unless(rules);
         self.rules = Arc::downgrade(rules);
         for question in questions.iter().filter(|question| question.by == Asker::Configuration) {
-            let kept = Kept { call: without_id(call), question: question.clone(), of: of.to_owned() };
+            let kept = KeptYes { call: without_id(call), question: question.clone(), of: of.to_owned() };
             self.answers.push(kept);
         }
     }
 
-    /// Takes those questions out that were answered before about the same call, under these rules.
+    /// Removes the questions that were answered before about the same call, under these rules.
     pub(super) fn answer(
         &mut self,
         rules: &Arc<ActiveConfig>,

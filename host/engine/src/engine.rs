@@ -1,0 +1,95 @@
+//! What all rules of a process run on: pools of instances with their clocks, and compiled code.
+
+use crate::config::{Digest, Entry};
+use crate::plugin::{Loaded, Plugin};
+use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Pools of instances, their clocks, and compiled code. Cheap to clone; all clones are the same engine.
+///
+/// A pool reserves a terabyte of addresses, so that a process has room for about a hundred. Hosts and rule sets that share
+/// an engine share its pools: one for each number of `concurrent-calls`, and another where a plugin's limits are larger than any
+/// before. Two entries that say the same share one compiled plugin. What nobody uses any more is given back.
+///
+/// ```
+/// use hookhost::{Config, Engine, Host};
+/// use hookhost::config::Settings;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::new();
+/// let mut tenants = Vec::new();
+/// for _tenant in 0..200 {
+///     let config = Config::from_entries(Vec::new(), Settings::default())?;
+///     tenants.push(Host::builder(config).engine(&engine).build().await?);
+/// }
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone, Default)]
+pub struct Engine {
+    known: Arc<Mutex<Known>>,
+}
+
+/// What is in use.
+#[derive(Default)]
+struct Known {
+    sandboxes: Vec<Weak<Sandbox>>,
+    /// By the digest of their files.
+    plugins: HashMap<Digest, Vec<Weak<Loaded>>>,
+}
+
+impl Engine {
+    /// An engine without pools; each is made when a configuration needs it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A sandbox in which calls of that size have room.
+    ///
+    /// # Errors
+    /// If there is none, and the machine gives no address space for another.
+    pub(crate) fn sandbox(&self, size: PoolSize) -> Result<SharedSandbox, SandboxError> {
+        let mut known = self.known();
+        known.sandboxes.retain(|sandbox| sandbox.strong_count() > 0);
+        if let Some(fits) = known.sandboxes.iter().filter_map(Weak::upgrade).find(|some| some.pool_size().holds(size)) {
+            return Ok(fits);
+        }
+        let sandbox = Arc::new(Sandbox::new(size)?);
+        known.sandboxes.push(Arc::downgrade(&sandbox));
+        Ok(sandbox)
+    }
+
+    /// The plugin that is loaded of such an entry in this sandbox.
+    pub(crate) fn loaded(&self, sandbox: &SharedSandbox, entry: &Entry) -> Option<Plugin> {
+        let known = self.known();
+        let loaded = known.plugins.get(&entry.digest)?.iter().filter_map(Weak::upgrade);
+        loaded.map(|shared| Plugin { shared }).find(|plugin| plugin.is_of(sandbox, entry))
+    }
+
+    /// Keeps a plugin in mind for as long as somebody uses it.
+    pub(crate) fn remember(&self, plugin: &Plugin) {
+        let mut known = self.known();
+        known.plugins.retain(|_, loaded| {
+            loaded.retain(|plugin| plugin.strong_count() > 0);
+            !loaded.is_empty()
+        });
+        let same_file = known.plugins.entry(plugin.digest()).or_default();
+        if !same_file.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(&plugin.shared))) {
+            same_file.push(Arc::downgrade(&plugin.shared));
+        }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let pools = self.known().sandboxes.iter().filter(|sandbox| sandbox.strong_count() > 0).count();
+        f.debug_struct("Engine").field("pools", &pools).finish_non_exhaustive()
+    }
+}

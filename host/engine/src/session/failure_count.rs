@@ -1,0 +1,246 @@
+//! Failures in a row: after how many a plugin is no longer called, and when it is tried again.
+
+use crate::config::Digest;
+use crate::contract::{Failure, FailureKind};
+use crate::plugin::Plugin;
+use crate::state::Time;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Failures in a row after which a plugin is tripped: it is not called until it is tried again.
+pub const FAILURES_TO_TRIP: u32 = 3;
+
+/// How long a tripped plugin is not called, in milliseconds. Each further failure doubles it.
+const FIRST_BACK_OFF: Time = 10_000;
+const MAX_BACK_OFF: Time = 300_000;
+
+/// Whether a plugin is called for its next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextCall {
+    /// It is called.
+    Made,
+    /// It is tripped: it is not called.
+    Tripped,
+}
+
+/// The calls that are counted together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Caller {
+    plugin: String,
+    /// Whether the plugin observes or answers. Observers are called in no fixed order with events, so their failures must not
+    /// affect outcomes.
+    observes: bool,
+    /// The digests of its file and configuration: a fixed plugin starts with no failures.
+    of: [Digest; 2],
+}
+
+/// The failures in a row of a session's plugins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct FailureCounts(Vec<FailureCount>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct FailureCount {
+    #[serde(flatten)]
+    caller: Caller,
+    failures: u32,
+    /// When it is tried again, once it is tripped, in milliseconds since the Unix epoch.
+    retry: Time,
+}
+
+impl Caller {
+    pub(super) fn new(plugin: &Plugin, observes: bool) -> Self {
+        Self { plugin: plugin.name().to_owned(), observes, of: [plugin.digest(), plugin.shared.config_digest] }
+    }
+
+    fn is_same_plugin(&self, other: &Self) -> bool {
+        self.plugin == other.plugin && self.observes == other.observes
+    }
+}
+
+impl FailureCounts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the plugin is called. When the back-off of a tripped plugin is over, a single call is made, which
+    /// [`Self::tried`] notes; further calls wait for its outcome.
+    pub(super) fn next_call(&self, caller: &Caller, now: Time) -> NextCall {
+        match self.of(caller).filter(|failure_count| failure_count.is_tripped()) {
+            // A clock that was set back does not extend the wait.
+            Some(failure_count)
+                if now < failure_count.retry && failure_count.retry <= now.saturating_add(MAX_BACK_OFF) =>
+            {
+                NextCall::Tripped
+            }
+            _ => NextCall::Made,
+        }
+    }
+
+    /// Whether a call tries a tripped plugin again.
+    pub(super) fn is_trial(&self, caller: &Caller) -> bool {
+        self.of(caller).is_some_and(FailureCount::is_tripped)
+    }
+
+    /// A tripped plugin is being tried again.
+    pub(super) fn tried(&mut self, caller: &Caller, now: Time) {
+        if let Some(failure_count) = self.of_mut(caller) {
+            failure_count.retry = now + failure_count.back_off();
+        }
+    }
+
+    /// The plugin has answered.
+    pub(super) fn succeeded(&mut self, caller: &Caller) {
+        self.0.retain(|failure_count| !failure_count.caller.is_same_plugin(caller));
+    }
+
+    /// Counts a failure.
+    pub(super) fn failed(&mut self, caller: &Caller, now: Time) {
+        let failures = self.of(caller).map_or(0, |failure_count| failure_count.failures).saturating_add(1);
+        let mut failure_count = FailureCount { caller: caller.clone(), failures, retry: now };
+        failure_count.retry = now + failure_count.back_off();
+        self.succeeded(caller);
+        self.0.push(failure_count);
+    }
+
+    /// The notice about a failure that was just counted: once, when the plugin is tripped.
+    pub(super) fn notice(&self, caller: &Caller, failure: &Failure) -> Option<String> {
+        let failure_count = self.of(caller).filter(|failure_count| failure_count.failures == FAILURES_TO_TRIP)?;
+        // Once, though it may be tripped twice: as an observer, and as one that answers.
+        let other = Caller { observes: !caller.observes, ..caller.clone() };
+        let is_told = self.of(&other).is_some_and(FailureCount::is_tripped);
+        (!is_told).then(|| {
+            format!(
+                "the plugin {} failed {FAILURES_TO_TRIP} times in a row (it {failure}): it is not called for {:?}, then it is \
+                 tried again; until then its `on-failure` decides in its place",
+                caller.plugin,
+                Duration::from_millis(failure_count.back_off()),
+            )
+        })
+    }
+
+    /// Whether a plugin is tripped.
+    pub(super) fn is_tripped(&self, plugin: &str) -> bool {
+        self.0.iter().any(|failure_count| failure_count.caller.plugin == plugin && failure_count.is_tripped())
+    }
+
+    /// Forgets the failures of a plugin.
+    pub(super) fn reset(&mut self, plugin: &str) {
+        self.0.retain(|failure_count| failure_count.caller.plugin != plugin);
+    }
+
+    fn of(&self, caller: &Caller) -> Option<&FailureCount> {
+        self.0.iter().find(|failure_count| failure_count.caller == *caller)
+    }
+
+    fn of_mut(&mut self, caller: &Caller) -> Option<&mut FailureCount> {
+        self.0.iter_mut().find(|failure_count| failure_count.caller == *caller)
+    }
+}
+
+/// Whether a failure is the plugin's own.
+pub(super) fn counts(failure: &Failure) -> bool {
+    !matches!(failure.kind, FailureKind::Tripped | FailureKind::Overloaded)
+}
+
+impl FailureCount {
+    fn is_tripped(&self) -> bool {
+        self.failures >= FAILURES_TO_TRIP
+    }
+
+    /// How long it is not called after its last failure, in milliseconds.
+    fn back_off(&self) -> Time {
+        let doublings = self.failures.saturating_sub(FAILURES_TO_TRIP).min(16);
+        FIRST_BACK_OFF.saturating_mul(1 << doublings).min(MAX_BACK_OFF)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Time = 1_000;
+
+    fn caller() -> Caller {
+        Caller { plugin: "p".into(), of: [Digest::of_bytes(b"file"), Digest::of_bytes(b"config")], observes: false }
+    }
+
+    fn trap() -> Failure {
+        Failure::new(FailureKind::Trap, "trapped")
+    }
+
+    /// A plugin that has just been tripped.
+    fn tripped(now: Time) -> FailureCounts {
+        let mut failure_counts = FailureCounts::default();
+        for failures in 1..=FAILURES_TO_TRIP {
+            assert_eq!(failure_counts.next_call(&caller(), now), NextCall::Made);
+            failure_counts.failed(&caller(), now);
+            assert_eq!(failure_counts.notice(&caller(), &trap()).is_some(), failures == FAILURES_TO_TRIP);
+        }
+        failure_counts
+    }
+
+    #[test]
+    fn a_tripped_plugin_is_tried_again_by_one_call_after_its_back_off() {
+        let now = 1_000_000;
+        let mut failure_counts = tripped(now);
+        assert_eq!(failure_counts.next_call(&caller(), now + 10 * SECOND - 1), NextCall::Tripped);
+        let later = now + 10 * SECOND;
+        assert_eq!(failure_counts.next_call(&caller(), later), NextCall::Made);
+        assert!(failure_counts.is_trial(&caller()));
+        failure_counts.tried(&caller(), later);
+        // While that call is under way the others wait.
+        assert_eq!(failure_counts.next_call(&caller(), later), NextCall::Tripped);
+        failure_counts.succeeded(&caller());
+        assert_eq!(failure_counts.next_call(&caller(), later), NextCall::Made);
+    }
+
+    #[test]
+    fn each_further_failure_doubles_the_back_off_up_to_five_minutes_without_a_notice() {
+        let mut now = 1_000_000;
+        let mut failure_counts = tripped(now);
+        let mut back_offs = Vec::new();
+        for _ in 0..8 {
+            let back_off =
+                (0..1_000).find(|&s| failure_counts.next_call(&caller(), now + SECOND * s) == NextCall::Made).unwrap();
+            back_offs.push(back_off);
+            now += SECOND * back_off;
+            failure_counts.tried(&caller(), now);
+            failure_counts.failed(&caller(), now);
+            assert_eq!(failure_counts.notice(&caller(), &trap()), None);
+        }
+        assert_eq!(back_offs, [10, 20, 40, 80, 160, 300, 300, 300]);
+    }
+
+    #[test]
+    fn failures_of_the_machine_do_not_count() {
+        assert!(!counts(&Failure::new(FailureKind::Overloaded, "had no place")));
+        assert!(!counts(&Failure::new(FailureKind::Tripped, "is tripped")));
+        assert!(counts(&trap()));
+    }
+
+    #[test]
+    fn the_operator_can_have_it_called_at_once() {
+        let now = 1_000_000;
+        let mut failure_counts = tripped(now);
+        assert!(failure_counts.is_tripped("p") && !failure_counts.is_tripped("another"));
+        failure_counts.reset("p");
+        assert!(!failure_counts.is_tripped("p"));
+        assert_eq!(failure_counts.next_call(&caller(), now), NextCall::Made);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_no_plugin_tripped_for_longer() {
+        let failure_counts = tripped(1_000_000_000);
+        assert_eq!(failure_counts.next_call(&caller(), 1_000), NextCall::Made);
+    }
+
+    #[test]
+    fn another_file_or_configuration_starts_with_no_failures() {
+        let failure_counts = tripped(1_000_000);
+        let fixed = Caller { of: [Digest::of_bytes(b"fixed"), Digest::of_bytes(b"config")], ..caller() };
+        assert_eq!(failure_counts.next_call(&fixed, 1_000_000), NextCall::Made);
+    }
+}

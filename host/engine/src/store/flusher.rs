@@ -1,0 +1,129 @@
+//! The flusher: a thread that writes queued records and runs checkpoints, which copy the WAL into the database.
+
+use super::{DiskStore, FLUSH_DELAY, LOCK_TIMEOUT, StoreError, Unit, database};
+use rusqlite::Connection;
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Size of the WAL, in bytes, from which a checkpoint runs.
+const CHECKPOINT_ABOVE: u64 = 4 << 20;
+
+/// The same when the store is closed. A checkpoint flushes the disk, so a process that records a single event rarely runs
+/// one; the next process reads the rest of the WAL, so that has to be small.
+const MAX_WAL_AT_CLOSE: u64 = 256 << 10;
+
+/// How long a checkpoint waits for a reader while writers wait for the checkpoint.
+const READER_TIMEOUT: Duration = Duration::from_millis(10);
+
+/// How long the thread waits after a failed write.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
+
+/// The thread's handle. Dropping it writes what is queued and ends the thread.
+pub(super) struct Flusher {
+    shared: Arc<DiskStore>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Flusher {
+    pub(super) fn start(shared: &Arc<DiskStore>) -> std::io::Result<Self> {
+        let for_the_thread = Arc::clone(shared);
+        let thread = thread::Builder::new().name("hookhost-log".into()).spawn(move || run(&for_the_thread))?;
+        Ok(Self { shared: Arc::clone(shared), thread: Some(thread) })
+    }
+}
+
+impl Drop for Flusher {
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(shared: &DiskStore) {
+    let mut connection = None;
+    loop {
+        let (closed, checkpoint) = wait(shared);
+        if closed {
+            let began = Instant::now();
+            while let Err(error) = shared.attempt(&Unit::default()) {
+                if !error.is_transient() || began.elapsed() > LOCK_TIMEOUT {
+                    tracing::error!(%error, "the last records of the audit log could not be written");
+                    break;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            checkpoint_if_large(shared, &mut connection, MAX_WAL_AT_CLOSE);
+            return;
+        }
+        // Collects more records for the same transaction.
+        sleep_unless_closed(shared, FLUSH_DELAY);
+        if let Err(error) = shared.attempt(&Unit::default())
+            && !error.is_transient()
+        {
+            tracing::error!(%error, "records of the audit log are kept in memory, since they cannot be written");
+            sleep_unless_closed(shared, RETRY_DELAY);
+        }
+        if checkpoint {
+            checkpoint_if_large(shared, &mut connection, CHECKPOINT_ABOVE);
+        }
+    }
+}
+
+/// Waits for something to do. Returns whether the store is closed, and whether to check the WAL's size.
+fn wait(shared: &DiskStore) -> (bool, bool) {
+    let mut queue = shared.queue();
+    while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint {
+        queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+    }
+    (queue.closed, std::mem::take(&mut queue.checkpoint))
+}
+
+/// Sleeps for `time`, or until the store is closed.
+fn sleep_unless_closed(shared: &DiskStore, time: Duration) {
+    let rested = shared.wake.wait_timeout_while(shared.queue(), time, |queue| !queue.closed);
+    drop(rested);
+}
+
+/// Runs a checkpoint if the WAL has at least `large` bytes. It has a connection of its own, which is opened at first use:
+/// most processes end before.
+fn checkpoint_if_large(shared: &DiskStore, connection: &mut Option<Connection>, large: u64) {
+    let size = std::fs::metadata(database::wal(&shared.path)).map_or(0, |wal| wal.len());
+    if size < large {
+        return;
+    }
+    let done = checkpoint(shared, connection).and_then(|is_done| {
+        // An event that still reads has its snapshot in memory from here on.
+        if is_done || !shared.readers.end_transactions() {
+            return Ok(is_done);
+        }
+        checkpoint(shared, connection)
+    });
+    if let Err(error) = done {
+        tracing::warn!(%error, "the audit log's WAL could not be moved into the database");
+    }
+}
+
+/// Copies the WAL into the database while others write, and then, while they wait, the little that they have written
+/// meanwhile: SQLite restarts a WAL only after all of it was copied, so under constant events it would grow for ever.
+/// Returns whether all of it was copied; what a reader still needs stays until the next checkpoint. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
+fn checkpoint(shared: &DiskStore, connection: &mut Option<Connection>) -> Result<bool, StoreError> {
+    let path = &shared.path;
+    let connection = match connection {
+        Some(connection) => connection,
+        None => connection.insert(database::read(path)?.connection),
+    };
+    let run = |patience, checkpoint| {
+        let ready = connection.busy_timeout(patience);
+        ready.and_then(|()| connection.query_row(checkpoint, [], |row| Ok(row.get::<_, i64>(0)? == 0)))
+    };
+    let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)").and_then(|_| {
+        // Otherwise this process's own writer would win the lock each time.
+        let _paused = shared.inner();
+        run(READER_TIMEOUT, "PRAGMA wal_checkpoint(TRUNCATE)")
+    });
+    done.map_err(|error| StoreError::of(&error, path))
+}
