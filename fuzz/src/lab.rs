@@ -75,8 +75,8 @@ impl Lab {
         grants.model = Some(ModelGrant::new("echo"));
         (grants.transcript, grants.approve, grants.audit, grants.clock, grants.random) = (true, true, true, true, true);
         entry.limits.fuel = NonZeroU64::MIN.saturating_add(1_000_000);
-        entry.limits.compute = Duration::from_millis(100);
-        entry.limits.deadline = Duration::from_millis(200);
+        entry.limits.compute = Some(Duration::from_millis(100));
+        entry.limits.deadline = Some(Duration::from_millis(200));
         entry
     }
 

@@ -186,8 +186,7 @@ fn a_directory_that_was_made_again_is_watched_again() {
     std::fs::remove_dir_all(&directory).unwrap();
     run.until("changed rules are not taken up, those that were loaded stay");
     make();
-    // That all is well again is not said. Once it is, what is wrong next is.
-    std::thread::sleep(Duration::from_secs(3));
+    run.until("the rules can be loaded again, and are those that count");
     std::fs::write(&copy, "another").unwrap();
     run.until("hookhost allow");
     run.finish(&user);

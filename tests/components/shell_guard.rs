@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) fn entry(plugin: &str, config: Value) -> Entry {
     let path = hookhost_tests::plugin(plugin);
     let mut entry = Entry::new("guard", &path, Digest::of_file(&path).expect("a component"));
-    (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(30), Duration::from_secs(30));
+    (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(30)), Some(Duration::from_secs(30)));
     let Value::Object(config) = config else { panic!("a config is an object") };
     entry.config = config;
     entry

@@ -13,7 +13,7 @@ use std::time::Duration;
 fn entry(name: &str, rules: &Value) -> Entry {
     let path = copy(name);
     let mut entry = Entry::new(name, &path, Digest::of_file(&path).expect("a component"));
-    (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(30), Duration::from_secs(30));
+    (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(30)), Some(Duration::from_secs(30)));
     entry.grants.state = Some(StateGrant::default());
     entry.config.insert("rule".into(), rules.clone());
     entry

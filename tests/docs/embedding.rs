@@ -199,7 +199,7 @@ fn entry(plugin: &str) -> Entry {
     let wasm = hookhost_tests::plugin(plugin);
     let mut entry = Entry::new(plugin, &wasm, Digest::of_file(&wasm).expect("the plugin"));
     let far_off = Duration::from_secs(60);
-    (entry.limits.compute, entry.limits.deadline) = (far_off, far_off);
+    (entry.limits.compute, entry.limits.deadline) = (Some(far_off), Some(far_off));
     entry
 }
 

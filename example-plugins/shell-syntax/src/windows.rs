@@ -169,7 +169,7 @@ fn noted(reader: &mut Reader<'_>, program: &Word, args: &[Word], command: Comman
     reader.note(Command { program: name(program), program_word: program.clone(), args: args.to_vec(), ..command })
 }
 
-/// What `Get-ChildItem` hands on: all in its directorys, or something where it says which.
+/// What `Get-ChildItem` hands on: all in its directories, or something where it says which.
 fn found(words: &[Word]) -> Vec<Word> {
     let Some((program, args)) = words.split_first() else { return vec![Word::unknown()] };
     if !matches!(name(program).as_str(), "get-childitem" | "gci" | "dir" | "ls" | "get-item" | "gi") {
@@ -180,9 +180,9 @@ fn found(words: &[Word]) -> Vec<Word> {
         let option = word.text.to_ascii_lowercase();
         says_which.iter().any(|begin| option.starts_with(begin))
     });
-    let mut directorys: Vec<Word> = args.iter().filter(|word| !word.text.starts_with(['-', '/'])).cloned().collect();
-    if directorys.is_empty() || (is_chosen && directorys.len() == 1) {
-        directorys = vec![Word::literal(".")];
+    let mut directories: Vec<Word> = args.iter().filter(|word| !word.text.starts_with(['-', '/'])).cloned().collect();
+    if directories.is_empty() || (is_chosen && directories.len() == 1) {
+        directories = vec![Word::literal(".")];
     }
     let (end, glob) = if is_chosen { ("found", false) } else { ("*", true) };
     let below = |directory: Word| Word {
@@ -190,7 +190,7 @@ fn found(words: &[Word]) -> Vec<Word> {
         glob: directory.glob || glob,
         ..directory
     };
-    directorys.into_iter().map(below).collect()
+    directories.into_iter().map(below).collect()
 }
 
 /// Whether the first word of `text` is a shell of Windows.
@@ -495,14 +495,14 @@ fn unfilled(text: &str) -> String {
         let (known, variable) = rest.split_at(at);
         made.push_str(known);
         made.push(UNKNOWN);
-        let name = &variable[1..];
+        let after = &variable[1..];
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
-        let length = match (name.strip_prefix('{'), name.find('%').filter(|_| variable.starts_with('%'))) {
-            (Some(name), _) => name.find('}').map_or(name.len(), |end| end + 2),
+        let length = match (after.strip_prefix('{'), after.find('%').filter(|_| variable.starts_with('%'))) {
+            (Some(name), _) => name.find('}').map_or(after.len(), |end| end + 2),
             (None, Some(end)) => end + 1,
-            (None, None) => name.find(|c| !is_part(c)).unwrap_or(name.len()),
+            (None, None) => after.find(|c| !is_part(c)).unwrap_or(after.len()),
         };
-        rest = &name[length..];
+        rest = &after[length..];
     }
     made + rest
 }

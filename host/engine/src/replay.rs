@@ -119,12 +119,12 @@ async fn replay_lines(
         };
         match line.entry() {
             Ok(Record::Session(opened)) => {
-                let (id, lacks_schemas) = (opened.session.clone(), !opened.without_schema.is_empty());
+                let (id, lacks_schemas) = (opened.header.session.clone(), !opened.without_schema.is_empty());
                 let handles = sessions.get(&id).map_or(0, |known| known.handles) + 1;
                 sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas, handles });
             }
             Ok(Record::SessionEnded(ended)) => {
-                if let Entry::Occupied(mut known) = sessions.entry(ended.session) {
+                if let Entry::Occupied(mut known) = sessions.entry(ended.header.session) {
                     known.get_mut().handles -= 1;
                     // Its events continue over the others.
                     if known.get().handles == 0 {
@@ -178,7 +178,7 @@ impl Replayed {
 
 fn spec(opened: &SessionOpened) -> SessionSpec {
     SessionSpec {
-        id: Some(opened.session.clone()),
+        id: Some(opened.header.session.clone()),
         agent: opened.agent.clone(),
         cwd: PathBuf::from(&opened.cwd),
         workspace: PathBuf::from(&opened.workspace),
@@ -201,7 +201,7 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
         differences: Vec::new(),
     };
     let recorded = &compared.recorded;
-    if sessions.get(&recorded.session).is_some_and(|known| known.lacks_schemas) {
+    if sessions.get(&recorded.header.session).is_some_and(|known| known.lacks_schemas) {
         compared.not_replayable.push("the log does not hold the schemas of all tools of its session".into());
     }
     if !recorded.redacted.is_empty() {
@@ -210,7 +210,7 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
     if recorded.redacted.contains_key("original") {
         return compared;
     }
-    let again = match sessions.get_mut(&recorded.session).map(|known| known.session.session(host)) {
+    let again = match sessions.get_mut(&recorded.header.session).map(|known| known.session.session(host)) {
         None => Err("the log does not have the opening of its session".to_owned()),
         Some(Err(why)) => Err(why),
         Some(Ok(session)) => again(session, recorded).await,
@@ -246,7 +246,7 @@ async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord,
     });
     let inputs = ReplayInputs {
         id: recorded.id.clone(),
-        time: recorded.time,
+        time: recorded.header.time,
         calls: recorded.calls.clone(),
         asked_again,
         kept: recorded.kept.clone(),

@@ -38,7 +38,7 @@ async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
     for line in Log::open(&log).unwrap().lines().unwrap() {
         let Record::Event(record) = line.unwrap().entry().unwrap() else { continue };
         let name = record.event.name();
-        fired.push(if record.session == "run" { name.to_owned() } else { format!("({name})") });
+        fired.push(if record.header.session == "run" { name.to_owned() } else { format!("({name})") });
     }
     fired
 }

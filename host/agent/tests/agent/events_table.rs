@@ -453,7 +453,7 @@ fn answers(log: &Path) -> BTreeSet<(String, &'static str, String)> {
                 Value::Array(_) => "tasks".to_owned(),
                 other => panic!("{other}"),
             };
-            answers.insert((record.session.clone(), record.event.name(), name));
+            answers.insert((record.header.session.clone(), record.event.name(), name));
         }
     }
     answers

@@ -123,7 +123,7 @@ fn about(plugin: &Plugin) -> String {
         "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{subscriptions}{tools}  limits  {}\n  grants  {}\n{requests}",
         plugin.name(),
         output::one_line(&entry.path.to_string_lossy()),
-        entry::limits(&entry.limits),
+        entry::limits(entry),
         output::one_line(&entry::grants(&entry.grants)),
     )
 }
@@ -154,7 +154,7 @@ fn link_json(plugin: &Plugin, event: EventKind) -> Value {
         "stop": entry.stop,
         "actions": entry.actions,
         "tools": entry.tools,
-        "limits": entry::limits_json(&entry.limits),
+        "limits": entry::limits_json(entry),
         "grants": entry::grants_json(&entry.grants),
         "pre-initialised": plugin.is_preinitialised(),
     })

@@ -87,7 +87,8 @@ fn describe(compared: &Compared) -> String {
     let Compared { seq, recorded, again, differences, not_replayable, .. } = compared;
     let Some(again) = again else { return String::new() };
     let event = recorded.event;
-    let mut text = format!("{NAME}{seq}{NAME:#}  {DIM}{}{DIM:#}  {NAME}{event}{NAME:#}  ", time::utc(recorded.time));
+    let mut text =
+        format!("{NAME}{seq}{NAME:#}  {DIM}{}{DIM:#}  {NAME}{event}{NAME:#}  ", time::utc(recorded.header.time));
     let (then, now) = (record::decision(recorded), record::decision(again));
     let _ = if then != now {
         writeln!(text, "{then} {CHANGED}→{CHANGED:#} {now}")

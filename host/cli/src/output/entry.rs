@@ -1,6 +1,6 @@
 //! An entry of the allowlist, for people and for programs.
 
-use hookhost::config::{ActionKind, Grants, Limits, ToolPattern};
+use hookhost::config::{ActionKind, Entry, Grants, Limits, ToolPattern};
 use hookhost::contract::Stop;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -15,8 +15,10 @@ pub(crate) fn stop(stop: Stop) -> Option<&'static str> {
 }
 
 /// The limits in one line, as the file writes them.
-pub(crate) fn limits(limits: &Limits) -> String {
-    let Limits { fuel, compute, deadline, memory, table_elements, tables, instances, handles, .. } = limits;
+pub(crate) fn limits(entry: &Entry) -> String {
+    let limits = &entry.limits;
+    let (compute, deadline) = (limits.compute(&entry.grants), limits.deadline(&entry.grants));
+    let Limits { fuel, memory, table_elements, tables, instances, handles, .. } = limits;
     let Limits { input, output, log, http_body, capability_calls, .. } = limits;
     format!(
         "fuel {fuel}, compute {compute:?}, deadline {deadline:?}, memory {}, table-elements {table_elements}, \
@@ -31,12 +33,13 @@ pub(crate) fn limits(limits: &Limits) -> String {
 }
 
 /// The limits as JSON: bytes, and microseconds.
-pub(crate) fn limits_json(limits: &Limits) -> Value {
+pub(crate) fn limits_json(entry: &Entry) -> Value {
+    let (limits, grants) = (&entry.limits, &entry.grants);
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     json!({
         "fuel": limits.fuel,
-        "compute-micros": micros(limits.compute),
-        "deadline-micros": micros(limits.deadline),
+        "compute-micros": micros(limits.compute(grants)),
+        "deadline-micros": micros(limits.deadline(grants)),
         "memory": limits.memory,
         "table-elements": limits.table_elements,
         "tables": limits.tables,
@@ -128,7 +131,7 @@ pub(crate) fn size(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hookhost::config::{ModelGrant, StateGrant};
+    use hookhost::config::{Digest, ModelGrant, StateGrant};
 
     #[test]
     fn grants_are_shown_in_the_words_of_the_file() {
@@ -169,7 +172,7 @@ mod tests {
     #[test]
     fn limits_are_shown_in_the_words_of_the_file() {
         assert_eq!(
-            limits(&Limits::default()),
+            limits(&Entry::new("a", "/a.wasm", Digest::of_bytes(b""))),
             "fuel 100000000, compute 100ms, deadline 100ms, memory 16MiB, table-elements 20000, tables 10, \
              instances 50, handles 256, input 1MiB, output 2MiB, log 64KiB, http-body 1MiB, capability-calls 10000"
         );

@@ -4,7 +4,7 @@ use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::truncate::{SHOWN, cut, short, tool};
 use super::{difference, one_line, time};
 use hookhost::audit::{
-    ApprovalRecord, CallRecord, Dropped, EventRecord, Line, LoadedPlugin, Observed, Record, RulesChanged,
+    ApprovalRecord, CallRecord, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, Record, RulesChanged,
     SessionOpened, ToolRun,
 };
 use hookhost::config::Mode;
@@ -27,7 +27,7 @@ pub(crate) fn describe(line: &Line) -> String {
         }
         Record::Session(opened) => opening(&mut text, opened),
         Record::SessionEnded(ended) => {
-            let _ = writeln!(text, "session ended\n    {DIM}session {}{DIM:#}", one_line(&ended.session));
+            let _ = writeln!(text, "session ended\n    {DIM}session {}{DIM:#}", one_line(&ended.header.session));
         }
         Record::Event(record) => event(&mut text, record),
         Record::Approval(answer) => answered(&mut text, answer),
@@ -43,7 +43,7 @@ pub(crate) fn describe(line: &Line) -> String {
 }
 
 fn opening(text: &mut String, opened: &SessionOpened) {
-    let SessionOpened { session, agent, cwd, depth, parent, .. } = opened;
+    let SessionOpened { header: Header { session, .. }, agent, cwd, depth, parent, .. } = opened;
     let _ = writeln!(text, "session of {}", one_line(agent));
     let _ = write!(text, "    {DIM}session {}, in {}", one_line(session), one_line(cwd));
     if let Some(parent) = parent {
@@ -54,7 +54,7 @@ fn opening(text: &mut String, opened: &SessionOpened) {
 
 fn event(text: &mut String, record: &EventRecord) {
     let _ = writeln!(text, "{NAME}{}{NAME:#}  {}", record.event, decision(record));
-    let _ = writeln!(text, "    {DIM}session {}, turn {}{DIM:#}", one_line(&record.session), record.turn);
+    let _ = writeln!(text, "    {DIM}session {}, turn {}{DIM:#}", one_line(&record.header.session), record.turn);
     let value = subject(&record.original);
     if !value.is_empty() {
         let _ = writeln!(text, "    {value}");
@@ -141,7 +141,7 @@ pub(crate) fn subject(value: &RawValue) -> String {
 }
 
 fn answered(text: &mut String, answer: &ApprovalRecord) {
-    let ApprovalRecord { session, event, outcome: came, answer, .. } = answer;
+    let ApprovalRecord { header: Header { session, .. }, event, outcome: came, answer, .. } = answer;
     let word = serde_json::to_value(answer.kind).unwrap_or_default();
     let mut word = word.as_str().unwrap_or_default().replace('-', " ");
     if answer.for_session {
@@ -160,7 +160,9 @@ fn answered(text: &mut String, answer: &ApprovalRecord) {
 }
 
 fn tool_run(text: &mut String, run: &ToolRun) {
-    let ToolRun { session, turn, tool, arguments, call, not_replayable, redacted: kept_out, .. } = run;
+    let ToolRun {
+        header: Header { session, .. }, turn, tool, arguments, call, not_replayable, redacted: kept_out, ..
+    } = run;
     let came = match (&call.verdict, &call.failure) {
         (Some(_), _) => "ran",
         (None, Some(_)) => "failed",
@@ -177,7 +179,7 @@ fn tool_run(text: &mut String, run: &ToolRun) {
 }
 
 fn observation(text: &mut String, observed: &Observed) {
-    let Observed { event, session, calls, redacted: kept_out, .. } = observed;
+    let Observed { event, header: Header { session, .. }, calls, redacted: kept_out, .. } = observed;
     let _ = writeln!(text, "{NAME}{event}{NAME:#}  observed");
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
     calls.iter().for_each(|call| called(text, call));
@@ -187,7 +189,7 @@ fn observation(text: &mut String, observed: &Observed) {
 fn dropped(text: &mut String, dropped: &Dropped) {
     let events: Vec<_> = dropped.events.iter().map(|(event, count)| format!("{count} × {}", one_line(event))).collect();
     let _ = writeln!(text, "{WARNING}observers did not get{WARNING:#} {}", events.join(", "));
-    let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(&dropped.session));
+    let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(&dropped.header.session));
 }
 
 fn taken_up(text: &mut String, changed: &RulesChanged) {

@@ -105,7 +105,7 @@ async fn host(shape: &Shape, limit: Option<Duration>) -> Option<Host> {
     let directory = tempfile::tempdir().unwrap();
     let mut entry = shape.entry(directory.path());
     if let Some(limit) = limit {
-        (entry.limits.compute, entry.limits.deadline) = (limit, limit);
+        (entry.limits.compute, entry.limits.deadline) = (Some(limit), Some(limit));
     }
     let entries = vec![entry, neighbour().entry(directory.path())];
     Host::builder(Config::from_entries(entries, Settings::default()).unwrap()).build().await.ok()

@@ -15,7 +15,7 @@ mod verify;
 pub use filter::Filter;
 pub use line::{Line, LineError, VERSION};
 pub use record::{
-    ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, KeptAnswer, LoadedPlugin, LogBegins,
+    ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
     MAX_TOOLS_WRITTEN, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
 pub use redaction::Redacted;

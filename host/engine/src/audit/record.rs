@@ -46,6 +46,24 @@ pub struct LogBegins {
     pub time: u64,
 }
 
+/// What each record of a session has. In JSON its keys are the record's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Header {
+    /// The session's identifier.
+    pub session: String,
+    /// When, in milliseconds since the Unix epoch. An observation has the time of its end.
+    pub time: u64,
+}
+
+impl Header {
+    /// The header of a record of this session, made at this time.
+    pub(crate) fn new(session: impl Into<String>, time: u64) -> Self {
+        Self { session: session.into(), time }
+    }
+}
+
 /// Most bytes of the tools of a session with their schemas, as JSON, in its opening.
 pub const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 
@@ -54,10 +72,9 @@ pub const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct SessionOpened {
-    /// The session's identifier.
-    pub session: String,
-    /// When, in milliseconds since the Unix epoch.
-    pub time: u64,
+    /// The session, and when this was recorded.
+    #[serde(flatten)]
+    pub header: Header,
     /// The agent program.
     pub agent: String,
     /// Working directory.
@@ -89,10 +106,9 @@ pub struct SessionOpened {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct SessionEnded {
-    /// The session's identifier.
-    pub session: String,
-    /// When, in milliseconds since the Unix epoch.
-    pub time: u64,
+    /// The session, and when this was recorded.
+    #[serde(flatten)]
+    pub header: Header,
 }
 
 /// The record of one event.
@@ -102,14 +118,13 @@ pub struct SessionEnded {
 pub struct EventRecord {
     /// The event's identifier, unique among all sessions.
     pub id: String,
-    /// The session's identifier.
-    pub session: String,
+    /// The session, and when this was recorded.
+    #[serde(flatten)]
+    pub header: Header,
     /// Model calls of the session before it.
     pub turn: u32,
     /// Which event.
     pub event: EventKind,
-    /// When, in milliseconds since the Unix epoch.
-    pub time: u64,
     /// The outcome. If it is `escalated`, an [`ApprovalRecord`] follows, and says whether
     /// the effects of the calls hold.
     pub outcome: OutcomeKind,
@@ -277,12 +292,11 @@ pub enum WrittenValue {
 pub struct ApprovalRecord {
     /// The event's identifier.
     pub id: String,
-    /// The session's identifier.
-    pub session: String,
+    /// The session, and when this was recorded.
+    #[serde(flatten)]
+    pub header: Header,
     /// Which event.
     pub event: EventKind,
-    /// When, in milliseconds since the Unix epoch.
-    pub time: u64,
     /// The outcome of the event. `escalated` if the answer is yes and the plugins are asked again:
     /// a further record of the event, whose `asked-again` names this one's, has the final outcome.
     pub outcome: OutcomeKind,
@@ -300,12 +314,11 @@ pub struct ApprovalRecord {
 pub struct ToolRun {
     /// Identifier of the call, unique among events and such calls of all sessions.
     pub id: String,
-    /// The session's identifier.
-    pub session: String,
+    /// The session, and when this was recorded.
+    #[serde(flatten)]
+    pub header: Header,
     /// Model calls of the session before it.
     pub turn: u32,
-    /// When, in milliseconds since the Unix epoch.
-    pub time: u64,
     /// The plugin's own name for the tool.
     pub tool: String,
     /// The arguments that it ran with.
@@ -327,12 +340,11 @@ pub struct ToolRun {
 pub struct Observed {
     /// The event's identifier.
     pub id: String,
-    /// The session's identifier.
-    pub session: String,
+    /// The session, and when this was recorded.
+    #[serde(flatten)]
+    pub header: Header,
     /// Which event.
     pub event: EventKind,
-    /// When they had finished, in milliseconds since the Unix epoch.
-    pub time: u64,
     /// Each call, in order.
     pub calls: Vec<CallRecord>,
     /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
@@ -345,10 +357,9 @@ pub struct Observed {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Dropped {
-    /// The session's identifier.
-    pub session: String,
-    /// When this was noted, in milliseconds since the Unix epoch.
-    pub time: u64,
+    /// The session, and when this was recorded.
+    #[serde(flatten)]
+    pub header: Header,
     /// How many, by the event's name.
     pub events: BTreeMap<String, u64>,
 }
@@ -385,10 +396,9 @@ impl EventRecord {
     pub(crate) fn new(event: EventKind, original: Box<RawValue>) -> Self {
         Self {
             id: String::new(),
-            session: String::new(),
+            header: Header::default(),
             turn: 0,
             event,
-            time: 0,
             outcome: OutcomeKind::Observed,
             by: Vec::new(),
             cause: None,
@@ -427,19 +437,25 @@ impl Record {
         }
     }
 
+    /// The header, if it is a record of a session.
+    #[must_use]
+    pub fn header(&self) -> Option<&Header> {
+        match self {
+            Self::Log(_) | Self::RulesChanged(_) => None,
+            Self::Session(opened) => Some(&opened.header),
+            Self::Event(record) => Some(&record.header),
+            Self::Approval(answer) => Some(&answer.header),
+            Self::ToolRun(run) => Some(&run.header),
+            Self::Observed(observed) => Some(&observed.header),
+            Self::Dropped(dropped) => Some(&dropped.header),
+            Self::SessionEnded(ended) => Some(&ended.header),
+        }
+    }
+
     /// The session that it is of.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
-        match self {
-            Self::Log(_) | Self::RulesChanged(_) => None,
-            Self::Session(opened) => Some(&opened.session),
-            Self::Event(record) => Some(&record.session),
-            Self::Approval(answer) => Some(&answer.session),
-            Self::ToolRun(run) => Some(&run.session),
-            Self::Observed(observed) => Some(&observed.session),
-            Self::Dropped(dropped) => Some(&dropped.session),
-            Self::SessionEnded(ended) => Some(&ended.session),
-        }
+        self.header().map(|header| header.session.as_str())
     }
 
     /// When it was made, in milliseconds since the Unix epoch.
@@ -447,14 +463,8 @@ impl Record {
     pub fn time(&self) -> u64 {
         match self {
             Self::Log(begins) => begins.time,
-            Self::Session(opened) => opened.time,
-            Self::Event(record) => record.time,
-            Self::Approval(answer) => answer.time,
-            Self::ToolRun(run) => run.time,
-            Self::Observed(observed) => observed.time,
-            Self::Dropped(dropped) => dropped.time,
             Self::RulesChanged(changed) => changed.time,
-            Self::SessionEnded(ended) => ended.time,
+            _ => self.header().map_or(0, |header| header.time),
         }
     }
 

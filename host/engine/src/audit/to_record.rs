@@ -53,11 +53,11 @@ fn json<R: ToRecord>(record: &R) -> String {
 }
 
 macro_rules! to_record {
-    ($($record:ty = $kind:literal { $($item:item)* })*) => {
+    ($($record:ty = $kind:literal, $($time:ident).+ { $($item:item)* })*) => {
         $(impl ToRecord for $record {
             const KIND: &'static str = $kind;
             fn time(&self) -> u64 {
-                self.time
+                self.$($time).+
             }
             $($item)*
         })*
@@ -65,13 +65,13 @@ macro_rules! to_record {
 }
 
 to_record! {
-    LogBegins = "log" {}
-    SessionOpened = "session" {}
-    SessionEnded = "session-ended" {}
-    ApprovalRecord = "answer" {}
-    Dropped = "dropped" {}
-    RulesChanged = "rules-changed" {}
-    EventRecord = "event" {
+    LogBegins = "log", time {}
+    SessionOpened = "session", header.time {}
+    SessionEnded = "session-ended", header.time {}
+    ApprovalRecord = "answer", header.time {}
+    Dropped = "dropped", header.time {}
+    RulesChanged = "rules-changed", time {}
+    EventRecord = "event", header.time {
         fn redacted(self, settings: &AuditSettings) -> Self {
             redaction::record(self, settings)
         }
@@ -81,7 +81,7 @@ to_record! {
             Some(record)
         }
     }
-    ToolRun = "tool-run" {
+    ToolRun = "tool-run", header.time {
         fn redacted(self, settings: &AuditSettings) -> Self {
             redaction::tool_run(self, settings)
         }
@@ -91,7 +91,7 @@ to_record! {
             Some(run)
         }
     }
-    Observed = "observed" {
+    Observed = "observed", header.time {
         fn redacted(self, settings: &AuditSettings) -> Self {
             redaction::observed(self, settings)
         }

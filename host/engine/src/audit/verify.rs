@@ -176,10 +176,10 @@ fn note_session(report: &mut Report, line: &Line) {
     let Ok(entry) = line.entry() else { return };
     match (&entry, entry.session()) {
         (Record::SessionEnded(ended), _) => {
-            report.open_sessions.remove(&ended.session);
+            report.open_sessions.remove(&ended.header.session);
         }
         (Record::Session(opened), _) => {
-            report.open_sessions.insert(opened.session.clone(), line.seq());
+            report.open_sessions.insert(opened.header.session.clone(), line.seq());
         }
         (_, Some(session)) => {
             if let Some(last) = report.open_sessions.get_mut(session) {

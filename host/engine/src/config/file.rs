@@ -7,12 +7,12 @@ use std::{
 };
 
 use super::{
-    AskRule, Entry, Layer, Limits, Mode, Origin, Problem,
+    AskRule, Entry, Grants, Layer, Mode, Origin, Problem,
     ask::RawAsk,
     decode::{decode, unknown_key},
     entry::directory_of,
     paths::expand,
-    raw::{RawEntry, RawGrants},
+    raw::RawEntry,
     server::Server,
     tree::{self, Key, Node, Place, Table, Text, Value, join},
 };
@@ -130,12 +130,12 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
     let written: RawEntry = decode("plugin", node, problems)?;
     let mut check = Check { node, source, problems, failed: false };
     let path = check.expand(&["path"], &written.path)?;
-    let grants = written.grants.as_ref().map(|grants| check.grants(grants)).unwrap_or_default();
     check.rules(&written);
-    let default = Limits::for_grants(&grants);
-    let limits = written.limits.as_ref().map_or(default.clone(), |limits| limits.over(&default));
-    if limits.compute > limits.deadline {
-        let why = format!("longer than `deadline`, which is {:?} and holds all of the call", limits.deadline);
+    let grants = check.grants(written.grants);
+    let limits = written.limits;
+    let deadline = limits.deadline(&grants);
+    if limits.compute(&grants) > deadline {
+        let why = format!("longer than `deadline`, which is {deadline:?} and holds all of the call");
         check.fail(&["limits", "compute"], &why);
     }
     if check.failed {
@@ -244,7 +244,8 @@ impl Check<'_> {
         }
     }
 
-    fn grants(&mut self, grants: &RawGrants) -> super::Grants {
+    fn grants(&mut self, written: Grants) -> Grants {
+        let grants = &written;
         self.all(&["grants", "env"], &grants.env, env_rule);
         self.all(&["grants", "http"], &grants.http, http_rule);
         if grants.model.as_ref().is_some_and(|model| model.name.is_empty()) {
@@ -258,16 +259,16 @@ impl Check<'_> {
         }
         let read_dirs = self.directories("read-dirs", &grants.read_dirs);
         let write_dirs = self.directories("write-dirs", &grants.write_dirs);
-        grants.with_dirs(read_dirs, write_dirs)
+        Grants { read_dirs, write_dirs, ..written }
     }
 
-    fn directories(&mut self, key: &str, directories: &BTreeMap<String, String>) -> BTreeMap<String, PathBuf> {
+    fn directories(&mut self, key: &str, directories: &BTreeMap<String, PathBuf>) -> BTreeMap<String, PathBuf> {
         for guest in directories.keys() {
             self.all(&["grants", key, guest], [guest], guest_dir_rule);
         }
-        let expanded = directories
-            .iter()
-            .filter_map(|(guest, host)| self.expand(&["grants", key, guest], host).map(|host| (guest.clone(), host)));
+        let expanded = directories.iter().filter_map(|(guest, host)| {
+            self.expand(&["grants", key, guest], &host.to_string_lossy()).map(|host| (guest.clone(), host))
+        });
         expanded.collect()
     }
 }

@@ -6,9 +6,14 @@ use std::{
     path::PathBuf,
 };
 
+use serde::{Deserialize, Serialize};
+
+use super::quantity::{Count32, Size};
+
 /// The capabilities that an entry gives to its plugin, beside `event`, `log` and `effects`, which every plugin has.
 /// Default: none. A component that imports one it is not granted is refused at load.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]
 pub struct Grants {
     /// `state = { quota = "1MiB" }`: key-value state of its own.
@@ -50,10 +55,12 @@ impl Grants {
 }
 
 /// Key-value state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]
 pub struct StateGrant {
     /// `quota`: bytes of keys and values in each scope; 1 to 1 GiB, default 1 MiB.
+    #[serde(with = "Size")]
     pub quota: NonZeroUsize,
 }
 
@@ -72,18 +79,24 @@ impl StateGrant {
 }
 
 /// Side calls to a language model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModelGrant {
     /// `name`: which of the embedder's models; required.
     pub name: String,
     /// `max-calls`: calls per session; 1 to 2³² − 1, default 10.
+    #[serde(with = "Count32", default = "ModelGrant::default_max_calls")]
     pub max_calls: NonZeroU32,
 }
 
 impl ModelGrant {
     /// The calls per session of a grant that does not say.
     pub const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+
+    fn default_max_calls() -> NonZeroU32 {
+        Self::DEFAULT_MAX_CALLS
+    }
 
     /// The embedder's model of this name, with [`Self::DEFAULT_MAX_CALLS`].
     #[must_use]

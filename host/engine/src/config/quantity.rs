@@ -1,6 +1,11 @@
 //! Amounts with units, as the file writes them: counts, sizes and times. Never zero, never negative, never out of range.
 
-use std::{fmt, marker::PhantomData, num::NonZeroU64};
+use std::{
+    fmt,
+    marker::PhantomData,
+    num::{NonZeroU32, NonZeroU64, NonZeroUsize},
+    time::Duration,
+};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -86,6 +91,21 @@ impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
         self.0
     }
 
+    /// Reads a field of another type, for serde's `with`.
+    pub(super) fn deserialize<'de, T: Amount, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        <Self as Deserialize>::deserialize(deserializer).map(|quantity| T::of(quantity.get()))
+    }
+
+    /// Writes a field of another type, for serde's `with`. What is out of range is written, too: reading it back says so,
+    /// and names the key.
+    pub(super) fn serialize<T: Amount, S: Serializer>(field: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        match field.amount() {
+            Some(amount) if K::UNITS.is_empty() => serializer.serialize_u64(amount),
+            Some(amount) => serializer.serialize_str(&show::<K>(amount)),
+            None => serializer.serialize_none(),
+        }
+    }
+
     fn too_much() -> String {
         format!("out of range: the most is {}", show::<K>(MAX))
     }
@@ -108,6 +128,55 @@ fn show<K: Kind>(amount: u64) -> String {
     match K::UNITS.iter().find(|(_, scale)| amount.is_multiple_of(*scale)) {
         Some((unit, scale)) => format!("{}{unit}", amount / scale),
         None => amount.to_string(),
+    }
+}
+
+/// A type of a field that holds an amount.
+pub(super) trait Amount: Sized {
+    fn of(amount: NonZeroU64) -> Self;
+
+    fn amount(&self) -> Option<u64>;
+}
+
+impl Amount for NonZeroU64 {
+    fn of(amount: NonZeroU64) -> Self {
+        amount
+    }
+
+    fn amount(&self) -> Option<u64> {
+        Some(self.get())
+    }
+}
+
+impl Amount for NonZeroU32 {
+    fn of(amount: NonZeroU64) -> Self {
+        Self::try_from(amount).unwrap_or(Self::MAX)
+    }
+
+    fn amount(&self) -> Option<u64> {
+        Some(self.get().into())
+    }
+}
+
+impl Amount for NonZeroUsize {
+    /// On a host with 32-bit addresses 4 GiB is all there is.
+    fn of(amount: NonZeroU64) -> Self {
+        Self::try_from(amount).unwrap_or(Self::MAX)
+    }
+
+    fn amount(&self) -> Option<u64> {
+        Some(self.get() as u64)
+    }
+}
+
+/// In microseconds; `None` is not written.
+impl Amount for Option<Duration> {
+    fn of(amount: NonZeroU64) -> Self {
+        Some(Duration::from_micros(amount.get()))
+    }
+
+    fn amount(&self) -> Option<u64> {
+        self.map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
     }
 }
 

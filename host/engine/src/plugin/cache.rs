@@ -182,7 +182,7 @@ impl Cache {
                 entry.digest.as_bytes().hash(&mut hasher);
                 serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
                 entry.grants.has_directories().hash(&mut hasher);
-                bounds_of_configuring(&entry.limits).hash(&mut hasher);
+                bounds_of_configuring(entry).hash(&mut hasher);
                 OUTCOMES
             }
         };
@@ -238,11 +238,11 @@ impl Cache {
 }
 
 /// The limits that taking a configuration depends on, written down.
-fn bounds_of_configuring(limits: &Limits) -> String {
+fn bounds_of_configuring(entry: &Entry) -> String {
     let Limits {
         fuel,
-        compute,
-        deadline,
+        compute: _,
+        deadline: _,
         memory,
         table_elements,
         tables,
@@ -255,7 +255,8 @@ fn bounds_of_configuring(limits: &Limits) -> String {
         input: _,
         http_body: _,
         log: _,
-    } = limits;
+    } = &entry.limits;
+    let (compute, deadline) = (entry.limits.compute(&entry.grants), entry.limits.deadline(&entry.grants));
     let (compute, deadline) = (compute.as_nanos(), deadline.as_nanos());
     format!(
         "fuel {fuel}, compute {compute}, deadline {deadline}, memory {memory}, table-elements {table_elements}, \
@@ -507,7 +508,7 @@ mod tests {
         place.entry.config.insert("a".into(), 1.into());
         assert!(place.is_hit() && place.outcome().is_none());
         place.settled();
-        place.entry.limits.deadline = Duration::from_secs(9);
+        place.entry.limits.deadline = Some(Duration::from_secs(9));
         assert!(place.is_hit() && place.outcome().is_none());
         place.settled();
         place.entry.digest = Digest::of_bytes(b"another");
@@ -528,8 +529,8 @@ mod tests {
             ("config", |entry| drop(entry.config.insert("a".into(), 1.into()))),
             ("directories", |entry| drop(entry.grants.read_dirs.insert("a".into(), "/a".into()))),
             ("fuel", |entry| entry.limits.fuel = NonZeroU64::MIN),
-            ("compute", |entry| entry.limits.compute += Duration::from_nanos(1)),
-            ("deadline", |entry| entry.limits.deadline += Duration::from_nanos(1)),
+            ("compute", |entry| entry.limits.compute = Some(Duration::from_millis(99))),
+            ("deadline", |entry| entry.limits.deadline = Some(Duration::from_millis(101))),
             ("memory", |entry| entry.limits.memory = size(7)),
             ("table-elements", |entry| entry.limits.table_elements = count(7)),
             ("tables", |entry| entry.limits.tables = count(7)),

@@ -3,7 +3,7 @@
 use super::Plugin;
 use crate::contract::{Failure, FailureKind, Session, ToolResult};
 use crate::event::Kind;
-use crate::sandbox::{Called, GuestSetup};
+use crate::sandbox::{CallLimits, Called, GuestSetup};
 use std::time::Duration;
 
 impl Plugin {
@@ -22,7 +22,7 @@ impl Plugin {
             ));
         };
         let params = E::params(session, payload);
-        let limits = &loaded.entry.limits;
+        let limits = CallLimits::of(&loaded.entry);
         let sandbox = &loaded.sandbox;
         let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
         // On the heap: every future above would else be as large, and be copied while it is put together.
@@ -45,7 +45,7 @@ impl Plugin {
         };
         let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
         let params = (session, tool, arguments);
-        let limits = &loaded.entry.limits;
+        let limits = CallLimits::of(&loaded.entry);
         Box::pin(loaded.sandbox.call(&loaded.pre, configure, &functions.call, params, setup, limits)).await
     }
 }

@@ -9,7 +9,7 @@ use super::load::Compiler;
 use super::{ContractError, LoadError};
 use crate::config::Entry;
 use crate::contract::{Failure, FailureKind};
-use crate::sandbox::{Guest, GuestSetup};
+use crate::sandbox::{CallLimits, Guest, GuestSetup};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use wasmparser::{Parser, Payload};
@@ -74,7 +74,7 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
 async fn configured(linked: &Linked) -> Result<(Store<Guest>, Instance), LoadError> {
     let name = || linked.entry.name.clone();
     let failed = |failure| LoadError::Failed { name: name(), failure };
-    let limits = &linked.entry.limits;
+    let limits = CallLimits::of(&linked.entry);
     let sandbox = &linked.sandbox;
     let instance = sandbox.instantiate(&linked.pre, GuestSetup::to_configure(linked.name.clone()), limits).await;
     let (mut store, instance) = instance.map_err(failed)?;

@@ -5,7 +5,7 @@ use super::link::Linked;
 use super::{LoadError, Plugin};
 use crate::config::Mode;
 use crate::contract::Json;
-use crate::sandbox::{GuestSetup, Handle};
+use crate::sandbox::{CallLimits, GuestSetup, Handle};
 use crate::schema::{self, Schema, SchemaError};
 use serde::Serialize;
 use serde_json::Value;
@@ -79,7 +79,8 @@ pub(super) async fn listed(linked: &Linked, configure: Option<&Handle>) -> Resul
     let name = || linked.entry.name.clone();
     let configure = configure.map(|configure| (configure, linked.config.as_str()));
     let setup = GuestSetup::to_configure(Arc::clone(&linked.name));
-    let called = linked.sandbox.call(&linked.pre, configure, &functions.list, (), setup, &linked.entry.limits).await;
+    let called =
+        linked.sandbox.call(&linked.pre, configure, &functions.list, (), setup, CallLimits::of(&linked.entry)).await;
     let (declared,): (Vec<ToolDeclaration>,) =
         called.answer.map_err(|failure| LoadError::Failed { name: name(), failure })?;
     offered(&linked.name, declared).map(Into::into).map_err(|problem| LoadError::Tools { name: name(), problem })

@@ -5,7 +5,7 @@ use super::clock::{self, Over};
 use super::failure::{Limit, classify, not_instantiated};
 use super::guest::{Guest, GuestSetup};
 use super::{Sandbox, may_wait as waits, processor_time};
-use crate::config::Limits;
+use crate::config::{Entry, Limits};
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::Inputs;
 use crate::state::{Reads, View, Writes};
@@ -24,6 +24,21 @@ const COPY_OVERHEAD: usize = 16 * 1024;
 
 /// A function that a component exports, found once at load.
 pub(crate) type Handle = ComponentExportIndex;
+
+/// What a call may use up.
+#[derive(Clone, Copy)]
+pub(crate) struct CallLimits<'a> {
+    /// All that do not depend on the grants.
+    pub(super) sizes: &'a Limits,
+    pub(super) compute: Duration,
+    pub(super) deadline: Duration,
+}
+
+impl<'a> CallLimits<'a> {
+    pub(crate) fn of(Entry { limits, grants, .. }: &'a Entry) -> Self {
+        Self { sizes: limits, compute: limits.compute(grants), deadline: limits.deadline(grants) }
+    }
+}
 
 /// The outcome of a call.
 #[derive(Debug)]
@@ -60,7 +75,7 @@ impl Sandbox {
         handle: &Handle,
         params: P,
         setup: GuestSetup,
-        limits: &Limits,
+        limits: CallLimits<'_>,
     ) -> Called<R>
     where
         P: ComponentNamedList + Lower + Send + Sync,
@@ -78,33 +93,34 @@ impl Sandbox {
         let permits = if may_wait { &self.waiting } else { &self.computing };
         // Declared before the store's end: the slot is given back first, then the permit for it.
         let Some(permit) = place(permits, patience).await else {
-            return finished(store, Err(overloaded(patience)), limits, began);
+            return finished(store, Err(overloaded(patience)), limits.sizes, began);
         };
         let busy = Arc::clone(&store.data().busy);
         let called = clock::within(limits.deadline, patience, began.elapsed(), busy, async {
             let _ticking = self.ticker.call();
             let instance = pre.instantiate_async(&mut store).await;
-            let instance = instance.map_err(|error| not_instantiated(&error, store.data().limiter.denied, limits))?;
+            let instance =
+                instance.map_err(|error| not_instantiated(&error, store.data().limiter.denied, limits.sizes))?;
             if let Some((configure, config)) = configure {
                 let (accepted,): (Result<(), String>,) =
-                    invoke(&mut store, &instance, configure, (config,), limits).await?;
+                    invoke(&mut store, &instance, configure, (config,), limits.sizes).await?;
                 accepted.map_err(|message| {
                     Failure::new(FailureKind::NotInstantiated, format!("refused its configuration: {message}"))
                 })?;
             }
             if let Some(setup) = then {
                 // As with an image: what the event may use up is the event's alone.
-                store.data_mut().begin(setup, limits);
-                let _ = store.set_fuel(limits.fuel.get());
+                store.data_mut().begin(setup, limits.sizes);
+                let _ = store.set_fuel(limits.sizes.fuel.get());
             }
-            invoke(&mut store, &instance, handle, params, limits).await
+            invoke(&mut store, &instance, handle, params, limits.sizes).await
         })
         .await;
         let answer = called.unwrap_or_else(|over| match over {
             Over::Deadline => Err(deadline_passed(limits)),
             Over::Overloaded => Err(overloaded(patience)),
         });
-        let called = finished(store, answer, limits, began);
+        let called = finished(store, answer, limits.sizes, began);
         drop(permit);
         called
     }
@@ -117,14 +133,14 @@ impl Sandbox {
         &self,
         pre: &InstancePre<Guest>,
         setup: GuestSetup,
-        limits: &Limits,
+        limits: CallLimits<'_>,
     ) -> Result<(Store<Guest>, Instance), Failure> {
         let mut store = self.store(setup, limits);
         let _ticking = self.ticker.call();
         let instance = with_deadline(limits.deadline, pre.instantiate_async(&mut store))
             .await
             .unwrap_or_else(|| Err(Limit(deadline_passed(limits)).into()))
-            .map_err(|error| not_instantiated(&error, store.data().limiter.denied, limits))?;
+            .map_err(|error| not_instantiated(&error, store.data().limiter.denied, limits.sizes))?;
         Ok((store, instance))
     }
 
@@ -135,24 +151,24 @@ impl Sandbox {
         instance: &Instance,
         handle: &Handle,
         params: P,
-        limits: &Limits,
+        limits: CallLimits<'_>,
     ) -> Result<R, Failure>
     where
         P: ComponentNamedList + Lower + Send + Sync,
         R: ComponentNamedList + Lift + Send + Sync + 'static,
     {
         let _ticking = self.ticker.call();
-        let called = with_deadline(limits.deadline, invoke(store, instance, handle, params, limits)).await;
+        let called = with_deadline(limits.deadline, invoke(store, instance, handle, params, limits.sizes)).await;
         called.unwrap_or_else(|| Err(deadline_passed(limits)))
     }
 
-    fn store(&self, setup: GuestSetup, limits: &Limits) -> Store<Guest> {
+    fn store(&self, setup: GuestSetup, limits: CallLimits<'_>) -> Store<Guest> {
         let mut store = Store::new(&self.engine, Guest::new(setup, limits));
         store.limiter(|guest| &mut guest.limiter);
-        store.set_max_component_handles(limits.handles.get() as usize);
-        store.set_hostcall_fuel(limits.output.get().saturating_add(COPY_OVERHEAD));
+        store.set_max_component_handles(limits.sizes.handles.get() as usize);
+        store.set_hostcall_fuel(limits.sizes.output.get().saturating_add(COPY_OVERHEAD));
         // Only an engine without fuel refuses it.
-        let _ = store.set_fuel(limits.fuel.get());
+        let _ = store.set_fuel(limits.sizes.fuel.get());
         store.set_epoch_deadline(1);
         let compute = limits.compute;
         store.epoch_deadline_callback(move |mut context| {
@@ -223,7 +239,7 @@ fn overloaded(patience: Duration) -> Failure {
     )
 }
 
-fn deadline_passed(limits: &Limits) -> Failure {
+fn deadline_passed(limits: CallLimits<'_>) -> Failure {
     Failure::new(FailureKind::Deadline, format!("did not answer within {:?} (limits.deadline)", limits.deadline))
 }
 

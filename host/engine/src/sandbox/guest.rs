@@ -1,5 +1,6 @@
 //! The data in the store of one call: everything that the guest can reach, and its use of limits.
 
+use super::call::CallLimits;
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, ReplayedInputs, Transcript};
 use super::clock::Busy;
 use super::failure::Limit;
@@ -120,7 +121,8 @@ impl GuestSetup {
 }
 
 impl Guest {
-    pub(super) fn new(setup: GuestSetup, limits: &Limits) -> Self {
+    pub(super) fn new(setup: GuestSetup, limits: CallLimits<'_>) -> Self {
+        let CallLimits { sizes: limits, compute, .. } = limits;
         Self {
             plugin: setup.plugin,
             event: setup.event,
@@ -148,7 +150,7 @@ impl Guest {
                 denied: None,
             },
             computed: Duration::ZERO,
-            compute: limits.compute,
+            compute,
             calls_left: limits.capability_calls.get(),
             calls_allowed: limits.capability_calls.get(),
             wasi: None,

@@ -20,7 +20,7 @@ mod virtual_wasi;
 
 pub use inputs::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 
-pub(crate) use call::{Called, Handle, with_deadline};
+pub(crate) use call::{CallLimits, Called, Handle, with_deadline};
 pub(crate) use guest::{Guest, GuestSetup};
 pub(crate) use preopens::{PreopenError, Preopens};
 

@@ -102,8 +102,8 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Digest, Entry, Grants, Limits};
-    use crate::sandbox::{GuestSetup, PoolSize, Sandbox};
+    use crate::config::{Digest, Entry, Grants};
+    use crate::sandbox::{CallLimits, GuestSetup, PoolSize, Sandbox};
     use std::num::NonZeroU32;
     use std::sync::Arc;
     use wasmtime::component::Component;
@@ -152,7 +152,7 @@ mod tests {
             let bytes = wat::parse_str(ASKS.replace("KIND", kind)).unwrap();
             let pre = linker.instantiate_pre(&Component::from_binary(sandbox.engine(), &bytes).unwrap()).unwrap();
             let setup = GuestSetup::to_configure("p".into());
-            let (mut store, instance) = sandbox.instantiate(&pre, setup, &Limits::default()).await.unwrap();
+            let (mut store, instance) = sandbox.instantiate(&pre, setup, CallLimits::of(&entry)).await.unwrap();
             let asks = instance.get_typed_func::<(), (u32,)>(&mut store, "asks").unwrap();
             // An error, and the second of them: `access-denied`.
             assert_eq!(asks.call_async(&mut store, ()).await.unwrap(), (257,), "{kind}");

@@ -2,7 +2,7 @@
 
 use super::{SessionInner, observers};
 use crate::active_config::ActiveConfig;
-use crate::audit::{MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened, ToRecord};
+use crate::audit::{Header, MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened, ToRecord};
 use crate::contract;
 use crate::contract::bytes::written_size;
 use crate::contract::{EventKind, ToolSpec};
@@ -97,8 +97,7 @@ impl SessionInner {
     pub(super) fn record_opening(self: &Arc<Self>, info: &Arc<contract::Session>) {
         let (tools, without_schema) = within_bound(&self.spec.tools);
         let opened = SessionOpened {
-            session: info.id.clone(),
-            time: super::now(),
+            header: Header::new(&*info.id, super::now()),
             agent: info.agent.clone(),
             cwd: info.cwd.clone(),
             workspace: info.workspace.clone(),
@@ -114,7 +113,7 @@ impl SessionInner {
     }
 
     pub(super) fn record_end(self: &Arc<Self>, info: &Arc<contract::Session>) {
-        let ended = SessionEnded { session: info.id.clone(), time: super::now() };
+        let ended = SessionEnded { header: Header::new(&*info.id, super::now()) };
         self.record_soon(&self.config(), info, &ended);
     }
 }

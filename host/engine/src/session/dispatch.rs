@@ -13,7 +13,7 @@ use super::pending::{Begun, Question as PendingQuestion};
 use super::{ReplayInputs, SessionInner, now, observers};
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
-use crate::audit::{ApprovalRecord, EventRecord, raw};
+use crate::audit::{ApprovalRecord, EventRecord, Header, raw};
 use crate::compose::{
     self, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, QuestionOrigin, Step, Transform,
     Verdict,
@@ -92,9 +92,8 @@ impl<'a> Dispatch<'a> {
         let chain = rules.chain(event);
         let record = Box::new(EventRecord {
             id: facts.id.clone(),
-            session: info.id.clone(),
+            header: Header::new(&*info.id, facts.time),
             turn: info.turn,
-            time: facts.time,
             raw: facts.raw.clone(),
             ..EventRecord::new(event, original)
         });

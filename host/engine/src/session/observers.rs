@@ -6,7 +6,7 @@
 use super::dispatch::Dispatch;
 use super::{SessionInner, now};
 use crate::active_config::ActiveConfig;
-use crate::audit::Dropped;
+use crate::audit::{Dropped, Header};
 use crate::contract;
 use crate::contract::{AuditEntry, EventKind};
 use crate::event::{AuditRecord, Kind};
@@ -172,7 +172,7 @@ fn report_dropped(session: &Arc<SessionInner>) {
         1 => "1 event came too fast for the plugins that observe it, and they missed it".into(),
         _ => format!("{count} events came too fast for the plugins that observe them, and they missed these"),
     });
-    session.record_dropped(&Dropped { session: session.id.clone(), time: now(), events });
+    session.record_dropped(&Dropped { header: Header::new(&*session.id, now()), events });
 }
 
 impl SessionInner {

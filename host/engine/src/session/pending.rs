@@ -5,7 +5,7 @@ use super::dispatch::{Consent, Dispatch, HeldEffects};
 use super::{EventStart, SessionInner, Settled, now};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
-use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, StateUse, raw};
+use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, StateUse, raw};
 use crate::contract::{self, AnswerKind, Answered, Cause, FailureKind, GateOutcome, OutcomeKind, Rejection};
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
@@ -269,9 +269,8 @@ impl<E: GateEvent + Kind> Question<E> {
     fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
         ApprovalRecord {
             id: self.request.id.clone(),
-            session: self.request.session.clone(),
+            header: Header::new(&*self.request.session, now()),
             event: self.request.event,
-            time: now(),
             outcome,
             answer,
             effects_hold,

@@ -4,7 +4,7 @@ use super::observers::ObserverTasks;
 use super::{QuestionGone, now, state};
 use crate::active_config::RuleSet;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
-use crate::audit::{ApprovalRecord, ToRecord as _};
+use crate::audit::{ApprovalRecord, Header, ToRecord as _};
 use crate::contract::OutcomeKind;
 use crate::contract::action::ActionMap;
 use crate::sandbox::capability::Model;
@@ -116,9 +116,8 @@ impl Services {
         let settings = self.rules.active();
         let answer = request.map(|request| ApprovalRecord {
             id: question.id.clone(),
-            session: question.session.clone(),
+            header: Header::new(&*question.session, now()),
             event: request.event,
-            time: now(),
             outcome: OutcomeKind::Rejected,
             answer: approval::taken_for_gone(),
             effects_hold: false,

@@ -7,7 +7,7 @@ use super::audit_writes::{Durability, RecordEffects};
 use super::invocation::{self, CallEffects, Invocation};
 use super::{Session, SessionInner, now};
 use crate::active_config::ActiveConfig;
-use crate::audit::{ToolRun, raw};
+use crate::audit::{Header, ToolRun, raw};
 use crate::contract::{self, Failure, ToolResult};
 use crate::plugin::Plugin;
 use crate::sandbox::GuestSetup;
@@ -121,9 +121,8 @@ impl<'a> Call<'a> {
         let info = session.info();
         let record = ToolRun {
             id: session.next_call_id(),
-            session: info.id.clone(),
+            header: Header::new(&*info.id, now()),
             turn: info.turn,
-            time: now(),
             tool: tool.to_owned(),
             arguments: raw(arguments),
             call: invocation::record(plugin, 1),
@@ -155,7 +154,7 @@ impl<'a> Call<'a> {
 
     fn setup(&self, plugin: &Plugin) -> GuestSetup {
         let session = self.session;
-        let time = self.record.time;
+        let time = self.record.header.time;
         let snapshot = |_: &_| session.services.store.snapshot(&plugin.shared.name, session.lineage(), time);
         let parent_session = session.spec.parent.clone();
         let invocation = Invocation {

@@ -148,7 +148,7 @@ async fn that_nobody_waits_for_an_answer_any_more_is_recorded() {
 async fn an_event_that_is_given_up_before_it_is_settled_is_recorded_without_effects() {
     let counts = plugin("a", json!({"before-tool-call": {"do": [{"increment": ["plugin", "n", 1]}]}}));
     let mut waits = plugin("b", json!({"before-tool-call": {"do": [{"model": ["a", "b"]}]}}));
-    waits.limits.deadline = Duration::from_secs(60);
+    waits.limits.deadline = Some(Duration::from_secs(60));
     let (_directory, log, builder) = recording(vec![counts, waits]);
     let host = builder.model(Arc::new(Never)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
@@ -262,7 +262,7 @@ async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
     for record in all.iter().take(4) {
         assert!(record.calls[0].wrote.is_empty() && record.calls[0].findings.is_empty(), "{record:?}");
     }
-    let records: Vec<_> = all.into_iter().filter(|record| record.session == "gate").collect();
+    let records: Vec<_> = all.into_iter().filter(|record| record.header.session == "gate").collect();
     assert_eq!((records[0].outcome, records[0].cause), (OutcomeKind::Rejected, Some(Cause::NotRecorded)));
     let state = records[1].calls[0].inputs.state.as_ref().unwrap();
     assert_eq!((state.read.len(), &state.read[0].value), (1, &None));
@@ -458,8 +458,8 @@ async fn what_one_call_brings_into_the_log_is_bounded_as_it_is_written() {
 #[tokio::test]
 async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_reported() {
     let mut slow = plugin("o", json!({"stream-end": {"misbehave": "sleep"}}));
-    slow.limits.compute = Duration::from_secs(600);
-    slow.limits.deadline = Duration::from_secs(600);
+    slow.limits.compute = Some(Duration::from_secs(600));
+    slow.limits.deadline = Some(Duration::from_secs(600));
     let (_directory, log, builder) = recording(vec![slow]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
@@ -487,8 +487,8 @@ async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_report
 #[tokio::test]
 async fn an_observer_holds_up_no_gate() {
     let mut slow = plugin("o", json!({"stream-end": {"misbehave": "sleep"}}));
-    slow.limits.compute = Duration::from_secs(600);
-    slow.limits.deadline = Duration::from_secs(600);
+    slow.limits.compute = Some(Duration::from_secs(600));
+    slow.limits.deadline = Some(Duration::from_secs(600));
     let (_directory, _log, builder) = recording(vec![slow]);
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();

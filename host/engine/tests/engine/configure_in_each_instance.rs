@@ -116,7 +116,7 @@ async fn an_event_after_configure_has_what_it_has_without_and_nothing_of_configu
             spec.id = Some("the-same".into());
             let session = host(vec![entry.clone()]).await.open_session(spec).unwrap();
             let settled = session.prompt_submit("prompt".into()).await;
-            let time = settled.record.time;
+            let time = settled.record.header.time;
             let TransformOutcome::Passed { value } = settled.outcome else { panic!("{:?}", settled.record) };
             assert_eq!(value, format!("{time} {time} the-same.0 1"));
             assert!(settled.record.calls[0].findings.is_empty());

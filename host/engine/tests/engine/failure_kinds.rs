@@ -67,10 +67,10 @@ pub(crate) fn failing(name: &str, kind: &str) -> Failing {
     let mut entry = match kind {
         "trap" | "tripped" => with_limits(misbehaving("trap"), |_| {}),
         "out-of-fuel" => with_limits(misbehaving("loop"), |limits| limits.fuel = NonZeroU64::new(1_000_000).unwrap()),
-        "compute" => with_limits(misbehaving("loop"), |limits| limits.compute = Duration::from_millis(20)),
+        "compute" => with_limits(misbehaving("loop"), |limits| limits.compute = Some(Duration::from_millis(20))),
         "deadline" => with_limits(misbehaving("sleep"), |limits| {
-            limits.compute = Duration::from_millis(20);
-            limits.deadline = Duration::from_millis(20);
+            limits.compute = Some(Duration::from_millis(20));
+            limits.deadline = Some(Duration::from_millis(20));
         }),
         "out-of-memory" => with_limits(misbehaving("allocate"), |_| {}),
         "capability-calls" => {
@@ -166,8 +166,8 @@ pub(crate) fn ways() -> Vec<Way> {
 /// Fuel, and time, for long, so that the limit that is set is reached first also on a slow machine.
 pub(crate) fn with_limits(mut entry: Entry, limits: impl FnOnce(&mut Limits)) -> Entry {
     entry.limits.fuel = NonZeroU64::new(1 << 60).unwrap();
-    entry.limits.compute = Duration::from_secs(60);
-    entry.limits.deadline = Duration::from_secs(60);
+    entry.limits.compute = Some(Duration::from_secs(60));
+    entry.limits.deadline = Some(Duration::from_secs(60));
     limits(&mut entry.limits);
     entry
 }

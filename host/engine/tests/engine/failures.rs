@@ -40,13 +40,13 @@ async fn each_kind_of_failure_is_told_apart_and_the_next_event_works() {
             FailureKind::OutOfFuel,
         ),
         (
-            with_limits(misbehaving("p", "loop"), |limits| limits.compute = Duration::from_millis(20)),
+            with_limits(misbehaving("p", "loop"), |limits| limits.compute = Some(Duration::from_millis(20))),
             FailureKind::Compute,
         ),
         (
             with_limits(misbehaving("p", "sleep"), |limits| {
-                limits.compute = Duration::from_millis(20);
-                limits.deadline = Duration::from_millis(20);
+                limits.compute = Some(Duration::from_millis(20));
+                limits.deadline = Some(Duration::from_millis(20));
             }),
             FailureKind::Deadline,
         ),
@@ -81,8 +81,8 @@ async fn an_event_larger_than_the_input_limit_is_a_failure_and_never_cut() {
 #[tokio::test]
 async fn a_runaway_guest_does_not_hold_up_another_session() {
     let slow = with_limits(misbehaving("p", "loop"), |limits| {
-        limits.compute = Duration::from_millis(500);
-        limits.deadline = Duration::from_millis(500);
+        limits.compute = Some(Duration::from_millis(500));
+        limits.deadline = Some(Duration::from_millis(500));
     });
     let host = crate::support::host(vec![slow]).await;
     let (one, two) =
@@ -148,7 +148,7 @@ async fn a_value_that_could_not_be_redacted_is_withheld() {
 async fn what_goes_wrong_while_an_instance_is_made_is_told_apart_too() {
     let for_ever = "(loop br 0)";
     let less_fuel = |limits: &mut Limits| limits.fuel = NonZeroU64::new(1_000_000).unwrap();
-    let less_time = |limits: &mut Limits| limits.compute = Duration::from_millis(20);
+    let less_time = |limits: &mut Limits| limits.compute = Some(Duration::from_millis(20));
     for (entry, kind) in [
         (stillborn("p", EXIT), FailureKind::NotInstantiated),
         (stillborn("p", "unreachable"), FailureKind::Trap),

@@ -15,7 +15,7 @@ use std::time::Duration;
 fn obedient() -> Entry {
     let steps = json!({"do": [{"steps": "{value}"}], "verdict": "replace", "value": "{last}"});
     let mut entry = plugin("obedient", json!({ "prompt-submit": steps }));
-    entry.limits.deadline = Duration::from_secs(20);
+    entry.limits.deadline = Some(Duration::from_secs(20));
     entry
 }
 
@@ -398,7 +398,7 @@ async fn a_policy_can_be_what_a_file_says() {
     let path = component("freeze.wasm");
     let mut entry = Entry::new("freeze", &path, Digest::of_file(&path).unwrap());
     entry.grants.read_dirs.insert("/policy".into(), house.path("inside"));
-    entry.limits.deadline = Duration::from_secs(20);
+    entry.limits.deadline = Some(Duration::from_secs(20));
     let session = session(vec![entry]).await;
     let refused = async || session.before_tool_call(bash(&session, "ls")).await.record.reason;
     assert_eq!(refused().await, None);
@@ -445,8 +445,8 @@ async fn a_plugin_holds_only_so_many_files_open() {
 async fn an_endless_writer_is_stopped_by_its_limits() {
     let house = House::new();
     let mut entry = writing("/out", &house.path("inside"));
-    entry.limits.deadline = Duration::from_millis(200);
-    entry.limits.compute = Duration::from_millis(200);
+    entry.limits.deadline = Some(Duration::from_millis(200));
+    entry.limits.compute = Some(Duration::from_millis(200));
     let session = session(vec![entry]).await;
     let steps = Value::Array(vec![json!({"write-file": ["/out/new", "x".repeat(100)]}); 4_000]);
     let settled = session.prompt_submit(steps.to_string()).await;
@@ -463,7 +463,7 @@ async fn a_pipe_in_a_directory_holds_a_plugin_up_no_longer_than_its_deadline() {
     let pipe = house.path("inside/pipe");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let mut entry = reading("/data", &house.path("inside"));
-    entry.limits.deadline = Duration::from_millis(500);
+    entry.limits.deadline = Some(Duration::from_millis(500));
     let session = session(vec![entry]).await;
     let settled = session.prompt_submit(json!([{"read-file": "/data/pipe"}]).to_string()).await;
     let failure = settled.record.calls[0].failure.as_ref().unwrap();

@@ -38,7 +38,7 @@ fn waits() -> Entry {
     let wait = json!([{"get": ["session", "n"]}, {"set": ["session", "n", "{last}."]}, {"model": ["a", "b"]}]);
     let mut waits =
         plugin("waits", json!({"before-tool-call": [{"when": {"contains": "wait"}, "do": wait}, {"do": dot}]}));
-    waits.limits.deadline = Duration::from_secs(60);
+    waits.limits.deadline = Some(Duration::from_secs(60));
     waits
 }
 

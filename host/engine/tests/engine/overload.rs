@@ -101,8 +101,8 @@ async fn where_no_place_is_free_in_time_the_call_fails_as_overloaded_and_trips_n
         ]}),
     );
     entry.events = Some([hookhost::contract::EventKind::BeforeToolCall].into());
-    entry.limits.deadline = Duration::from_secs(3_600);
-    entry.limits.compute = Duration::from_secs(3_600);
+    entry.limits.deadline = Some(Duration::from_secs(3_600));
+    entry.limits.compute = Some(Duration::from_secs(3_600));
     let host = host(vec![entry], settings).await;
     let (sleeper, other) = (host.open_session(spec()).unwrap(), host.open_session(spec()).unwrap());
     let sleeps = sleeper.before_tool_call(bash(&sleeper, "sleep"));

@@ -33,7 +33,7 @@ fn marks(name: &str, mark: &str) -> Entry {
         }),
     );
     // While others are compiled beside it, it may have to wait for the processor.
-    (entry.limits.compute, entry.limits.deadline) = (Duration::from_secs(20), Duration::from_secs(20));
+    (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(20)), Some(Duration::from_secs(20)));
     entry
 }
 
@@ -184,7 +184,7 @@ impl Model for ReloadsWhenAsked {
 async fn observers_get_an_event_under_the_rules_that_it_was_settled_under() {
     let mut asks = plugin("asks", json!({"stream-end": {"do": [{"model": ["x", "y"]}]}}));
     asks.priority = 0;
-    asks.limits.deadline = Duration::from_secs(20);
+    asks.limits.deadline = Some(Duration::from_secs(20));
     let (_directory, log, builder) = recording([vec![asks], generation(0)].concat());
     let model = Arc::new(ReloadsWhenAsked(OnceLock::new()));
     let host = builder.model(Arc::clone(&model) as _).build().await.unwrap();

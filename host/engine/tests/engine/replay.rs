@@ -214,8 +214,8 @@ async fn what_cannot_be_reproduced_says_why_and_is_counted() {
         plugin("clock", json!({"prompt-submit": {"verdict": "replace", "value": "{last}", "do": ["clock"]}}));
     clock.grants.clock = true;
     let mut slow = plugin("slow", json!({"stream-delta": {"misbehave": "sleep"}}));
-    slow.limits.compute = Duration::from_millis(5);
-    slow.limits.deadline = Duration::from_millis(5);
+    slow.limits.compute = Some(Duration::from_millis(5));
+    slow.limits.deadline = Some(Duration::from_millis(5));
     clock.events = Some([EventKind::PromptSubmit].into());
     slow.events = Some([EventKind::StreamDelta].into());
     let entries = vec![clock, slow];

@@ -199,7 +199,7 @@ fn asking(servers: &[&str]) -> Entry {
     let path = component("asks_server.wasm");
     let mut entry = Entry::new("asking", &path, Digest::of_file(&path).unwrap());
     entry.grants.http = servers.iter().map(|server| (*server).to_owned()).collect();
-    entry.limits.deadline = Duration::from_secs(20);
+    entry.limits.deadline = Some(Duration::from_secs(20));
     entry
 }
 
@@ -412,7 +412,7 @@ async fn a_server_that_breaks_off_or_talks_something_else_is_an_error_of_the_req
 async fn a_silent_server_holds_a_plugin_up_no_longer_than_its_deadline() {
     let server = Server::start();
     let mut entry = asking(&[&server.name()]);
-    entry.limits.deadline = Duration::from_millis(500);
+    entry.limits.deadline = Some(Duration::from_millis(500));
     let session = session(entry).await;
     for path in ["/silent", "/halting"] {
         let began = Instant::now();
@@ -429,7 +429,7 @@ async fn a_silent_server_holds_a_plugin_up_no_longer_than_its_deadline() {
 async fn a_server_that_keeps_the_host_busy_holds_a_plugin_up_no_longer_than_its_deadline() {
     let server = Server::start();
     let mut entry = asking(&[&server.name()]);
-    entry.limits.deadline = Duration::from_secs(1);
+    entry.limits.deadline = Some(Duration::from_secs(1));
     entry.limits.http_body = NonZeroUsize::new(1 << 30).unwrap();
     let session = session(entry).await;
     let began = Instant::now();

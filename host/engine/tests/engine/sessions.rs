@@ -506,7 +506,7 @@ async fn a_plugin_narrowed_to_an_action_is_asked_where_the_arguments_cannot_be_r
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn more_events_at_once_than_there_are_slots_are_queued_and_none_fails() {
     let mut entry = plugin("p", json!({}));
-    entry.limits.deadline = std::time::Duration::from_secs(60);
+    entry.limits.deadline = Some(std::time::Duration::from_secs(60));
     let host = host(vec![entry]).await;
     let sessions = (0..100).map(|_| {
         let session = host.open_session(spec()).unwrap();
@@ -582,12 +582,12 @@ impl Model for Slow {
 async fn plugins_that_wait_for_a_model_starve_no_other() {
     let wait = json!({"prompt-submit": {"do": [{"model": ["judge", "data"]}]}});
     let mut waiting = plugin("a", wait);
-    waiting.limits.deadline = std::time::Duration::from_secs(60);
+    waiting.limits.deadline = Some(std::time::Duration::from_secs(60));
     waiting.events = Some([EventKind::PromptSubmit].into());
     let path = crate::support::component("no_force_push.wasm");
     let digest = hookhost::config::Digest::of_file(&path).unwrap();
     let mut guard = Entry::new("b", path, digest);
-    guard.limits.deadline = std::time::Duration::from_secs(20);
+    guard.limits.deadline = Some(std::time::Duration::from_secs(20));
     let config = Config::from_entries(vec![waiting, guard], Settings::default()).unwrap();
     let host = builder(config).model(Arc::new(Slow)).build().await.unwrap();
     let waiters: Vec<_> = (0..40)

@@ -171,7 +171,7 @@ impl Model for Never {
 #[tokio::test]
 async fn an_event_that_is_given_up_shares_its_identifier_with_no_other() {
     let mut waits = plugin("waits", json!({"before-tool-call": {"do": [{"model": ["a", "b"]}]}}));
-    waits.limits.deadline = Duration::from_secs(60);
+    waits.limits.deadline = Some(Duration::from_secs(60));
     for _ in 0..10 {
         let (_directory, log, recording) = recording(vec![waits.clone()]);
         let one = recording.model(Arc::new(Never)).build().await.unwrap();

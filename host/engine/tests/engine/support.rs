@@ -115,8 +115,8 @@ pub(crate) fn state_by(entries: &[audit::Record]) -> State {
                 settled.into_iter().for_each(|entry| write(&mut state, &roots, entry));
             }
             audit::Record::Session(opened) => {
-                let root = opened.root.clone().unwrap_or_else(|| opened.session.clone());
-                roots.insert(opened.session.clone(), root);
+                let root = opened.root.clone().unwrap_or_else(|| opened.header.session.clone());
+                roots.insert(opened.header.session.clone(), root);
             }
             _ => write(&mut state, &roots, entry),
         }

@@ -54,7 +54,7 @@ async fn the_state_of_a_tree_is_that_of_a_session_and_of_all_below_it_and_of_no_
     let roots: Vec<_> = written(&log)
         .into_iter()
         .filter_map(|entry| match entry {
-            audit::Record::Session(opened) => Some((opened.session, opened.root)),
+            audit::Record::Session(opened) => Some((opened.header.session, opened.root)),
             _ => None,
         })
         .collect();

@@ -116,8 +116,8 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     put("reminders", json!(session.reminders()));
     put("notices", json!(session.take_notices()));
     put("id", json!(record.id));
-    put("session", json!(record.session));
-    put("time", json!(record.time));
+    put("session", json!(record.header.session));
+    put("time", json!(record.header.time));
     Value::Object(object)
 }
 

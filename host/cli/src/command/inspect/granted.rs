@@ -113,7 +113,7 @@ impl Given<'_> {
                 Some(false) => "again for each event, since what it leaves cannot be kept",
             },
         );
-        row("limits", &entry::limits(&entry.limits));
+        row("limits", &entry::limits(entry));
         row("grants", &one_line(&entry::grants(&entry.grants)));
         text
     }
@@ -136,7 +136,7 @@ impl Given<'_> {
             "events": self.subscriptions().collect::<Vec<_>>(),
             "actions": entry.actions,
             "tools": entry.tools,
-            "limits": entry::limits_json(&entry.limits),
+            "limits": entry::limits_json(entry),
             "grants": entry::grants_json(&entry.grants),
             "not-granted": self.missing,
             "pre-initialised": self.set_up_once,

@@ -129,6 +129,8 @@ async fn follow(
             Ok((config, changes)) => {
                 if !changes.is_empty() {
                     say(&*reporter, format!("other rules count from now on: {changes}"));
+                } else if last_problem.is_some() {
+                    say(&*reporter, "the rules can be loaded again, and are those that count".to_owned());
                 }
                 *loaded.lock().unwrap_or_else(PoisonError::into_inner) = config;
                 last_problem = None;

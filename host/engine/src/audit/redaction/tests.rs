@@ -1,4 +1,4 @@
-use super::super::record::{KeptAnswer, Record, StateWrite};
+use super::super::record::{Header, KeptAnswer, Record, StateWrite};
 use super::super::{Scope, ToRecord};
 use super::*;
 use crate::config::{Digest, KeyPattern, Mode};
@@ -66,10 +66,9 @@ fn full() -> EventRecord {
     };
     EventRecord {
         id: "e".into(),
-        session: "s".into(),
+        header: Header::new("s", 0),
         turn: 0,
         event: EventKind::CustomEvent,
-        time: 0,
         outcome: OutcomeKind::Escalated,
         by: vec![],
         cause: None,
@@ -136,9 +135,8 @@ fn no_part_of_a_record_holds_what_is_masked_and_each_is_named() {
     assert_eq!(redacted["original"].masked, ["/password"]);
     let observed = Observed {
         id: "e".into(),
-        session: "s".into(),
+        header: Header::new("s", 0),
         event: EventKind::CustomEvent,
-        time: 0,
         calls: record.calls,
         redacted: BTreeMap::new(),
     };

@@ -50,8 +50,8 @@ fn grants() -> impl Strategy<Value = Grants> {
     )
 }
 
-fn limits(grants: &Grants) -> impl Strategy<Value = Limits> + use<> {
-    let default = Limits::for_grants(grants);
+fn limits() -> impl Strategy<Value = Limits> {
+    let default = Limits::default();
     let times = (1_u64..=3_600_000_000).prop_flat_map(|deadline| (1..=deadline, Just(deadline)));
     let size = || 1_usize..=1 << 30;
     let counts = (1_u32..=1_000_000, 1_u32..=100, 1_u32..=200, 1_u32..=100_000);
@@ -69,8 +69,8 @@ fn limits(grants: &Grants) -> impl Strategy<Value = Limits> + use<> {
             calls,
         )) => Limits {
             fuel: fuel.try_into().unwrap(),
-            compute: Duration::from_micros(compute),
-            deadline: Duration::from_micros(deadline),
+            compute: Some(Duration::from_micros(compute)),
+            deadline: Some(Duration::from_micros(deadline)),
             memory: memory.try_into().unwrap(),
             table_elements: elements.try_into().unwrap(),
             tables: tables.try_into().unwrap(),
@@ -102,9 +102,9 @@ fn config() -> impl Strategy<Value = serde_json::Map<String, serde_json::Value>>
 }
 
 prop_compose! {
-    fn valid_entry()(grants in grants())(
-        limits in limits(&grants),
-        grants in Just(grants),
+    fn valid_entry()(
+        limits in limits(),
+        grants in grants(),
         name in name(),
         path in path(),
         bytes in any::<[u8; 4]>(),

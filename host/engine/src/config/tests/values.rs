@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{SHA256, entry, parse};
 use crate::{
-    config::{ActionKind, Entry, Grants, KeyPattern, Layer, Limits, Mode, OnFailure, Origin, ToolPattern},
+    config::{ActionKind, Entry, Grants, KeyPattern, Layer, Limits, Mode, ModelGrant, OnFailure, Origin, ToolPattern},
     contract::{EventKind, Stop},
 };
 
@@ -25,9 +25,9 @@ fn an_entry_of_the_required_keys_has_the_documented_defaults_and_no_grant() {
         (100, true, Mode::Enforce, None, Stop::Run)
     );
     assert_eq!(found.grants, Grants::default());
+    assert_eq!(times(&found), (Duration::from_millis(100), Duration::from_millis(100)));
     let limits = &found.limits;
     assert_eq!((limits.fuel.get(), limits.capability_calls.get()), (100_000_000, 10_000));
-    assert_eq!((limits.compute, limits.deadline), (Duration::from_millis(100), Duration::from_millis(100)));
     let sizes = [limits.memory, limits.input, limits.output, limits.log].map(std::num::NonZeroUsize::get);
     assert_eq!(sizes, [16 << 20, 1 << 20, 2 << 20, 64 << 10]);
 }
@@ -84,7 +84,7 @@ fn every_key_of_the_design_is_understood() {
     assert_eq!((found.on_failure, found.stop), (Some(OnFailure::Skip), Stop::Session));
     assert_eq!(found.events, Some([EventKind::BeforeToolCall].into()));
     assert_eq!(found.actions, Some([ActionKind::Shell, ActionKind::WriteFiles].into()));
-    assert_eq!(found.limits.deadline, Duration::from_secs(60));
+    assert_eq!(found.limits.deadline, Some(Duration::from_secs(60)));
     assert_eq!((found.limits.input.get(), found.limits.capability_calls.get()), (1024, 7));
     assert_eq!((found.limits.table_elements.get(), found.limits.tables.get()), (1_000_000, 100));
     assert_eq!((found.limits.instances.get(), found.limits.handles.get()), (200, 100_000));
@@ -99,26 +99,40 @@ fn every_key_of_the_design_is_understood() {
     );
 }
 
+/// `compute` and `deadline` of an entry's calls.
+fn times(entry: &Entry) -> (Duration, Duration) {
+    (entry.limits.compute(&entry.grants), entry.limits.deadline(&entry.grants))
+}
+
 #[test]
 fn a_plugin_that_waits_for_a_model_or_a_server_has_a_deadline_of_30_seconds() {
     for grant in ["model = { name = 'm' }", "http = ['a.b']"] {
-        let limits = only(&format!("{}grants = {{ {grant} }}", entry("a"))).limits;
-        assert_eq!((limits.compute, limits.deadline), (Duration::from_millis(100), Duration::from_secs(30)));
-        let limits = only(&format!("{}grants = {{ {grant} }}\nlimits = {{ deadline = '1s' }}", entry("a"))).limits;
-        assert_eq!(limits.deadline, Duration::from_secs(1));
+        let found = only(&format!("{}grants = {{ {grant} }}", entry("a")));
+        assert_eq!(times(&found), (Duration::from_millis(100), Duration::from_secs(30)));
+        let found = only(&format!("{}grants = {{ {grant} }}\nlimits = {{ deadline = '1s' }}", entry("a")));
+        assert_eq!(times(&found).1, Duration::from_secs(1));
     }
 }
 
 #[test]
+fn the_deadline_of_an_entry_that_a_program_makes_is_that_of_a_written_one() {
+    let mut made = Entry::new("a", "/a.wasm", SHA256.parse().unwrap());
+    assert_eq!(times(&made).1, Duration::from_millis(100));
+    made.grants.model = Some(ModelGrant::new("small"));
+    assert_eq!(times(&made).1, Duration::from_secs(30));
+}
+
+#[test]
 fn a_deadline_below_the_default_compute_limit_lowers_that_too() {
-    let limits = only(&(entry("a") + "limits = { deadline = '20ms' }")).limits;
-    assert_eq!((limits.compute, limits.deadline), (Duration::from_millis(20), Duration::from_millis(20)));
+    let found = only(&(entry("a") + "limits = { deadline = '20ms' }"));
+    assert_eq!(times(&found), (Duration::from_millis(20), Duration::from_millis(20)));
 }
 
 #[test]
 fn times_and_sizes_reach_their_documented_ends() {
-    let limits = only(&(entry("a") + "limits = { compute = '1us', deadline = '1h', memory = '4GiB', log = 1 }")).limits;
-    assert_eq!((limits.compute, limits.deadline), (Duration::from_micros(1), Duration::from_secs(3600)));
+    let found = only(&(entry("a") + "limits = { compute = '1us', deadline = '1h', memory = '4GiB', log = 1 }"));
+    assert_eq!(times(&found), (Duration::from_micros(1), Duration::from_secs(3600)));
+    let limits = found.limits;
     assert_eq!(limits, Limits { memory: (4 << 30).try_into().unwrap(), log: 1.try_into().unwrap(), ..limits.clone() });
 }
 
@@ -182,7 +196,10 @@ fn a_programs_own_entries_keep_the_rules_of_written_ones() {
         vec![new("a", "/a.wasm"), new("a", "/b.wasm")],
         vec![new("a", "/a.wasm"), new("b", "/x/../a.wasm")],
         vec![Entry { events: Some([].into()), ..new("a", "/a.wasm") }],
-        vec![Entry { limits: Limits { compute: Duration::from_secs(1), ..Limits::default() }, ..new("a", "/a.wasm") }],
+        vec![Entry {
+            limits: Limits { compute: Some(Duration::from_secs(1)), ..Limits::default() },
+            ..new("a", "/a.wasm")
+        }],
         vec![Entry {
             limits: Limits { memory: (5 << 30).try_into().unwrap(), ..Limits::default() },
             ..new("a", "/a.wasm")

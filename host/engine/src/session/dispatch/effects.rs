@@ -2,7 +2,7 @@
 
 use super::Dispatch;
 use crate::approval::ApprovalRequest;
-use crate::audit::{CallRecord, Observed, raw};
+use crate::audit::{CallRecord, Header, Observed, raw};
 use crate::contract::{Cause, EventKind, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
 use crate::session::audit_writes::{Durability, RecordEffects};
@@ -114,9 +114,8 @@ impl Dispatch<'_> {
         let mut held = self.effects();
         let observed = Observed {
             id: self.record.id.clone(),
-            session: self.info.id.clone(),
+            header: Header::new(&*self.info.id, crate::session::now()),
             event: self.record.event,
-            time: crate::session::now(),
             calls: self.record.calls.clone(),
             redacted: std::collections::BTreeMap::new(),
         };

@@ -54,7 +54,7 @@ async fn probe(session: &Session) -> (Learnt, u64) {
     let bytes: Vec<u8> = value.as_bytes().chunks(2).map(|pair| (pair[0] - b'a') << 4 | (pair[1] - b'a')).collect();
     let word = |index: usize| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().unwrap());
     let learnt = Learnt { event: word(0), wall: (word(1), word(2)), advanced: word(3), random: word(4) };
-    (learnt, settled.record.time)
+    (learnt, settled.record.header.time)
 }
 
 #[tokio::test]
