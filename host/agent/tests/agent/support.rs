@@ -48,6 +48,7 @@ pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     entry.grants.state = Some(StateGrant::default());
     entry.grants.transcript = true;
     entry.grants.model = Some(ModelGrant::new("small"));
+    entry.limits.deadline = Some(Duration::from_millis(100));
     let Value::Object(config) = behaviour else { panic!("a behaviour is an object") };
     entry.events = Some(config.keys().filter_map(|event| EventKind::from_name(event)).collect());
     entry.config = config;

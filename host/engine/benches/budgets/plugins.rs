@@ -5,6 +5,7 @@ use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::{Config, Host};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A component that `cargo xtask plugins` has built.
@@ -54,5 +55,6 @@ pub(crate) fn all_events(path: &Path, behaviour: &Value) -> Entry {
     let grants = &mut entry.grants;
     (grants.state, grants.transcript, grants.audit) = (Some(StateGrant::default()), true, true);
     grants.model = Some(ModelGrant::new("small"));
+    entry.limits.deadline = Some(Duration::from_millis(100));
     entry
 }

@@ -10,6 +10,7 @@ use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A component that `cargo xtask plugins` has built.
 pub(crate) fn component(name: &str) -> PathBuf {
@@ -34,6 +35,8 @@ pub(crate) fn plugin(name: &str, behaviour: Value) -> Entry {
     entry.grants.transcript = true;
     entry.grants.audit = true;
     entry.grants.model = Some(ModelGrant::new("small"));
+    // Those that ask no model have the deadline of a plugin that only computes.
+    entry.limits.deadline = Some(Duration::from_millis(100));
     let Value::Object(config) = behaviour else { panic!("a behaviour is an object") };
     entry.config = config;
     entry
