@@ -5,7 +5,7 @@ pub use crate::active_config::{Changes, RuleSet};
 use crate::active_config::{ActiveConfig, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
 use crate::audit::{RulesChanged, ToRecord as _};
-use crate::config::Config;
+use crate::config::{Config, Entry};
 use crate::contract::EventKind;
 use crate::contract::action::ActionMap;
 use crate::engine::Engine;
@@ -15,7 +15,7 @@ use crate::sandbox::capability::Model;
 use crate::sandbox::http::{Network, Resolver};
 use crate::session::{ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
 use crate::store::{LateWrite, Store, StoreError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ struct HostInner {
 /// Builds a host.
 pub struct HostBuilder {
     config: Config,
+    /// Entries beside those of the configuration.
+    entries: Vec<Entry>,
     engine: Engine,
     cache: Option<PathBuf>,
     actions: ActionMap,
@@ -50,6 +52,9 @@ pub struct HostBuilder {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// An entry of [`HostBuilder::plugin`] cannot be used.
+    #[error(transparent)]
+    Config(#[from] crate::config::Error),
     /// A plugin of the allowlist cannot be loaded. All of its enabled entries load, or none.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -59,6 +64,12 @@ pub enum Error {
     /// Audit log and state cannot be kept where they should.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// There is no tokio runtime.
+    #[error("a host is built and used within a tokio runtime: call it from one, or use `hookhost::blocking`")]
+    NoRuntime,
+    /// There are no threads for a [`blocking`](crate::blocking) host.
+    #[error("the threads of a blocking host could not be started: {0}")]
+    NoThreads(String),
 }
 
 impl From<NotActive> for Error {
@@ -76,6 +87,7 @@ impl Host {
     pub fn builder(config: Config) -> HostBuilder {
         HostBuilder {
             config,
+            entries: Vec::new(),
             engine: Engine::new(),
             cache: None,
             actions: ActionMap::default(),
@@ -85,6 +97,14 @@ impl Host {
             network: Network::default(),
             store: None,
         }
+    }
+
+    /// Opens a session of the agent program `agent` in the directory `workspace`, an absolute path.
+    ///
+    /// # Errors
+    /// If the path is not absolute.
+    pub fn session(&self, agent: &str, workspace: impl AsRef<Path>) -> Result<Session, SessionError> {
+        self.open_session(SessionSpec::new(agent, workspace.as_ref()))
     }
 
     /// Opens a session.
@@ -209,6 +229,13 @@ impl Host {
 }
 
 impl HostBuilder {
+    /// Loads this plugin, too.
+    #[must_use]
+    pub fn plugin(mut self, entry: Entry) -> Self {
+        self.entries.push(entry);
+        self
+    }
+
     /// Runs the plugins on this engine, which other hosts share; without it, the host has one of its own.
     #[must_use]
     pub fn engine(mut self, engine: &Engine) -> Self {
@@ -271,13 +298,17 @@ impl HostBuilder {
     /// Loads every enabled entry, or none.
     ///
     /// # Errors
-    /// If a plugin cannot be loaded, the store cannot be used, or there is no room for the sandbox.
+    /// If a plugin cannot be loaded, the store cannot be used, there is no room for the sandbox, or there is no tokio runtime.
     pub async fn build(self) -> Result<Host, Error> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(Error::NoRuntime);
+        }
+        let config = self.config.with_entries(self.entries)?;
         let cache = self.cache.as_deref().and_then(|directory| {
             let failed = |error| tracing::warn!(directory = %directory.display(), %error, "compiled code is not kept");
             Cache::open(directory).map_err(failed).ok()
         });
-        let config = ActiveConfig::load(&self.engine, cache.as_ref(), &self.config).await?;
+        let config = ActiveConfig::load(&self.engine, cache.as_ref(), &config).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),

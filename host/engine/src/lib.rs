@@ -59,6 +59,7 @@
 //! | [`approval`] | asking a person |
 //! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
 //! | [`host`] | all of it together |
+//! | [`blocking`] | the host for programs that wait |
 //! | [`replay`] | settles recorded events again |
 //!
 //! It runs on tokio, with its timer enabled.
@@ -75,6 +76,7 @@
 mod active_config;
 pub mod approval;
 pub mod audit;
+pub mod blocking;
 mod compose;
 pub mod config;
 mod engine;
@@ -106,6 +108,6 @@ pub use engine::Engine;
 pub use host::{Error, Host, HostBuilder, RuleSet};
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
-pub use session::{Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
+pub use session::{AllowedCall, Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
 pub use store::StoreError;
 pub use unseen::is_unseen;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -74,6 +74,23 @@ impl Entry {
             config: serde_json::Map::new(),
             origin: None,
         }
+    }
+
+    /// An entry with every default for the component in a file. What the file contains now is what may load.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn from_file(name: impl Into<String>, path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        let digest = Digest::of_file(&path)?;
+        Ok(Self::new(name, path, digest))
+    }
+
+    /// The same with a value of its configuration: `entry.with("protected", ["infra/**"])`.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+        self.config.insert(key.into(), value.into());
+        self
     }
 
     /// The priority of an entry that gives none.

@@ -53,18 +53,27 @@ impl Config {
     /// file; [`Error::Settings`] where a setting is out of the range of a written one.
     pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, Error> {
         settings.check_made().map_err(|why| Error::Settings { why })?;
-        for (index, entry) in entries.iter().enumerate() {
+        Self { settings, ..Self::default() }.with_entries(entries)
+    }
+
+    /// Adds entries that a program made; those that are there stay.
+    ///
+    /// # Errors
+    /// As [`Self::from_entries`].
+    pub fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, Error> {
+        for entry in entries {
             let refused = |why: String| Error::Entry { name: entry.name.clone(), why };
-            file::check_made(entry).map_err(refused)?;
-            let mut earlier = entries[..index].iter();
+            file::check_made(&entry).map_err(refused)?;
+            let mut earlier = self.entries.iter();
             if earlier.clone().any(|other| other.name == entry.name) {
                 return Err(refused("another entry has this name".to_owned()));
             }
             if let Some(other) = earlier.find(|other| canonical(&other.path) == canonical(&entry.path)) {
                 return Err(refused(format!("the entry `{}` is of the same file", other.name)));
             }
+            self.entries.push(entry);
         }
-        Ok(Self { entries, settings, ..Self::default() })
+        Ok(self)
     }
 
     /// Adds rules that a program made; those that are there stay.

@@ -1,6 +1,7 @@
 //! A session: its events, one at a time and in order of arrival, each settled by the chain of plugins that subscribe to it.
 
 mod audit_writes;
+mod checked;
 mod dispatch;
 mod dispatched;
 mod events;
@@ -17,6 +18,7 @@ mod settled;
 mod state;
 mod tools;
 
+pub use checked::AllowedCall;
 pub use failure_count::FAILURES_TO_TRIP;
 pub use observers::MAX_WAITING;
 pub use pending::{Begun, Pending, QuestionGone};

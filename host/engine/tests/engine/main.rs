@@ -13,6 +13,7 @@ mod failure_kinds;
 mod failure_table;
 mod failures;
 mod files;
+mod first_gate;
 mod hostile;
 mod layers;
 mod loading;

@@ -1,0 +1,162 @@
+//! The host without `async`: for programs and threads that wait.
+//!
+//! Everything runs on a runtime of its own, which all blocking hosts of the process share. So a call also works from within
+//! another runtime; there it blocks the thread that calls.
+//!
+//! ```
+//! use hookhost::config::{Config, Entry};
+//! use hookhost::{GateOutcome, Host};
+//! use serde_json::json;
+//!
+//! # fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # let wasm = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), std::path::PathBuf::from).join("path_guard.wasm");
+//! let guard = Entry::from_file("path-guard", wasm)?.with("protected", ["infra/**"]);
+//! let host = Host::builder(Config::empty()).plugin(guard).build_blocking()?;
+//! let session = host.session("my-agent", "/work")?;
+//! let settled = session.check_tool("write_file", &json!({ "path": "infra/main.tf", "content": "" }));
+//! assert!(matches!(settled.outcome, GateOutcome::Rejected(_)));
+//! # Ok(())
+//! # }
+//! # example().unwrap();
+//! ```
+
+use crate::contract::{GateOutcome, ToolResult};
+use crate::host::{Error, HostBuilder};
+use crate::session::{AllowedCall, SessionError, SessionSpec, Settled};
+use futures_util::FutureExt as _;
+use serde_json::Value;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// Threads of the runtime: what plugins compute is bounded, and a host has a pool of its own for what they wait for.
+const THREADS: usize = 2;
+
+/// A [`Host`](crate::Host) whose calls block. Cheap to clone; all clones are the same host.
+#[derive(Clone, Debug)]
+pub struct Host {
+    host: crate::Host,
+    runtime: &'static Runtime,
+}
+
+/// A [`Session`](crate::Session) whose calls block.
+#[derive(Clone, Debug)]
+pub struct Session {
+    session: Arc<crate::Session>,
+    runtime: &'static Runtime,
+}
+
+impl HostBuilder {
+    /// Builds a host whose calls block.
+    ///
+    /// # Errors
+    /// As [`Self::build`]; and if the machine gives no threads for the runtime.
+    pub fn build_blocking(self) -> Result<Host, Error> {
+        let runtime = runtime()?;
+        let host = wait(runtime, self.build())?;
+        Ok(Host { host, runtime })
+    }
+}
+
+impl Host {
+    /// The host itself, whose methods that do not wait are called directly.
+    #[must_use]
+    pub fn host(&self) -> &crate::Host {
+        &self.host
+    }
+
+    /// Opens a session of the agent program `agent` in the directory `workspace`, an absolute path.
+    ///
+    /// # Errors
+    /// As [`Host::open_session`](crate::Host::open_session).
+    pub fn session(&self, agent: &str, workspace: impl AsRef<Path>) -> Result<Session, SessionError> {
+        self.open_session(SessionSpec::new(agent, workspace.as_ref()))
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// As [`Host::open_session`](crate::Host::open_session).
+    pub fn open_session(&self, spec: SessionSpec) -> Result<Session, SessionError> {
+        let session = Arc::new(self.host.open_session(spec)?);
+        Ok(Session { session, runtime: self.runtime })
+    }
+
+    /// Waits for a call of the host that is `async`.
+    pub fn wait<F>(&self, call: impl FnOnce(crate::Host) -> F) -> F::Output
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        wait(self.runtime, call(self.host.clone()))
+    }
+}
+
+impl Session {
+    /// As [`Session::check_tool`](crate::Session::check_tool).
+    pub fn check_tool(&self, name: &str, arguments: &Value) -> Settled<GateOutcome<AllowedCall, ToolResult>> {
+        let (name, arguments) = (name.to_owned(), arguments.clone());
+        self.wait(|session| async move { session.check_tool(&name, &arguments).await })
+    }
+
+    /// The session itself, whose methods that do not wait are called directly.
+    #[must_use]
+    pub fn session(&self) -> &crate::Session {
+        &self.session
+    }
+
+    /// Waits for any other event of the session:
+    /// `session.wait(|session| async move { session.prompt_submit(prompt).await })`.
+    pub fn wait<F>(&self, event: impl FnOnce(Arc<crate::Session>) -> F) -> F::Output
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        wait(self.runtime, event(Arc::clone(&self.session)))
+    }
+}
+
+/// The runtime of all blocking hosts of the process.
+fn runtime() -> Result<&'static Runtime, Error> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let runtime = Builder::new_multi_thread().worker_threads(THREADS).thread_name("hookhost").enable_all().build();
+    let runtime = runtime.map_err(|error| Error::NoThreads(error.to_string()))?;
+    Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+/// The output of a future that runs on `runtime`, while this thread waits.
+fn wait<F>(runtime: &Runtime, future: F) -> F::Output
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let slot = Arc::<Slot<_>>::new((Mutex::new(None), Condvar::new()));
+    let filled = Arc::clone(&slot);
+    runtime.spawn(async move {
+        let output = AssertUnwindSafe(future).catch_unwind().await;
+        *filled.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+        filled.1.notify_one();
+    });
+    // An approver or a model of this process that calls back runs on the same runtime, which must have a thread left.
+    let is_ours = Handle::try_current().is_ok_and(|current| current.id() == runtime.handle().id());
+    if is_ours { tokio::task::block_in_place(|| taken(&slot)) } else { taken(&slot) }
+}
+
+/// A place for an output that another thread fills.
+type Slot<T> = (Mutex<Option<std::thread::Result<T>>>, Condvar);
+
+fn taken<T>(slot: &Slot<T>) -> T {
+    let mut output = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        match output.take() {
+            Some(Ok(output)) => return output,
+            // A panic of the caller's own future.
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => output = slot.1.wait(output).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The first gate: a tool call by its name and its arguments.
+
+use super::{Session, Settled};
+use crate::contract::{GateOutcome, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
+use serde_json::Value;
+
+/// A tool call that may run: exactly this, not what was asked about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AllowedCall {
+    call: ToolCall,
+    arguments: Value,
+    changed_by: Vec<String>,
+}
+
+impl AllowedCall {
+    fn new(call: ToolCall, changed_by: &[String]) -> Self {
+        // The host has written them: they are JSON.
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+        Self { call, arguments, changed_by: changed_by.to_vec() }
+    }
+
+    /// The tool's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.call.name
+    }
+
+    /// The arguments to run it with.
+    #[must_use]
+    pub fn arguments(&self) -> &Value {
+        &self.arguments
+    }
+
+    /// The plugins whose changes are part of it, in the order of the changes; empty where it is what was asked about.
+    #[must_use]
+    pub fn changed_by(&self) -> &[String] {
+        &self.changed_by
+    }
+
+    /// The call as plugins see it.
+    #[must_use]
+    pub fn call(&self) -> &ToolCall {
+        &self.call
+    }
+}
+
+impl Session {
+    /// Asks `before-tool-call` about a call of one of the agent's own tools. The call gets an identifier of its own;
+    /// [`Self::before_tool_call`] takes the model's.
+    pub async fn check_tool(&self, name: &str, arguments: &Value) -> Settled<GateOutcome<AllowedCall, ToolResult>> {
+        let call = self.tool_call(&self.shared.next_call_id(), name, arguments, ToolOrigin::Builtin);
+        let settled = self.before_tool_call(call).await;
+        let changed_by = settled.record.changed_by.clone();
+        settled.map(|outcome| match outcome {
+            GateOutcome::Allowed { value } => GateOutcome::Allowed { value: AllowedCall::new(value, &changed_by) },
+            GateOutcome::Responded { value, response, by } => {
+                GateOutcome::Responded { value: AllowedCall::new(value, &changed_by), response, by }
+            }
+            GateOutcome::Rejected(rejection) => GateOutcome::Rejected(rejection),
+        })
+    }
+
+    /// Asks `after-tool-call` about the result of a call that ran. What passes is what the model may read.
+    pub async fn check_result(&self, ran: &AllowedCall, result: ToolResult) -> Settled<TransformOutcome<ToolResult>> {
+        self.after_tool_call(&ran.call, result, ResultSource::Tool).await
+    }
+}
