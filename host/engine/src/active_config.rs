@@ -8,6 +8,7 @@ use crate::config::{AskRule, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
 use crate::plugin::{Cache, Compiler, LoadError, Plugin, PluginTool};
+use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, SandboxError};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
@@ -19,6 +20,13 @@ pub(crate) enum NotActive {
     Load(#[from] LoadError),
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+}
+
+/// What all configurations of a host are loaded with.
+pub(crate) struct Loading {
+    pub(crate) engine: Engine,
+    pub(crate) cache: Option<Cache>,
+    pub(crate) own: OwnCapabilities,
 }
 
 pub(crate) struct ActiveConfig {
@@ -34,10 +42,10 @@ impl ActiveConfig {
     ///
     /// # Errors
     /// If a plugin cannot be loaded, or there is no address space for the sandbox.
-    pub(crate) async fn load(engine: &Engine, cache: Option<&Cache>, config: &Config) -> Result<Self, NotActive> {
+    pub(crate) async fn load(loading: &Loading, config: &Config) -> Result<Self, NotActive> {
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let plugins = Self::plugins_of(engine, cache, &entries, config.settings()).await?;
+        let plugins = Self::plugins_of(loading, &entries, config.settings()).await?;
         let mut chains = vec![Vec::new(); EventKind::ALL.len()];
         for plugin in &plugins {
             for event in plugin.events() {
@@ -50,8 +58,7 @@ impl ActiveConfig {
 
     /// The plugins of these entries.
     async fn plugins_of(
-        engine: &Engine,
-        cache: Option<&Cache>,
+        Loading { engine, cache, own }: &Loading,
         entries: &[&Entry],
         settings: &Settings,
     ) -> Result<Vec<Plugin>, NotActive> {
@@ -60,10 +67,10 @@ impl ActiveConfig {
             return Ok(Vec::new());
         }
         let sandbox = engine.sandbox(PoolSize::of(entries, settings.concurrent_calls))?;
-        let compiler = Compiler { sandbox: &sandbox, cache, within: settings.compile_time };
+        let compiler = Compiler { sandbox: &sandbox, cache: cache.as_ref(), own, within: settings.compile_time };
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
-            let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry)).await?;
+            let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry, own)).await?;
             engine.remember(&plugin);
             plugins.push(plugin);
         }

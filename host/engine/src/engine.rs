@@ -2,6 +2,7 @@
 
 use crate::config::{Digest, Entry};
 use crate::plugin::{Loaded, Plugin};
+use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -67,10 +68,10 @@ impl Engine {
     }
 
     /// The plugin that is loaded of such an entry in this sandbox.
-    pub(crate) fn loaded(&self, sandbox: &SharedSandbox, entry: &Entry) -> Option<Plugin> {
+    pub(crate) fn loaded(&self, sandbox: &SharedSandbox, entry: &Entry, own: &OwnCapabilities) -> Option<Plugin> {
         let known = self.known();
         let loaded = known.plugins.get(&entry.digest)?.iter().filter_map(Weak::upgrade);
-        loaded.map(|shared| Plugin { shared }).find(|plugin| plugin.is_of(sandbox, entry))
+        loaded.map(|shared| Plugin { shared }).find(|plugin| plugin.is_of(sandbox, entry, own))
     }
 
     /// Keeps a plugin in mind for as long as somebody uses it.

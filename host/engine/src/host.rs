@@ -2,7 +2,7 @@
 
 pub use crate::active_config::{Changes, RuleSet};
 
-use crate::active_config::{ActiveConfig, NotActive};
+use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
 use crate::audit::{RulesChanged, ToRecord as _};
 use crate::config::{Config, Entry};
@@ -11,7 +11,7 @@ use crate::contract::action::ActionMap;
 use crate::engine::Engine;
 use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
-use crate::sandbox::capability::Model;
+use crate::sandbox::capability::{Capability, Model, OwnCapabilities};
 use crate::sandbox::http::{Network, Resolver};
 use crate::session::{ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
 use crate::store::{LateWrite, Store, StoreError};
@@ -29,8 +29,7 @@ struct HostInner {
     services: Arc<Services>,
     /// Held while a new configuration is loaded, so that only one is loaded at a time.
     reloading: tokio::sync::Mutex<()>,
-    engine: Engine,
-    cache: Option<Cache>,
+    loading: Loading,
 }
 
 /// Builds a host.
@@ -44,6 +43,7 @@ pub struct HostBuilder {
     approver: Option<Arc<dyn Approver>>,
     shares_questions: bool,
     model: Option<Arc<dyn Model>>,
+    capabilities: Vec<Arc<dyn Capability>>,
     network: Network,
     store: Option<PathBuf>,
 }
@@ -64,6 +64,9 @@ pub enum Error {
     /// Audit log and state cannot be kept where they should.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A capability of [`HostBuilder::capability`] has no valid name or interface; one sentence says which.
+    #[error("{0}")]
+    Capability(String),
     /// There is no tokio runtime.
     #[error("a host is built and used within a tokio runtime: call it from one, or use `hookhost::blocking`")]
     NoRuntime,
@@ -94,6 +97,7 @@ impl Host {
             approver: None,
             shares_questions: false,
             model: None,
+            capabilities: Vec::new(),
             network: Network::default(),
             store: None,
         }
@@ -158,10 +162,10 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`]; then nothing has changed.
     pub async fn reload_rules(&self, rules: &RuleSet, config: &Config) -> Result<Changes, Error> {
-        let HostInner { services, reloading, engine, cache } = &*self.shared;
+        let HostInner { services, reloading, loading } = &*self.shared;
         let _turn = reloading.lock().await;
         let before = rules.active();
-        let config = ActiveConfig::load(engine, cache.as_ref(), config).await?;
+        let config = ActiveConfig::load(loading, config).await?;
         let changes = config.changes_since(&before);
         if changes.is_empty() {
             return Ok(changes);
@@ -185,8 +189,7 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`].
     pub async fn load_rules(&self, config: &Config) -> Result<RuleSet, Error> {
-        let HostInner { engine, cache, .. } = &*self.shared;
-        Ok(RuleSet::new(ActiveConfig::load(engine, cache.as_ref(), config).await?))
+        Ok(RuleSet::new(ActiveConfig::load(&self.shared.loading, config).await?))
     }
 
     /// Waits until observers have handled all events and their calls are recorded, for `deadline` at most. Call it last in a
@@ -288,6 +291,13 @@ impl HostBuilder {
         self
     }
 
+    /// Adds a capability that plugins may import if their entries grant it (see [`Capability`]).
+    #[must_use]
+    pub fn capability(mut self, capability: Arc<dyn Capability>) -> Self {
+        self.capabilities.push(capability);
+        self
+    }
+
     /// Sets the resolver of server names, for the grant `http`; without one, the operating system resolves them.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
@@ -308,18 +318,21 @@ impl HostBuilder {
             let failed = |error| tracing::warn!(directory = %directory.display(), %error, "compiled code is not kept");
             Cache::open(directory).map_err(failed).ok()
         });
-        let config = ActiveConfig::load(&self.engine, cache.as_ref(), &config).await?;
+        let own = OwnCapabilities::new(self.capabilities).map_err(Error::Capability)?;
+        let loading = Loading { engine: self.engine, cache, own: own.clone() };
+        let config = ActiveConfig::load(&loading, &config).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),
         };
-        let Self { engine, actions, approver, shares_questions, model, network, .. } = self;
+        let Self { actions, approver, shares_questions, model, network, .. } = self;
         let services = Services {
             rules: RuleSet::new(config),
             actions,
             approver,
             shares_questions,
             model,
+            own,
             network: Arc::new(network),
             store,
             observer_tasks: ObserverTasks::default(),
@@ -329,7 +342,7 @@ impl HostBuilder {
         // Questions of processes that are gone.
         services.open_questions().await?;
         let reloading = tokio::sync::Mutex::default();
-        let shared = HostInner { services: Arc::new(services), reloading, engine, cache };
+        let shared = HostInner { services: Arc::new(services), reloading, loading };
         Ok(Host { shared: Arc::new(shared) })
     }
 }

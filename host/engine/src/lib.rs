@@ -97,7 +97,8 @@ pub use hookhost_contract as contract;
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {
     pub use crate::sandbox::capability::{
-        Finding, Level, LogLine, MAX_LOG_LINES, Message, Model, ModelRequest, Reminder, Severity, Transcript,
+        Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, MAX_LOG_LINES, Message,
+        Model, ModelRequest, Reminder, Severity, Transcript,
     };
     pub use crate::sandbox::http::Resolver;
 }

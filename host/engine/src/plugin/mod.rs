@@ -55,6 +55,8 @@ pub(crate) struct Loaded {
     pub(crate) configure: Option<Handle>,
     /// The functions of its tools, where it exports them.
     tool_functions: Option<tools::ToolFunctions>,
+    /// The capabilities of the embedding program that it imports: name and interface.
+    own: Arc<[(Arc<str>, String)]>,
     /// The tools that it brings.
     tools: Arc<[PluginTool]>,
     pub(crate) config: String,

@@ -7,7 +7,7 @@ use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, Header, ToRecord as _};
 use crate::contract::OutcomeKind;
 use crate::contract::action::ActionMap;
-use crate::sandbox::capability::Model;
+use crate::sandbox::capability::{Model, OwnCapabilities};
 use crate::sandbox::http::Network;
 use crate::store::{OpenQuestion, QuestionChange, Store, StoreError, Unit};
 use std::collections::HashMap;
@@ -26,6 +26,8 @@ pub(crate) struct Services {
     /// Whether answers from the store count, which other programs of the user may have written.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
+    /// The capabilities that the embedder brings.
+    pub(crate) own: OwnCapabilities,
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
     pub(crate) observer_tasks: ObserverTasks,

@@ -19,6 +19,7 @@ mod layers;
 mod loading;
 mod meanwhile;
 mod overload;
+mod own_capabilities;
 mod pending;
 mod reloading;
 mod replay;
