@@ -130,8 +130,8 @@ impl ActiveConfig {
         }
     }
 
-    /// A sentence for each pattern of an entry's `tools` that matches none of a session's tools.
-    pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<String> {
+    /// A plugin and a sentence for each pattern of an entry's `tools` that matches none of a session's tools.
+    pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<(String, String)> {
         if known.is_empty() {
             return Vec::new();
         }
@@ -140,7 +140,11 @@ impl ActiveConfig {
             let unfit = tools.filter(|pattern| !known.iter().any(|tool| pattern.matches(&tool.name)));
             unfit
                 .map(|pattern| {
-                    format!("the plugin {}: the pattern `{pattern}` of its `tools` matches no tool", plugin.name())
+                    let name = plugin.name();
+                    (
+                        name.to_owned(),
+                        format!("the plugin {name}: the pattern `{pattern}` of its `tools` matches no tool"),
+                    )
                 })
                 .collect::<Vec<_>>()
         };

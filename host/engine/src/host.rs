@@ -4,7 +4,7 @@ pub use crate::active_config::{Changes, RuleSet};
 
 use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
-use crate::audit::{RulesChanged, ToRecord as _};
+use crate::audit::{AuditSink, RulesChanged, ToRecord as _};
 use crate::config::{Config, Entry};
 use crate::contract::EventKind;
 use crate::contract::action::ActionMap;
@@ -13,7 +13,7 @@ use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::{Capability, Model, OwnCapabilities};
 use crate::sandbox::http::{Network, Resolver};
-use crate::session::{ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
+use crate::session::{Notice, ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
 use crate::store::{LateWrite, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -46,6 +46,7 @@ pub struct HostBuilder {
     capabilities: Vec<Arc<dyn Capability>>,
     network: Network,
     store: Option<PathBuf>,
+    sink: Option<Arc<dyn AuditSink>>,
 }
 
 /// Why there is no host.
@@ -100,6 +101,7 @@ impl Host {
             capabilities: Vec::new(),
             network: Network::default(),
             store: None,
+            sink: None,
         }
     }
 
@@ -171,7 +173,7 @@ impl Host {
             return Ok(changes);
         }
         let record = RulesChanged { time: crate::session::now(), plugins: config.loaded() };
-        if services.store.keeps_log() {
+        if services.store.wants_records() {
             services.store.push(LateWrite::of(record.body(&config.settings().audit)))?;
         }
         rules.replace(config);
@@ -226,7 +228,7 @@ impl Host {
     /// [`take_notices`](crate::Session::take_notices) was not asked for, and what observers did afterwards. At most 256 wait
     /// here. A process that ends takes them after [`Self::drain`].
     #[must_use]
-    pub fn take_notices(&self) -> Vec<String> {
+    pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.services.take_notices()
     }
 }
@@ -262,10 +264,18 @@ impl HostBuilder {
     }
 
     /// Keeps the audit log and the state of plugins in this database, which is created if it is missing; several processes
-    /// may share it. Without one, nothing is recorded, and state lives as long as the host.
+    /// may share it. Without one, only [`Self::audit`] gets records, and state lives as long as the host.
     #[must_use]
     pub fn store(mut self, file: impl Into<PathBuf>) -> Self {
         self.store = Some(file.into());
+        self
+    }
+
+    /// Gives each record of the audit log to `sink`, too, with or without a store ([`AuditSink`]): a
+    /// [`MemoryLog`](crate::audit::MemoryLog), or a function.
+    #[must_use]
+    pub fn audit(mut self, sink: impl AuditSink + 'static) -> Self {
+        self.sink = Some(Arc::new(sink));
         self
     }
 
@@ -324,7 +334,8 @@ impl HostBuilder {
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),
-        };
+        }
+        .with_sink(self.sink);
         let Self { actions, approver, shares_questions, model, network, .. } = self;
         let services = Services {
             rules: RuleSet::new(config),

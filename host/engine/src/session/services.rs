@@ -1,5 +1,6 @@
 //! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
 
+use super::notice::Notice;
 use super::observers::ObserverTasks;
 use super::{QuestionGone, now, state};
 use crate::active_config::RuleSet;
@@ -34,7 +35,7 @@ pub(crate) struct Services {
     /// The sessions with an open handle, by identifier.
     pub(crate) open: Mutex<HashMap<String, OpenSession>>,
     /// Notices of closed sessions for the user.
-    pub(crate) notices: Mutex<Vec<String>>,
+    pub(crate) notices: Mutex<Vec<Notice>>,
 }
 
 /// A session with an open handle.
@@ -45,13 +46,13 @@ pub(crate) struct OpenSession {
 }
 
 impl Services {
-    pub(crate) fn leave_notices(&self, notices: Vec<String>) {
+    pub(crate) fn leave_notices(&self, notices: Vec<Notice>) {
         let mut left = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         let room = MAX_NOTICES.saturating_sub(left.len());
         left.extend(notices.into_iter().take(room));
     }
 
-    pub(crate) fn take_notices(&self) -> Vec<String> {
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

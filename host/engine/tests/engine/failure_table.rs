@@ -1,7 +1,7 @@
 //! `docs/failures.md` is followed literally: every row of its table, for each of its kinds, events and policies.
 
 use crate::failure_kinds::{Way, dispatch, failing, kinds, ways, with_subscribers};
-use crate::support::{host, session};
+use crate::support::{host, session, texts};
 use hookhost::Session;
 use hookhost::config::{Mode, OnFailure};
 use hookhost::contract::{EventKind, Shape};
@@ -176,7 +176,7 @@ async fn every_row_is_what_happens_what_is_seen_and_what_is_logged() {
                 let case = format!("{kind}, {event}, {policy:?}");
                 let without = dispatch(&untouched, event).await.outcome;
                 wrong.extend(compare(row, &kind, &settled, &without).err().map(|why| format!("{case}: {why}")));
-                let notices = session.take_notices();
+                let notices = texts(session.take_notices());
                 let skipped = row.sentences.is_empty() && kind != "tripped";
                 let is_told = |notice: &String| notice.starts_with(&format!("the plugin p failed on {event}: it "));
                 if notices.len() != usize::from(skipped) || !notices.iter().all(is_told) {
@@ -252,14 +252,14 @@ async fn a_plugin_is_tripped_by_any_kind_of_failure_and_the_user_is_told_once() 
             let notices = of_tripping(&session);
             assert!(matches!(&notices[..], [told] if says(&notice(), told)), "{kind}, {event}: {notices:?}");
             assert_eq!(failure(&session, event).await, "tripped", "{kind}, {event}");
-            assert_eq!(session.take_notices(), [""; 0], "{kind}, {event}");
+            assert_eq!(texts(session.take_notices()), [""; 0], "{kind}, {event}");
         }
     }
 }
 
 /// What the user is told, except failures that are skipped.
 fn of_tripping(session: &Session) -> Vec<String> {
-    let mut notices = session.take_notices();
+    let mut notices = texts(session.take_notices());
     notices.retain(|notice| !notice.contains(" failed on "));
     notices
 }

@@ -45,7 +45,7 @@ struct Alternates(AtomicU32);
 impl Approver for Alternates {
     fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
         let yes = self.0.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
-        Box::pin(async move { if yes { Approval::Approved } else { Approval::Denied(None) } })
+        Box::pin(async move { if yes { Approval::yes() } else { Approval::no() } })
     }
 }
 
