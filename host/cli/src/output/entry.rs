@@ -158,6 +158,7 @@ mod tests {
         given.state = Some(StateGrant::default());
         given.model = Some(ModelGrant::new("small"));
         (given.env, given.http) = (vec!["CI".into()], vec!["example.com".into()]);
+        given.capabilities.insert("customers".into());
         given.read_dirs = [("/policy".to_owned(), "/home/me/policy".into())].into();
         given.write_dirs = [("/out".to_owned(), "/home/me/out".into())].into();
         (given.transcript, given.approve, given.audit) = (true, true, true);

@@ -75,7 +75,8 @@ pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
     let entry = plugin.entry();
     CallRecord {
         plugin: plugin.name().to_owned(),
-        digest: entry.digest,
+        digest: plugin.digest(),
+        native: plugin.native_version().map(str::to_owned),
         config: plugin.shared.config_digest,
         mode: entry.mode,
         round,

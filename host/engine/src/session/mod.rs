@@ -484,7 +484,8 @@ impl Session {
         replay: Option<Box<ReplayInputs>>,
         span: Span,
     ) -> Begun<E::Outcome> {
-        let turn = match self.shared.refuses::<E>(&payload) {
+        // What is replayed was recorded of all handles of the session.
+        let turn = match self.shared.refuses::<E>(&payload, replay.is_some()) {
             Some(why) => Err(why),
             None => self.shared.turn().await.map_err(NotAsked::Store),
         };
@@ -557,8 +558,8 @@ impl std::fmt::Display for NotAsked {
 
 impl SessionInner {
     /// Why no plugin is asked about an event, whatever the store says.
-    fn refuses<E: Dispatched>(&self, payload: &E::Payload) -> Option<NotAsked> {
-        if self.is_ended.load(Ordering::Acquire) {
+    fn refuses<E: Dispatched>(&self, payload: &E::Payload, is_replayed: bool) -> Option<NotAsked> {
+        if !is_replayed && self.is_ended.load(Ordering::Acquire) {
             return Some(NotAsked::Ended);
         }
         if tokio::runtime::Handle::try_current().is_err() {

@@ -18,7 +18,8 @@ fn full() -> EventRecord {
     let value = || raw(&json!({"password": SECRET, "user": "me"}));
     let call = CallRecord {
         plugin: "p".into(),
-        digest: Digest::of_bytes(b"p"),
+        digest: Some(Digest::of_bytes(b"p")),
+        native: None,
         config: Digest::of_bytes(b"{}"),
         mode: Mode::Enforce,
         round: 1,
