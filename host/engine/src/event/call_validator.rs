@@ -1,7 +1,7 @@
 //! What a changed value must still fit: the tool's schema, the tool's shape, the configured models.
 
 use crate::config::{AskRule, Layer};
-use crate::contract::action::AgentActions;
+use crate::contract::action::{ActionMap, AgentActions};
 use crate::contract::{Action, Escalation, ModelRef, ToolCall, ToolSpec};
 use crate::schema::{Schema, SchemaError};
 use serde_json::Value;
@@ -10,7 +10,9 @@ use std::collections::HashMap;
 /// What the changes of one session are checked against.
 #[derive(Clone, Copy)]
 pub(crate) struct CallValidator<'a> {
-    pub(crate) actions: AgentActions<'a>,
+    pub(crate) actions: &'a ActionMap,
+    /// The agent whose tools the calls are of.
+    pub(crate) agent: &'a str,
     pub(crate) schemas: &'a Schemas,
     pub(crate) models: &'a [ModelRef],
     pub(crate) cwd: &'a str,
@@ -33,11 +35,16 @@ impl Schemas {
 }
 
 impl CallValidator<'_> {
+    /// Looked up where it is needed: most events are about no call.
+    fn actions(&self) -> AgentActions<'_> {
+        self.actions.of(self.agent)
+    }
+
     /// The call with its arguments in one spelling (white space and repeated keys could show a person, a plugin and a tool
     /// different things) and its action worked out.
     pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
         let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments));
-        self.actions.call(call.id, call.name, &arguments, call.origin, self.cwd)
+        self.actions().call(call.id, call.name, &arguments, call.origin, self.cwd)
     }
 
     /// The call with other arguments.
@@ -56,7 +63,7 @@ impl CallValidator<'_> {
     /// If the action cannot be written back into the tool's arguments, or these then miss the tool's schema.
     pub(crate) fn rewritten(&self, call: &ToolCall, action: &Action) -> Result<ToolCall, String> {
         let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-        let written = self.actions.write_back(&call.name, &arguments, &call.origin, self.cwd, action);
+        let written = self.actions().write_back(&call.name, &arguments, &call.origin, self.cwd, action);
         self.with_arguments(call, &written.map_err(|error| format!("answered `rewrite`: {error}"))?)
     }
 
@@ -73,7 +80,7 @@ impl CallValidator<'_> {
         {
             return Err(format!("changed the arguments to some that `{}` does not take: {problem}", call.name));
         }
-        Ok(self.actions.call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
+        Ok(self.actions().call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
     }
 
     /// What the configuration asks about a call, and in which layer.

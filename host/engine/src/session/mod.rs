@@ -45,6 +45,7 @@ use crate::store::{LateWrite, StoreError, Turn, TurnQueue};
 use dispatch::EventStart;
 use dispatched::Dispatched;
 use failure_count::{Caller, NextCall};
+use futures_util::future::BoxFuture;
 use kept_answers::KeptAnswers;
 use serde_json::Value;
 use state::{Change, SessionCopy};
@@ -53,8 +54,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tracing::Instrument as _;
 use tracing::field::Empty;
-use tracing::{Instrument as _, Span};
 
 /// Upper bound of a session's identifier, in bytes.
 const MAX_ID_BYTES: usize = 256;
@@ -464,25 +465,12 @@ impl Session {
     }
 
     /// The same; `is_prepared` says that the payload contains what the host derives.
-    // The future is instrumented here, so that it is not moved once more.
-    fn begin_with<E: Dispatched>(
+    async fn begin_with<E: Dispatched>(
         &self,
         payload: E::Payload,
         is_prepared: bool,
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
-    ) -> impl Future<Output = Begun<E::Outcome>> + Send {
-        let span = tracing::info_span!("event", session = self.id(), event = E::KIND.name(), outcome = Empty);
-        self.begin_within::<E>(payload, is_prepared, options, replay, span.clone()).instrument(span)
-    }
-
-    async fn begin_within<E: Dispatched>(
-        &self,
-        payload: E::Payload,
-        is_prepared: bool,
-        options: DispatchOptions,
-        replay: Option<Box<ReplayInputs>>,
-        span: Span,
     ) -> Begun<E::Outcome> {
         // What is replayed was recorded of all handles of the session.
         let turn = match self.shared.refuses::<E>(&payload, replay.is_some()) {
@@ -505,20 +493,35 @@ impl Session {
         let dispatch = Dispatch::new(&self.shared, &rules, E::KIND, start, raw(&payload));
         let begun = match turn {
             // Held to the end of the function. Answering a question later takes another turn.
+            Ok(_turn) if tracing::dispatcher::has_been_set() => self.traced::<E>(dispatch, payload).await,
             Ok(_turn) => E::settle(dispatch, payload).await,
             Err(why) => Begun::Settled(E::not_asked(dispatch, &why)),
         };
         if E::KIND == EventKind::SessionEnd {
             self.shared.is_ended.store(true, Ordering::Release);
         }
-        if !span.is_disabled() {
+        begun
+    }
+
+    /// Settles an event within a span of its own. Without a subscriber a span would cost as much as the rest of an event that
+    /// concerns nobody.
+    fn traced<'a, E: Dispatched>(
+        &'a self,
+        dispatch: Box<Dispatch<'a>>,
+        payload: E::Payload,
+    ) -> BoxFuture<'a, Begun<E::Outcome>> {
+        let span = tracing::info_span!("event", session = self.id(), event = E::KIND.name(), outcome = Empty);
+        let recorded = span.clone();
+        let settled = async move {
+            let begun = E::settle(dispatch, payload).await;
             let outcome = match &begun {
                 Begun::Settled(settled) => settled.kind(),
                 Begun::Escalated(_) => OutcomeKind::Escalated,
             };
-            span.record("outcome", outcome.name());
-        }
-        begun
+            recorded.record("outcome", outcome.name());
+            begun
+        };
+        Box::pin(settled.instrument(span))
     }
 }
 
@@ -639,7 +642,8 @@ impl SessionInner {
     fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {
         let asks = config.asks();
         CallValidator {
-            actions: self.services.actions.of(&self.spec.agent),
+            actions: &self.services.actions,
+            agent: &self.spec.agent,
             schemas: &self.schemas,
             models: &self.spec.models,
             cwd: &info.cwd,
