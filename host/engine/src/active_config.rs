@@ -7,7 +7,7 @@ use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
-use crate::plugin::{Cache, Compiler, LoadError, NativePlugin, Plugin, PluginTool};
+use crate::plugin::{Cache, Compiler, LoadError, Plugin, PluginTool};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, SandboxError};
 use arc_swap::ArcSwap;
@@ -20,8 +20,6 @@ pub(crate) enum NotActive {
     Load(#[from] LoadError),
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    #[error("two plugins have the name `{0}`")]
-    SameName(String),
 }
 
 /// What all configurations of a host are loaded with.
@@ -29,8 +27,6 @@ pub(crate) struct Loading {
     pub(crate) engine: Engine,
     pub(crate) cache: Option<Cache>,
     pub(crate) own: OwnCapabilities,
-    /// The rules of the program itself.
-    pub(crate) native: Vec<NativePlugin>,
 }
 
 pub(crate) struct ActiveConfig {
@@ -49,14 +45,7 @@ impl ActiveConfig {
     pub(crate) async fn load(loading: &Loading, config: &Config) -> Result<Self, NotActive> {
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let mut plugins = Self::plugins_of(loading, &entries, config.settings()).await?;
-        for native in &loading.native {
-            if plugins.iter().any(|plugin| plugin.name() == native.entry().name) {
-                return Err(NotActive::SameName(native.entry().name.clone()));
-            }
-            plugins.push(native.clone().load());
-        }
-        plugins.sort_by(|a, b| (a.entry().priority, a.name()).cmp(&(b.entry().priority, b.name())));
+        let plugins = Self::plugins_of(loading, &entries, config.settings()).await?;
         let mut chains = vec![Vec::new(); EventKind::ALL.len()];
         for plugin in &plugins {
             for event in plugin.events() {
@@ -69,7 +58,7 @@ impl ActiveConfig {
 
     /// The plugins of these entries.
     async fn plugins_of(
-        Loading { engine, cache, own, .. }: &Loading,
+        Loading { engine, cache, own }: &Loading,
         entries: &[&Entry],
         settings: &Settings,
     ) -> Result<Vec<Plugin>, NotActive> {
@@ -119,7 +108,6 @@ impl ActiveConfig {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
             digest: plugin.digest(),
-            native: plugin.native_version().map(str::to_owned),
             config: plugin.shared.config_digest,
             mode: plugin.entry().mode,
         };

@@ -76,13 +76,12 @@ impl Engine {
 
     /// Keeps a plugin in mind for as long as somebody uses it.
     pub(crate) fn remember(&self, plugin: &Plugin) {
-        let Some(digest) = plugin.digest() else { return };
         let mut known = self.known();
         known.plugins.retain(|_, loaded| {
             loaded.retain(|plugin| plugin.strong_count() > 0);
             !loaded.is_empty()
         });
-        let same_file = known.plugins.entry(digest).or_default();
+        let same_file = known.plugins.entry(plugin.digest()).or_default();
         if !same_file.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(&plugin.shared))) {
             same_file.push(Arc::downgrade(&plugin.shared));
         }

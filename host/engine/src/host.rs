@@ -5,11 +5,11 @@ pub use crate::active_config::{Changes, RuleSet};
 use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
 use crate::audit::{AuditSink, RulesChanged, ToRecord as _};
-use crate::config::{Config, Entry, name_rule};
+use crate::config::{Config, Entry};
 use crate::contract::EventKind;
 use crate::contract::action::ActionMap;
 use crate::engine::Engine;
-use crate::plugin::{Cache, LoadError, NativePlugin, Plugin, PluginTool};
+use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::{Capability, Model, OwnCapabilities};
 use crate::sandbox::http::{Network, Resolver};
@@ -43,7 +43,6 @@ pub struct HostBuilder {
     approver: Option<Arc<dyn Approver>>,
     shares_questions: bool,
     model: Option<Arc<dyn Model>>,
-    native: Vec<NativePlugin>,
     capabilities: Vec<Arc<dyn Capability>>,
     network: Network,
     store: Option<PathBuf>,
@@ -69,14 +68,6 @@ pub enum Error {
     /// A capability of [`HostBuilder::capability`] has no valid name or interface; one sentence says which.
     #[error("{0}")]
     Capability(String),
-    /// A rule of [`HostBuilder::native`] cannot be used.
-    #[error("the native plugin `{name}` cannot be used: {why}")]
-    Native {
-        /// Its name.
-        name: String,
-        /// Why.
-        why: String,
-    },
     /// There is no tokio runtime.
     #[error("a host is built and used within a tokio runtime: call it from one, or use `hookhost::blocking`")]
     NoRuntime,
@@ -90,7 +81,6 @@ impl From<NotActive> for Error {
         match error {
             NotActive::Load(error) => Self::Load(error),
             NotActive::Sandbox(error) => Self::Sandbox(error),
-            NotActive::SameName(name) => Self::Native { name, why: "another plugin has this name".into() },
         }
     }
 }
@@ -108,7 +98,6 @@ impl Host {
             approver: None,
             shares_questions: false,
             model: None,
-            native: Vec::new(),
             capabilities: Vec::new(),
             network: Network::default(),
             store: None,
@@ -252,13 +241,6 @@ impl HostBuilder {
         self
     }
 
-    /// Adds a rule of the program itself.
-    #[must_use]
-    pub fn native(mut self, rule: NativePlugin) -> Self {
-        self.native.push(rule);
-        self
-    }
-
     /// Runs the plugins on this engine, which other hosts share; without it, the host has one of its own.
     #[must_use]
     pub fn engine(mut self, engine: &Engine) -> Self {
@@ -347,11 +329,7 @@ impl HostBuilder {
             Cache::open(directory).map_err(failed).ok()
         });
         let own = OwnCapabilities::new(self.capabilities).map_err(Error::Capability)?;
-        for rule in &self.native {
-            let name = rule.entry().name.clone();
-            name_rule(&name).map_err(|why| Error::Native { name, why })?;
-        }
-        let loading = Loading { engine: self.engine, cache, own: own.clone(), native: self.native };
+        let loading = Loading { engine: self.engine, cache, own: own.clone() };
         let config = ActiveConfig::load(&loading, &config).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,

@@ -60,7 +60,6 @@
 //! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
 //! | [`host`] | all of it together |
 //! | [`blocking`] | the host for programs that wait |
-//! | [`testing`] | hosts and approvers for the tests of an embedding program |
 //! | [`replay`] | settles recorded events again |
 //!
 //! It runs on tokio, with its timer enabled.
@@ -91,7 +90,6 @@ pub mod schema;
 pub mod session;
 mod state;
 pub mod store;
-pub mod testing;
 mod unseen;
 
 pub use hookhost_contract as contract;
@@ -109,7 +107,7 @@ pub use config::Config;
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
 pub use engine::Engine;
 pub use host::{Error, Host, HostBuilder, RuleSet};
-pub use plugin::{NativePlugin, Plugin};
+pub use plugin::Plugin;
 pub use sandbox::SandboxError;
 pub use session::{AllowedCall, Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
 pub use store::StoreError;

@@ -2,7 +2,7 @@
 //! is linked, and nothing is asked before it is loaded.
 
 use super::contract_check::{Surface, surface};
-use super::{Code, ContractError, Linkable, LoadError, Loaded, PluginTool};
+use super::{ContractError, LoadError, Loaded, PluginTool};
 use crate::config::{Digest, Entry};
 use crate::sandbox::capability::{Interface, OwnCapabilities};
 use crate::sandbox::{Guest, Handle, Preopens, SharedSandbox, capability, http};
@@ -89,7 +89,11 @@ impl Linked {
             preopens: Arc::new(preopens),
             servers: http::servers(&entry.grants),
             is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
-            code: Code::Component(Linkable { sandbox, pre, subscriptions, configure, tool_functions: surface.tools }),
+            sandbox,
+            pre,
+            subscriptions,
+            configure,
+            tool_functions: surface.tools,
             own: surface.own.into_iter().map(|own| (own.name, own.interface)).collect(),
             tools,
             config_digest: Digest::of_bytes(config.as_bytes()),

@@ -5,7 +5,7 @@ use super::compiling::compile_within;
 use super::contract_check::kind_of_file;
 use super::link::{Checked, unfit};
 use super::outline::outline;
-use super::{Code, LoadError, Loaded, Plugin, bounds, preinitialise, tools};
+use super::{LoadError, Loaded, Plugin, bounds, preinitialise, tools};
 use crate::config::{Digest, Entry};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PreopenError, Preopens, SharedSandbox};
@@ -76,11 +76,9 @@ impl Plugin {
         let is_brought = |(name, interface): &(Arc<str>, String)| {
             own.of_interface(interface).is_some_and(|capability| capability.name() == &**name)
         };
-        let is_there = match &self.shared.code {
-            Code::Component(component) => Arc::ptr_eq(&component.sandbox, sandbox),
-            Code::Native(_) => false,
-        };
-        is_there && self.entry().says_the_same(entry) && self.shared.own.iter().all(is_brought)
+        Arc::ptr_eq(&self.shared.sandbox, sandbox)
+            && self.entry().says_the_same(entry)
+            && self.shared.own.iter().all(is_brought)
     }
 }
 

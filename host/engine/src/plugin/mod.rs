@@ -12,7 +12,6 @@ mod error;
 mod inspect;
 mod link;
 mod load;
-mod native;
 mod outline;
 mod preinitialise;
 mod tools;
@@ -24,7 +23,6 @@ pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};
 pub(crate) use load::Compiler;
-pub use native::NativePlugin;
 pub use tools::{MAX_TOOLS, PluginTool};
 
 use crate::config::{Digest, Entry, Mode, OnFailure};
@@ -49,33 +47,20 @@ pub(crate) struct Loaded {
     pub(crate) preopens: Arc<Preopens>,
     pub(crate) servers: Arc<[crate::config::Server]>,
     is_denied_requests: bool,
-    pub(crate) code: Code,
+    pub(crate) sandbox: SharedSandbox,
+    pub(crate) pre: InstancePre<Guest>,
+    /// The events it subscribes to: those it exports, less what its entry leaves out.
+    pub(crate) subscriptions: BTreeMap<EventKind, Handle>,
+    /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
+    pub(crate) configure: Option<Handle>,
+    /// The functions of its tools, where it exports them.
+    tool_functions: Option<tools::ToolFunctions>,
     /// The capabilities of the embedding program that it imports: name and interface.
     own: Arc<[(Arc<str>, String)]>,
     /// The tools that it brings.
     tools: Arc<[PluginTool]>,
     pub(crate) config: String,
     pub(crate) config_digest: Digest,
-}
-
-/// What runs.
-#[derive(Clone)]
-pub(crate) enum Code {
-    Component(Linkable),
-    Native(Arc<native::Rule>),
-}
-
-/// A component of which instances can be made, and what it exports.
-#[derive(Clone)]
-pub(crate) struct Linkable {
-    sandbox: SharedSandbox,
-    pre: InstancePre<Guest>,
-    /// The events it subscribes to: those it exports, less what its entry leaves out.
-    subscriptions: BTreeMap<EventKind, Handle>,
-    /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
-    configure: Option<Handle>,
-    /// The functions of its tools, where it exports them.
-    tool_functions: Option<tools::ToolFunctions>,
 }
 
 impl Plugin {
@@ -85,40 +70,10 @@ impl Plugin {
         &self.shared.name
     }
 
-    /// SHA-256 of its file; `None` for a rule of the program itself.
+    /// SHA-256 of its file.
     #[must_use]
-    pub fn digest(&self) -> Option<Digest> {
-        match self.shared.code {
-            Code::Component(_) => Some(self.shared.entry.digest),
-            Code::Native(_) => None,
-        }
-    }
-
-    /// The version of the program whose rule it is; `None` for a component.
-    #[must_use]
-    pub fn native_version(&self) -> Option<&str> {
-        match &self.shared.code {
-            Code::Component(_) => None,
-            Code::Native(rule) => Some(&rule.version),
-        }
-    }
-
-    /// A rule of the program itself.
-    fn native(entry: Entry, rule: native::Rule) -> Self {
-        let shared = Loaded {
-            name: entry.name.as_str().into(),
-            grants: Arc::default(),
-            preopens: Arc::default(),
-            servers: Arc::default(),
-            is_denied_requests: false,
-            own: Arc::default(),
-            tools: Arc::default(),
-            config: "{}".to_owned(),
-            config_digest: Digest::of_bytes(b"{}"),
-            code: Code::Native(Arc::new(rule)),
-            entry,
-        };
-        Self { shared: Arc::new(shared) }
+    pub fn digest(&self) -> Digest {
+        self.shared.entry.digest
     }
 
     /// Its entry in the allowlist.
@@ -135,21 +90,14 @@ impl Plugin {
 
     /// The events that it subscribes to, in the order of the contract.
     pub fn events(&self) -> impl Iterator<Item = EventKind> {
-        let (exported, native) = match &self.shared.code {
-            Code::Component(component) => (Some(component.subscriptions.keys().copied()), None),
-            Code::Native(rule) => (None, Some(rule.events())),
-        };
-        exported.into_iter().flatten().chain(native.into_iter().flatten())
+        self.shared.subscriptions.keys().copied()
     }
 
     /// Whether each of its instances starts from the memory that `configure` left; else `configure` runs in each, which
     /// means the same and takes longer.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
-        match &self.shared.code {
-            Code::Component(component) => component.configure.is_none(),
-            Code::Native(_) => true,
-        }
+        self.shared.configure.is_none()
     }
 
     /// Whether its answers count.

@@ -75,8 +75,7 @@ pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
     let entry = plugin.entry();
     CallRecord {
         plugin: plugin.name().to_owned(),
-        digest: plugin.digest(),
-        native: plugin.native_version().map(str::to_owned),
+        digest: entry.digest,
         config: plugin.shared.config_digest,
         mode: entry.mode,
         round,

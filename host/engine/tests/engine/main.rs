@@ -18,7 +18,6 @@ mod hostile;
 mod layers;
 mod loading;
 mod meanwhile;
-mod native;
 mod nothing_hidden;
 mod overload;
 mod own_capabilities;

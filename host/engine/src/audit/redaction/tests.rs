@@ -18,8 +18,7 @@ fn full() -> EventRecord {
     let value = || raw(&json!({"password": SECRET, "user": "me"}));
     let call = CallRecord {
         plugin: "p".into(),
-        digest: Some(Digest::of_bytes(b"p")),
-        native: None,
+        digest: Digest::of_bytes(b"p"),
         config: Digest::of_bytes(b"{}"),
         mode: Mode::Enforce,
         round: 1,
