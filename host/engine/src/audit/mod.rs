@@ -21,6 +21,7 @@ pub use record::{
 pub use redaction::Redacted;
 pub use verify::{Flaw, Report};
 
+pub use crate::config::CodeId;
 pub use crate::contract::bytes::Bytes;
 pub use crate::sandbox::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 pub use crate::state::Scope;

@@ -10,7 +10,7 @@ pub(super) use effects::HeldEffects;
 use super::Settled;
 use super::audit_writes::Durability;
 use super::pending::{Begun, Question as PendingQuestion};
-use super::{ReplayInputs, SessionInner, now, observers};
+use super::{ReplayInputs, SessionInner, observers};
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
 use crate::audit::{ApprovalRecord, EventRecord, Header, raw};
@@ -253,7 +253,7 @@ impl<'a> Dispatch<'a> {
             id: request.id.clone(),
             session: request.session.clone(),
             asker: self.session.services.store.asker()?,
-            expires: now().saturating_add(deadline),
+            expires: self.session.services.now().saturating_add(deadline),
             answerable: is_shared,
             request: raw(request).get().to_owned(),
             answer: None,

@@ -4,7 +4,7 @@
 //! for are counted, recorded and reported.
 
 use super::dispatch::Dispatch;
-use super::{SessionInner, now};
+use super::SessionInner;
 use crate::active_config::ActiveConfig;
 use crate::audit::{Dropped, Header};
 use crate::contract;
@@ -96,7 +96,7 @@ pub(super) fn enqueue_record(
     info: &Arc<contract::Session>,
     record: String,
 ) {
-    let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
+    let facts = EventFacts { id: session.next_record_id(), time: session.services.now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
     enqueue::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
 }
@@ -172,7 +172,7 @@ fn report_dropped(session: &Arc<SessionInner>) {
         1 => "1 event came too fast for the plugins that observe it, and they missed it".into(),
         _ => format!("{count} events came too fast for the plugins that observe them, and they missed these"),
     });
-    session.record_dropped(&Dropped { header: Header::new(&*session.id, now()), events });
+    session.record_dropped(&Dropped { header: Header::new(&*session.id, session.services.now()), events });
 }
 
 impl SessionInner {
