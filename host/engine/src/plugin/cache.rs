@@ -4,7 +4,7 @@
 //! belong to the user, nobody else can write them, and it carries a code that only this user's key
 //! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
 
-use crate::config::{Code, Digest, Entry, Limits};
+use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};

@@ -18,6 +18,7 @@ mod hostile;
 mod layers;
 mod loading;
 mod meanwhile;
+mod native;
 mod overload;
 mod own_capabilities;
 mod pending;
