@@ -274,12 +274,41 @@ async fn a_plugin_of_the_sdk_answers_each_event_as_its_component_does() {
     }
 }
 
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Word {
+    word: String,
+}
+
+static WORD: hookhost_guest::Configured<String> = hookhost_guest::Configured::new();
+
+struct Forbids;
+
+#[sdk_plugin]
+impl Plugin for Forbids {
+    fn configure(config: Word) -> Result<(), String> {
+        WORD.set(config.word);
+        Ok(())
+    }
+
+    fn before_tool_call(
+        _session: &hookhost_guest::types::Session,
+        call: &hookhost_guest::types::ToolCall,
+    ) -> hookhost_guest::types::ToolCallVerdict {
+        let word = WORD.get();
+        match call.arguments.contains(word) {
+            true => hookhost_guest::types::Refusal::new(word).into(),
+            false => hookhost_guest::types::ToolCallVerdict::Allow,
+        }
+    }
+}
+
 #[tokio::test]
 async fn two_rules_of_one_plugin_have_a_configuration_each() {
-    let says = |word: &str| json!({ "before-tool-call": { "when": { "contains": word }, "verdict": "reject", "reason": word } });
+    let forbids = |word: &str| json!({ "word": word });
     let builder = Host::builder(Config::empty())
-        .native::<AllEvents>("one", says("alpha"))
-        .native::<AllEvents>("other", says("beta"));
+        .native::<Forbids>("one", forbids("alpha"))
+        .native::<Forbids>("other", forbids("beta"));
     let host = testing::start(builder).await.unwrap();
     for (word, by) in [("alpha", "one"), ("beta", "other"), ("alpha", "one")] {
         let outcome = host.check("any", json!({ "word": word })).await;
@@ -332,7 +361,8 @@ async fn capabilities_are_counted_and_their_bounds_end_the_call() {
     let host = started(entry).await;
     let outcome = host.check("any", json!({})).await;
     assert_eq!(outcome.rejection().unwrap().cause, Cause::Failed(FailureKind::CapabilityCalls));
-    assert_eq!(calls(&host)[0].log.len(), 10);
+    let call = &calls(&host)[0];
+    assert!((1..10).contains(&call.log.len()), "{:?}", call.log);
 }
 
 #[tokio::test]
@@ -349,7 +379,7 @@ async fn what_cannot_be_a_native_rule_is_refused_with_the_reason() {
         (http, "it is a native rule, to which `http` gives nothing"),
         (configured, "refuses its configuration: it takes none"),
         (audits, "audit-record (by exporting it)"),
-        (native("p", json!({ "any": { "verdict": "nonsense" } })), "refuses its configuration: "),
+        (native("p", json!({ "configure": { "error": "I do not like it" } })), "refuses its configuration: I do not like it"),
         (Entry::from_rule("p", Rule::new()), "is a native rule that is asked about nothing"),
         (Entry::from_bytes("p", b"\0asm".as_slice()), "plugin `p`: the component in the program "),
         (large, "has 73400320 bytes"),
@@ -426,7 +456,7 @@ async fn its_records_are_read_back_and_verified_and_a_replay_says_that_it_cannot
 async fn a_native_plugin_brings_its_tools() {
     let tools = json!({
         "tools": [{ "name": "run", "description": "runs", "input-schema": { "type": "object" } }],
-        "call-tool": { "verdict": "respond", "value": "done: {value}" },
+        "call-tool": { "value": "done: {value}" },
     });
     let host = started(native("kit", tools)).await;
     assert_eq!(host.host().tools()[0].full_name, "kit__run");

@@ -5,10 +5,11 @@
 
 #[cfg(feature = "native")]
 mod capabilities;
+mod starved;
 mod threads;
 
 use super::call::{CallLimits, Called, deadline_passed, overloaded};
-use super::clock::{self, Over};
+use super::clock::SHARE;
 use super::guest::{Guest, GuestSetup};
 use crate::contract::{Failure, FailureKind};
 use crate::native::{Configuration, Configure};
@@ -16,8 +17,9 @@ use std::any::Any;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use starved::Start;
 use threads::Threads;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -44,6 +46,8 @@ struct Running {
     /// The first use of a capability that ended the call, also where the rule has caught that.
     failed: Mutex<Option<Failure>>,
     stuck: Arc<AtomicUsize>,
+    /// When its thread began with it.
+    start: OnceLock<Start>,
 }
 
 const UNDER_WAY: u8 = 0;
@@ -94,19 +98,19 @@ impl NativeCalls {
         let patience = setup.patience;
         let mut guest = Box::new(Guest::new(setup, limits));
         guest.unrepeatable.insert(UNREPEATABLE);
-        let busy = Arc::clone(&guest.busy);
         let place = match self.place(patience).await {
             Ok(place) => place,
             Err(failure) => return Called::of(&mut guest, Err(failure), 0, began),
         };
         let stuck = Arc::clone(&self.stuck);
         let (state, guest) = (AtomicU8::new(UNDER_WAY), Mutex::new(Some(guest)));
-        let running = Arc::new(Running { state, guest, failed: Mutex::default(), stuck });
-        let (returned, answer) = oneshot::channel();
+        let running = Arc::new(Running { state, guest, failed: Mutex::default(), stuck, start: OnceLock::new() });
+        let (returned, mut answer) = oneshot::channel();
         let waiting = Waiting(Arc::clone(&running));
         self.threads.start(Box::new(move || {
             // Given back when the rule has returned, and not when it was given up.
             let _place = place;
+            let _ = running.start.set(Start::now());
             let answer = catch_unwind(AssertUnwindSafe(|| rule(&running)));
             let answer = answer.map_err(|panic| panicked(&*panic));
             if running.end(RETURNED) {
@@ -115,15 +119,26 @@ impl NativeCalls {
                 running.stuck.fetch_sub(1, Ordering::Relaxed);
             }
         }));
-        let answer = match clock::within(limits.deadline, patience, began.elapsed(), busy, answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => {
-                // The machine gave no thread: there is nothing that could be stuck.
-                waiting.0.end(RETURNED);
-                Err(overloaded(patience))
+        let answer = loop {
+            let left = match waiting.0.start.get().map(Start::spent) {
+                // What it waits for its thread is not its own time.
+                None if began.elapsed() > patience => break Err(overloaded(patience)),
+                None => limits.deadline,
+                Some((own, starved)) if starved > patience.max(own.saturating_mul(SHARE)) => {
+                    break Err(overloaded(patience));
+                }
+                Some((own, _)) if own >= limits.deadline => break Err(deadline_passed(limits)),
+                Some((own, _)) => limits.deadline - own,
+            };
+            match tokio::time::timeout(left, &mut answer).await {
+                Ok(Ok(answer)) => break answer,
+                Ok(Err(_)) => {
+                    // The machine gave no thread: there is nothing that could be stuck.
+                    waiting.0.end(RETURNED);
+                    break Err(overloaded(patience));
+                }
+                Err(_) => {}
             }
-            Err(Over::Overloaded) => Err(overloaded(patience)),
-            Err(Over::Deadline) => Err(deadline_passed(limits)),
         };
         waiting.finish(answer, began)
     }
