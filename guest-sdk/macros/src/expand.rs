@@ -236,7 +236,9 @@ fn native_constants(items: &PluginItems<'_>) -> [ImplItem; 4] {
         parse_quote!(const EVENTS: &'static [&'static str] = &[#(#events),*];),
         parse_quote!(const CONFIGURES: bool = #configures;),
         parse_quote!(const BRINGS_TOOLS: bool = #tools;),
-        parse_quote!(const VERSION: &'static str = ::core::env!("CARGO_PKG_VERSION");),
+        parse_quote!(
+            const VERSION: &'static str = ::core::env!("CARGO_PKG_VERSION");
+        ),
     ]
 }
 

@@ -1,9 +1,9 @@
 //! What the generated types can do.
 
 use crate::{
-    BatchVerdict, CompactionVerdict, CompletionVerdict, CustomVerdict, Escalation, InferenceVerdict, PlanVerdict, Refusal, RequestVerdict,
-    ResolutionVerdict, ResponseVerdict, SubagentVerdict, Task, TaskVerdict, TextVerdict, ToolCallVerdict, ToolResult,
-    ToolResultVerdict, TurnVerdict, UsageVerdict,
+    BatchVerdict, CompactionVerdict, CompletionVerdict, CustomVerdict, Escalation, InferenceVerdict, PlanVerdict,
+    Refusal, RequestVerdict, ResolutionVerdict, ResponseVerdict, SubagentVerdict, Task, TaskVerdict, TextVerdict,
+    ToolCallVerdict, ToolResult, ToolResultVerdict, TurnVerdict, UsageVerdict,
 };
 
 impl Refusal {

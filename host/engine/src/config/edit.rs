@@ -62,7 +62,8 @@ pub enum Change {
 /// the name or the path, or the entry breaks a rule; [`Error::Io`] where the file cannot be read or
 /// written. In all of them the file is as it was.
 pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, Error> {
-    let refused = || Error::Entry { name: entry.name.clone(), why: "a configuration file can name files only".to_owned() };
+    let refused =
+        || Error::Entry { name: entry.name.clone(), why: "a configuration file can name files only".to_owned() };
     let Code::File { path, digest } = &entry.code else { return Err(refused()) };
     let (wasm, digest) = (&without_links(path)?, *digest);
     let entry = &Entry { code: Code::File { path: wasm.clone(), digest }, ..entry.clone() };

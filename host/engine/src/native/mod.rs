@@ -201,13 +201,11 @@ events! {
 /// The same functions, not functions that do the same.
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
-        let same = |((event, one), (other_event, other)): (
-            (&EventKind, &Arc<dyn Any + Send + Sync>),
-            (&EventKind, &Arc<dyn Any + Send + Sync>),
-        )| { event == other_event && std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other)) };
-        self.version == other.version
-            && self.handlers.len() == other.handlers.len()
-            && self.handlers.iter().zip(&other.handlers).all(same)
+        let is_same = |event: EventKind| {
+            let of = |rule: &Self| rule.handlers.get(&event).map(Arc::as_ptr);
+            of(self).zip(of(other)).is_some_and(|(one, other)| std::ptr::addr_eq(one, other))
+        };
+        self.version == other.version && self.events().eq(other.events()) && self.events().all(is_same)
     }
 }
 

@@ -15,20 +15,13 @@ impl Plugin {
     ) -> Called<E::Return> {
         let loaded = &*self.shared;
         let limits = CallLimits::of(&loaded.entry);
-        let unsubscribed =
-            || Failure::new(FailureKind::NotInstantiated, format!("does not subscribe to {}", E::KIND));
+        let unsubscribed = || Failure::new(FailureKind::NotInstantiated, format!("does not subscribe to {}", E::KIND));
         match &loaded.runs {
             Runs::Component(component) => {
                 let Some(handle) = component.handles.get(&E::KIND) else { return Called::failed(unsubscribed()) };
                 let params = E::params(session, payload);
-                let call = component.sandbox.call(
-                    &component.pre,
-                    component.configuring(),
-                    handle,
-                    params,
-                    setup,
-                    limits,
-                );
+                let call =
+                    component.sandbox.call(&component.pre, component.configuring(), handle, params, setup, limits);
                 // On the heap: every future above would else be as large, and be copied while it is put together.
                 Box::pin(call).await
             }

@@ -31,13 +31,11 @@ pub enum LoadError {
         found: Digest,
     },
     /// It is no component, or not one of this contract.
-    #[error("plugin `{name}`: {code} {problem}")]
+    #[error("plugin `{name}`: {} {problem}", place(path.as_deref()))]
     Unfit {
         /// Name of the entry.
         name: String,
-        /// Its file, or what the program holds.
-        code: String,
-        /// Its file, if it has one.
+        /// Its file; none of a component that the program holds.
         path: Option<PathBuf>,
         /// What is wrong with it.
         problem: ContractError,
@@ -126,6 +124,10 @@ pub enum LoadError {
         /// What happened.
         failure: crate::contract::Failure,
     },
+}
+
+fn place(path: Option<&Path>) -> std::borrow::Cow<'_, str> {
+    path.map_or("the component in the program".into(), Path::to_string_lossy)
 }
 
 /// What the user can do about a [`LoadError`].

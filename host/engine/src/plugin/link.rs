@@ -126,7 +126,7 @@ pub(super) fn subscribed(
 
 pub(super) fn unfit(entry: &Entry, problem: ContractError) -> LoadError {
     let path = entry.code.path().map(Path::to_owned);
-    LoadError::Unfit { name: entry.name.clone(), code: entry.code.to_string(), path, problem }
+    LoadError::Unfit { name: entry.name.clone(), path, problem }
 }
 
 impl super::Component {

@@ -110,7 +110,7 @@ impl Plugin {
         self.shared.events.iter().copied()
     }
 
-    /// Whether `configure` ran once, when it was loaded; else it runs in each instance, which means the same and takes longer.
+    /// Whether `configure` ran once, when it was loaded. Otherwise it runs in each instance, which means the same and takes longer.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
         match &self.shared.runs {

@@ -207,7 +207,7 @@ fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Lim
 }
 
 impl<R> Called<R> {
-    /// What became of a call, with what its guest had.
+    /// The outcome of a call, with what its guest had.
     pub(super) fn of(guest: &mut Guest, answer: Result<R, Failure>, fuel: u64, began: Instant) -> Self {
         let log = guest.take_log();
         guest.note_what_wasi_showed();

@@ -3,8 +3,8 @@
 //! Observers get the events of one session in order; sessions do not wait for each other. Events that the queue has no room
 //! for are counted, recorded and reported.
 
-use super::dispatch::Dispatch;
 use super::SessionInner;
+use super::dispatch::Dispatch;
 use crate::active_config::ActiveConfig;
 use crate::audit::{Dropped, Header};
 use crate::contract;
@@ -96,7 +96,8 @@ pub(super) fn enqueue_record(
     info: &Arc<contract::Session>,
     record: String,
 ) {
-    let facts = EventFacts { id: session.next_record_id(), time: session.services.now(), round: 1, ..EventFacts::default() };
+    let facts =
+        EventFacts { id: session.next_record_id(), time: session.services.now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
     enqueue::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
 }

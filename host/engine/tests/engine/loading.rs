@@ -74,7 +74,9 @@ async fn a_truncated_component_is_refused() {
 async fn another_digest_is_refused_and_both_are_printed() {
     let other = Digest::of_bytes(b"other");
     let bytes = text("(component)");
-    let refusal = refusal(&bytes, |entry| entry.code = Code::File { path: entry.code.path().unwrap().to_owned(), digest: other }).await;
+    let refusal =
+        refusal(&bytes, |entry| entry.code = Code::File { path: entry.code.path().unwrap().to_owned(), digest: other })
+            .await;
     for part in
         ["DIR/x.wasm is not the file that was allowed", &other.to_string(), &Digest::of_bytes(&bytes).to_string()]
     {

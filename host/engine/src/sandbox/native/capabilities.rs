@@ -8,7 +8,7 @@ use crate::sandbox::guest::Guest;
 use hookhost_guest::native::Capabilities;
 use hookhost_guest::{effects, log, model, state, transcript};
 use std::panic::resume_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use wit::effects::Host as _;
 use wit::event::Host as _;
 use wit::log::Host as _;
@@ -39,7 +39,7 @@ impl OfTheHost {
                     Some(limit) => limit.0.clone(),
                     None => Failure::invalid(format!("gave the host something invalid: {}", error.root_cause())),
                 };
-                self.running.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(failure);
+                self.running.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
                 resume_unwind(Box::new(Ended));
             }
             None => resume_unwind(Box::new(Ended)),
@@ -151,15 +151,15 @@ impl Capabilities for OfTheHost {
 
     fn read_transcript(&self, start: u32, count: u32) -> Vec<transcript::Message> {
         let messages = self.with_transcript(|guest| guest.read(start, count));
-        let message = |message: wit::transcript::Message| transcript::Message {
-            role: message.role,
-            content: message.content,
-        };
+        let message =
+            |message: wit::transcript::Message| transcript::Message { role: message.role, content: message.content };
         messages.into_iter().map(message).collect()
     }
 
     /// The program has its models itself.
     fn complete(&self, _: &model::Request) -> Result<String, model::Error> {
-        Err(model::Error::Denied("a native rule has no capability `model`: it calls the program's models itself".into()))
+        Err(model::Error::Denied(
+            "a native rule has no capability `model`: it calls the program's models itself".into(),
+        ))
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of native rules: on threads of their own, under the deadline, with the capabilities of a guest.
 //!
 //! Code of the program cannot be interrupted. So a call that takes too long, or that nobody waits for any more, is given up:
-//! its event goes on without it, its thread is lost until the rule returns, and none of its effects is applied.
+//! its event is settled without it, its thread is lost until the rule returns, and none of its effects is applied.
 
 #[cfg(feature = "native")]
 mod capabilities;
@@ -13,13 +13,13 @@ use super::clock::SHARE;
 use super::guest::{Guest, GuestSetup};
 use crate::contract::{Failure, FailureKind};
 use crate::native::{Configuration, Configure};
+use starved::Start;
 use std::any::Any;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use starved::Start;
 use threads::Threads;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -119,17 +119,8 @@ impl NativeCalls {
                 running.stuck.fetch_sub(1, Ordering::Relaxed);
             }
         }));
+        let mut left = limits.deadline;
         let answer = loop {
-            let left = match waiting.0.start.get().map(Start::spent) {
-                // What it waits for its thread is not its own time.
-                None if began.elapsed() > patience => break Err(overloaded(patience)),
-                None => limits.deadline,
-                Some((own, starved)) if starved > patience.max(own.saturating_mul(SHARE)) => {
-                    break Err(overloaded(patience));
-                }
-                Some((own, _)) if own >= limits.deadline => break Err(deadline_passed(limits)),
-                Some((own, _)) => limits.deadline - own,
-            };
             match tokio::time::timeout(left, &mut answer).await {
                 Ok(Ok(answer)) => break answer,
                 Ok(Err(_)) => {
@@ -139,6 +130,16 @@ impl NativeCalls {
                 }
                 Err(_) => {}
             }
+            left = match waiting.0.start.get().map(Start::spent) {
+                // What it waits for its thread is not its own time.
+                None if began.elapsed() > patience => break Err(overloaded(patience)),
+                None => limits.deadline,
+                Some((own, starved)) if starved > patience.max(own.saturating_mul(SHARE)) => {
+                    break Err(overloaded(patience));
+                }
+                Some((own, _)) if own >= limits.deadline => break Err(deadline_passed(limits)),
+                Some((own, _)) => limits.deadline - own,
+            };
         };
         waiting.finish(answer, began)
     }
@@ -179,7 +180,7 @@ impl Running {
 struct Waiting(Arc<Running>);
 
 impl Waiting {
-    /// What became of the call.
+    /// The outcome of the call.
     fn finish<R>(self, answer: Result<R, Failure>, began: Instant) -> Called<R> {
         self.give_up();
         // A rule that was given up may be using a capability, which may wait for a disk.

@@ -3,9 +3,9 @@
 //! Linux tells it, in `/proc/thread-self/schedstat`: nanoseconds on a processor, nanoseconds of waiting for one, and turns.
 //! Where the system does not, all time is the rule's.
 
+use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use std::{fs::File, os::unix::fs::FileExt as _, sync::Arc};
-use std::time::{Duration, Instant};
 
 /// The moment at which the thread of a call began with it.
 pub(super) struct Start {
