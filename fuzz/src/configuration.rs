@@ -38,7 +38,7 @@ fn edit(directory: &Path, text: &str) {
         Ok(_) => {
             let source = Source::new(file, Layer::Chosen).with_home(places.home);
             let config = Config::parse(&after, &source, &["agent"]).expect("what was written can be read");
-            assert_eq!(config.entry("a-new-one").expect("the new entry").digest, entry.digest);
+            assert_eq!(config.entry("a-new-one").expect("the new entry").code.digest(), entry.code.digest());
             assert!(after.starts_with(text) || text.contains("a-new-one"), "the file was changed elsewhere");
         }
         Err(_) => assert_eq!(after, text, "what was refused has changed the file"),

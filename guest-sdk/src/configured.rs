@@ -27,7 +27,8 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 /// What [`configure`](crate::Plugin::configure) has worked out, for the events that follow. Put it into a `static`.
 ///
 /// On wasm the value is part of the plugin's pristine image: it is built once, and every event finds it. In native
-/// tests it belongs to the thread, so that tests with different configurations do not meet.
+/// tests it belongs to the thread, so that tests with different configurations do not meet. A program that calls the
+/// plugin natively has it on each thread that it calls from.
 ///
 /// ```
 /// # use hookhost_guest::prelude::*;
@@ -42,11 +43,38 @@ pub struct Configured<T> {
     value: PhantomData<fn() -> T>,
 }
 
+/// What the plugin's statics hold, by their addresses.
+type Values = BTreeMap<usize, &'static (dyn Any + Send + Sync)>;
+
 thread_local! {
-    static VALUES: RefCell<BTreeMap<usize, &'static dyn Any>> = const { RefCell::new(BTreeMap::new()) };
+    static VALUES: RefCell<Values> = const { RefCell::new(Values::new()) };
 }
 
-impl<T: 'static> Configured<T> {
+/// What a `configure` has kept, for a program that calls the plugin natively.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Clone, Default)]
+pub struct Configuration(Values);
+
+/// Has this thread find `configuration` from now on; returns what it found before.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn replace(configuration: Configuration) -> Configuration {
+    Configuration(VALUES.replace(configuration.0))
+}
+
+/// What this thread finds.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn current() -> Configuration {
+    Configuration(VALUES.with_borrow(Clone::clone))
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl std::fmt::Debug for Configuration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Configuration").field("values", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + Sync + 'static> Configured<T> {
     /// An empty one.
     #[must_use]
     pub const fn new() -> Self {
@@ -62,7 +90,8 @@ impl<T: 'static> Configured<T> {
     /// The value, or nothing before [`set`](Self::set).
     #[must_use]
     pub fn try_get(&'static self) -> Option<&'static T> {
-        VALUES.with_borrow(|values| values.get(&self.key()).copied())?.downcast_ref()
+        let value: &'static (dyn Any + Send + Sync) = VALUES.with_borrow(|values| values.get(&self.key()).copied())?;
+        value.downcast_ref()
     }
 
     /// The value.
@@ -84,7 +113,7 @@ impl<T: 'static> Configured<T> {
     }
 }
 
-impl<T: 'static> Default for Configured<T> {
+impl<T: Send + Sync + 'static> Default for Configured<T> {
     fn default() -> Self {
         Self::new()
     }

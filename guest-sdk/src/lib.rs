@@ -117,8 +117,12 @@
 mod call;
 mod capabilities;
 mod configured;
+#[cfg(all(feature = "host", not(target_arch = "wasm32")))]
+mod conversions;
 #[expect(missing_docs, reason = "written by wit-bindgen")]
 mod generated;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod native;
 mod plugin;
 pub mod prelude;
 #[cfg(not(target_arch = "wasm32"))]

@@ -24,6 +24,22 @@ pub trait Plugin {
     /// What [`configure`](Plugin::configure) takes. `#[plugin]` fills it in from that method's signature.
     type Config: serde::de::DeserializeOwned;
 
+    /// The events whose methods are written, as the contract names them. `#[plugin]` fills it in.
+    #[doc(hidden)]
+    const EVENTS: &'static [&'static str] = &[];
+
+    /// Whether `tools` and `call_tool` are written. `#[plugin]` fills it in.
+    #[doc(hidden)]
+    const BRINGS_TOOLS: bool = false;
+
+    /// Whether `configure` is written. `#[plugin]` fills it in.
+    #[doc(hidden)]
+    const CONFIGURES: bool = false;
+
+    /// The version of the plugin's crate. `#[plugin]` fills it in.
+    #[doc(hidden)]
+    const VERSION: &'static str = "";
+
     // ------------------------------------------------------------ set-up
 
     /// Called once, when the plugin is loaded, with the `[plugin.config]` table of its allowlist entry. Nothing but

@@ -1,7 +1,7 @@
 //! `docs/embedding.md`: its code is the code below, and runs.
 
 use crate::guide::{assert_compiled, page};
-use hookhost::config::{ActionKind, AskRule, Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::config::{ActionKind, AskRule, Digest, ModelGrant, Settings, StateGrant};
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
@@ -31,6 +31,28 @@ async fn take_up(host: &Host, project: &Path, places: &UserDirectories) {
         Ok(changes) => eprintln!("note: {changes}"),
         Err(problem) => eprintln!("note: the rules stay as they were: {problem}"),
     }
+}
+
+use hookhost::config::Entry;
+
+async fn own_plugins(file: &Path, bytes: &'static [u8]) -> Result<Host, Box<dyn std::error::Error>> {
+    let from_file = Entry::from_file("path-guard", file)?.with("protected", ["infra/**"]);
+    let from_bytes = Entry::from_bytes("no-force-push", bytes);
+    Ok(Host::builder(Config::empty()).plugin(from_file).plugin(from_bytes).build().await?)
+}
+
+use hookhost::HostBuilder;
+use hookhost::contract::{Escalation, Refusal, ToolCall};
+use hookhost::native::Rule;
+
+fn my_product(config: Config) -> HostBuilder {
+    let about_words = Rule::new()
+        .prompt_submit(|_, prompt| prompt.contains("mellon").then(|| Refusal::new("the prompt holds the password")))
+        .before_tools(|_, calls| (calls.len() > 20).then(|| Escalation::new("so many calls at once?")));
+    Host::builder(config)
+        .version(env!("CARGO_PKG_VERSION"))
+        .rule("no-deploys", |call: &ToolCall| (call.name == "deploy").then(|| Refusal::new("deploys are frozen")))
+        .plugin(Entry::from_rule("words", about_words))
 }
 
 use hookhost::{Engine, RuleSet};
@@ -121,7 +143,6 @@ fn clicked(pending: &PendingApprovals, id: &str, yes: bool) -> String {
     }
 }
 
-use hookhost::contract::ToolCall;
 use hookhost::{Begun, PreparedCall};
 
 async fn settled_elsewhere(session: &Session, call: PreparedCall) -> GateOutcome<ToolCall, ToolResult> {
@@ -331,6 +352,46 @@ async fn tenants_and_rule_sets_of_the_guide_share_an_engine() {
     let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
     let answer = call_tool(&session, "1", "write_file", &arguments).await;
     assert!(answer.starts_with("Rejected: not approved"), "{answer}");
+}
+
+async fn deploys_are_refused() -> Result<(), hookhost::Error> {
+    let host = hookhost::testing::start(my_product(Config::empty())).await?;
+    let outcome = host.check("deploy", serde_json::json!({ "to": "production" })).await;
+    assert_eq!(outcome.to_string(), "Rejected by no-deploys: deploys are frozen");
+    Ok(())
+}
+
+use hookhost::testing::ScriptedApprover;
+
+async fn a_person_is_asked(product: HostBuilder) -> Result<(), hookhost::Error> {
+    let people = ScriptedApprover::new([Approval::Approved]);
+    let host = hookhost::testing::start(product.approver(people.clone())).await?;
+    assert!(host.check("deploy", serde_json::json!({})).await.is_allowed());
+    assert_eq!(people.asked()[0].questions[0].escalation.question, "deploy now?");
+
+    host.clock().advance(Duration::from_secs(3600));
+    let outcome = host.check("deploy", serde_json::json!({})).await;
+    assert!(outcome.to_string().contains("the script of the test has 1 answers, and it is asked 2 times"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_rules_of_the_guide_without_wasm_do_what_its_tests_say() {
+    deploys_are_refused().await.expect("a host");
+    let asks = |call: &ToolCall| (call.name == "deploy").then(|| Escalation::new("deploy now?"));
+    a_person_is_asked(Host::builder(Config::empty()).rule("asks", asks)).await.expect("a host");
+    let host = hookhost::testing::start(my_product(Config::empty())).await.expect("a host");
+    let outcome = host.session().prompt_submit("say mellon".into()).await.outcome;
+    assert!(matches!(outcome, TransformOutcome::Withheld(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn the_plugins_of_the_guide_are_loaded_from_a_file_and_from_bytes() {
+    let bytes = std::fs::read(entry("no-force-push").code.path().expect("a file")).expect("a component");
+    let file = entry("path-guard");
+    let host = own_plugins(file.code.path().expect("a file"), bytes.leak()).await.expect("a host");
+    let names: Vec<_> = host.plugins().iter().map(|plugin| plugin.name().to_owned()).collect();
+    assert_eq!(names, ["no-force-push", "path-guard"]);
 }
 
 #[test]

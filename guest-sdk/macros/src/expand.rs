@@ -54,6 +54,8 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
         .map_err(|error| Error::new(Span::call_site(), format!("the hookhost contract does not parse: {error}")))?;
     let items = PluginItems::of(&item, &contract)?;
     add_config_type(&mut item, items.configure.as_ref());
+    let native = native_constants(&items);
+    item.items.splice(0..0, native);
     let exports = exports(&item.self_ty, &contract, &items);
     let priority = arguments.priority.map(priority_section);
     Ok(quote!(#item #exports #priority))
@@ -224,6 +226,20 @@ fn add_config_type(item: &mut ItemImpl, configure: Option<&ImplItemFn>) {
         Some(_) | None => parse_quote!(::hookhost_guest::NoConfig),
     };
     item.items.insert(0, parse_quote!(type Config = #config;));
+}
+
+/// What a program that calls the plugin natively has to know beside its methods.
+fn native_constants(items: &PluginItems<'_>) -> [ImplItem; 4] {
+    let events = items.events.iter().map(|event| &event.interface);
+    let (configures, tools) = (items.configure.is_some(), items.tools);
+    [
+        parse_quote!(const EVENTS: &'static [&'static str] = &[#(#events),*];),
+        parse_quote!(const CONFIGURES: bool = #configures;),
+        parse_quote!(const BRINGS_TOOLS: bool = #tools;),
+        parse_quote!(
+            const VERSION: &'static str = ::core::env!("CARGO_PKG_VERSION");
+        ),
+    ]
 }
 
 /// The component's exports. Only on wasm: natively, a cdylib with such symbol names does not link.
@@ -407,6 +423,18 @@ mod tests {
         let expansion = expansion(quote! { impl Plugin for X { fn stream_end(session: &Session, text: &str) {} } });
         assert!(expansion.contains("export hookhost:hooks/stream-end@"), "{expansion}");
         assert_eq!(expansion.matches("export hookhost:hooks/").count(), 1, "{expansion}");
+    }
+
+    #[test]
+    fn a_program_that_calls_it_natively_knows_its_methods() {
+        let item = quote! { impl Plugin for X {
+            fn configure(config: Mine) -> Result<(), String> { Ok(()) }
+            fn stream_end(session: &Session, text: &str) {}
+        } };
+        let expansion = expansion(item);
+        for constant in ["= & [\"stream-end\"]", "CONFIGURES : bool = true", "BRINGS_TOOLS : bool = false"] {
+            assert!(expansion.contains(constant), "{constant} in {expansion}");
+        }
     }
 
     #[test]

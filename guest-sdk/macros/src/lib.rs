@@ -38,3 +38,10 @@ pub fn bindings(_: proc_macro::TokenStream) -> proc_macro::TokenStream {
 pub fn verdicts(_: proc_macro::TokenStream) -> proc_macro::TokenStream {
     sdk::verdicts().into()
 }
+
+/// For `hookhost-guest` alone: between its types and those of `hookhost-contract`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn conversions(_: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    sdk::conversions().into()
+}

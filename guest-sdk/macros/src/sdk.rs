@@ -45,6 +45,11 @@ pub(crate) fn verdicts() -> TokenStream {
     })
 }
 
+/// Between the types of the SDK and those of `hookhost-contract`.
+pub(crate) fn conversions() -> TokenStream {
+    from_contract(Contract::conversions)
+}
+
 fn implementation(verdict: &str, (case, payload): &(String, Option<String>)) -> TokenStream {
     let name = |kebab: &str| Ident::new(&kebab.to_upper_camel_case(), Span::call_site());
     let (verdict, variant) = (name(verdict), name(case));

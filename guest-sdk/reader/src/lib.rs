@@ -1,10 +1,11 @@
 //! The contract, read from the WIT text that this crate carries: a plugin builds without a `wit/` directory of its own.
 //!
 //! Two generators use it: the macros of the guest SDK, and [`host_types`], which writes the types of
-//! `hookhost-contract`.
+//! `hookhost-contract`. [`Contract::conversions`] is between what the two make.
 
 #![deny(missing_docs)]
 
+mod conversions;
 mod host_types;
 
 pub use host_types::host_types;

@@ -4,7 +4,7 @@
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::effects as host;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::testing::host::effects as host;
+use crate::native::effects as host;
 
 pub use crate::generated::hookhost::hooks::effects::{Finding, Reminder, Severity};
 

@@ -3,7 +3,7 @@
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::event as host;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::testing::host::event as host;
+use crate::native::event as host;
 
 /// The event's own id: unique, and the audit log has it too.
 #[must_use]

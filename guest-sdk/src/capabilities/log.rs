@@ -3,7 +3,7 @@
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::log as host;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::testing::host::log as host;
+use crate::native::log as host;
 
 pub use crate::generated::hookhost::hooks::log::Level;
 

@@ -1,5 +1,5 @@
 //! What a plugin can ask of the host, one file a capability. Each speaks to the host where the target is wasm, and to
-//! the thread's stand-in host ([`testing`](crate::testing)) natively.
+//! what [`native`](crate::native) finds on the thread natively: the program that calls it, or the stand-in host of a test.
 
 pub mod effects;
 pub mod event;

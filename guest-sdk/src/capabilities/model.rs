@@ -3,7 +3,7 @@
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::model as host;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::testing::host::model as host;
+use crate::native::model as host;
 
 pub use crate::generated::hookhost::hooks::model::{Error, Request};
 

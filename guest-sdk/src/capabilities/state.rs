@@ -5,7 +5,7 @@
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::state as host;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::testing::host::state as host;
+use crate::native::state as host;
 
 pub use crate::generated::hookhost::hooks::state::{Error, Scope};
 

@@ -3,7 +3,7 @@
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::transcript as host;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::testing::host::transcript as host;
+use crate::native::transcript as host;
 
 pub use crate::generated::hookhost::hooks::transcript::Message;
 

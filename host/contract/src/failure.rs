@@ -19,6 +19,8 @@ pub struct Failure {
 pub enum FailureKind {
     /// It trapped: a panic, a division by zero, a stack overflow, a memory access out of bounds.
     Trap,
+    /// It is a native rule, and panicked.
+    Panic,
     /// It used up `limits.fuel`.
     OutOfFuel,
     /// It computed for longer than `limits.compute`.

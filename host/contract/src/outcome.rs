@@ -166,6 +166,34 @@ pub enum Cause {
     Invalid,
 }
 
+impl<V, R> GateOutcome<V, R> {
+    /// Whether the value may run.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allowed { .. })
+    }
+
+    /// Why it may not run, if it may not.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            Self::Rejected(rejection) => Some(rejection),
+            Self::Allowed { .. } | Self::Responded { .. } => None,
+        }
+    }
+}
+
+/// `Allowed`, `Answered by careful`, or the sentence of the rejection.
+impl<V, R> std::fmt::Display for GateOutcome<V, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Allowed { .. } => f.write_str("Allowed"),
+            Self::Responded { by, .. } => write!(f, "Answered by {by}"),
+            Self::Rejected(rejection) => rejection.fmt(f),
+        }
+    }
+}
+
 impl Rejection {
     /// A plugin said no; where it said `stop`, that ends what its entry says. A reason beyond
     /// [`Refusal::MAX_REASON`] is cut.

@@ -8,8 +8,10 @@
 mod subject;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use hookhost::GateOutcome;
-use hookhost::contract::ToolCallVerdict;
+use hookhost::config::Entry;
+use hookhost::contract::{Action, Refusal, ToolCall, ToolCallVerdict};
+use hookhost::{Config, GateOutcome, Host, Rule};
+use no_force_push::NoForcePush;
 use subject::{Bare, call, session};
 use tokio::runtime::Runtime;
 
@@ -41,6 +43,41 @@ fn one_event(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The same plugin as a component and as part of the program, and the rule as a closure.
+fn one_rule(criterion: &mut Criterion) {
+    let runtime = Runtime::new().unwrap();
+    let mut group = criterion.benchmark_group("one event, one rule, log off");
+    let closure = |call: &ToolCall| {
+        let is_force_push = matches!(&call.action, Action::Shell(shell) if shell.command.contains("push --force"));
+        is_force_push.then(|| Refusal::new("force-push rewrites shared history"))
+    };
+    for (name, entry) in [
+        ("component", subject::entry(&subject::component())),
+        ("native plugin", Entry::from_rule("subject", Rule::of::<NoForcePush>())),
+        ("closure", Entry::from_rule("subject", Rule::new().before_tool_call(move |_, call| closure(call)))),
+    ] {
+        let session = runtime.block_on(subject::session_of(entry, None));
+        let event = call(&session);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
+                assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+            });
+        });
+    }
+    group.finish();
+    let mut group = criterion.benchmark_group("a host of one rule");
+    let build = |entry: Entry| runtime.block_on(Host::builder(Config::empty()).plugin(entry).build()).unwrap();
+    group.sample_size(10);
+    group.bench_function("component, compiled", |bencher| {
+        bencher.iter(|| build(subject::entry(&subject::component())));
+    });
+    group.bench_function("native plugin", |bencher| {
+        bencher.iter(|| build(Entry::from_rule("subject", Rule::of::<NoForcePush>())));
+    });
+    group.finish();
+}
+
 fn nobody_asked(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -60,5 +97,5 @@ fn one_append(criterion: &mut Criterion) {
     criterion.bench_function("1.2 KB appended to a file", |bencher| bencher.iter(|| file.write_all(&record).unwrap()));
 }
 
-criterion_group!(benches, one_event, nobody_asked, one_append);
+criterion_group!(benches, one_event, one_rule, nobody_asked, one_append);
 criterion_main!(benches);

@@ -4,7 +4,7 @@
 //! event is settled, recorded and dispatched to observers under the configuration that it began with.
 
 use crate::audit::LoadedPlugin;
-use crate::config::{AskRule, Config, Entry, Settings};
+use crate::config::{AskRule, Code, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
 use crate::plugin::{Cache, Compiler, LoadError, Plugin, PluginTool};
@@ -27,6 +27,8 @@ pub(crate) struct Loading {
     pub(crate) engine: Engine,
     pub(crate) cache: Option<Cache>,
     pub(crate) own: OwnCapabilities,
+    /// The program's, for the records of its native rules.
+    pub(crate) version: Option<Arc<str>>,
 }
 
 pub(crate) struct ActiveConfig {
@@ -58,18 +60,26 @@ impl ActiveConfig {
 
     /// The plugins of these entries.
     async fn plugins_of(
-        Loading { engine, cache, own }: &Loading,
+        Loading { engine, cache, own, version }: &Loading,
         entries: &[&Entry],
         settings: &Settings,
     ) -> Result<Vec<Plugin>, NotActive> {
-        // Nothing runs, and so nothing is reserved.
-        if entries.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sandbox = engine.sandbox(PoolSize::of(entries, settings.concurrent_calls))?;
-        let compiler = Compiler { sandbox: &sandbox, cache: cache.as_ref(), own, within: settings.compile_time };
+        let most = settings.concurrent_calls;
+        let components: Vec<&Entry> =
+            entries.iter().copied().filter(|entry| !matches!(entry.code, Code::Native(_))).collect();
+        // Made with the first component: where none runs, nothing is reserved.
+        let mut sandbox = None;
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
+            if let Code::Native(rule) = &entry.code {
+                plugins.push(Plugin::load_native(entry, rule, version.as_ref(), most).await?);
+                continue;
+            }
+            let sandbox = match &sandbox {
+                Some(sandbox) => Arc::clone(sandbox),
+                None => Arc::clone(sandbox.insert(engine.sandbox(PoolSize::of(&components, most))?)),
+            };
+            let compiler = Compiler { sandbox: &sandbox, cache: cache.as_ref(), own, within: settings.compile_time };
             let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry, own)).await?;
             engine.remember(&plugin);
             plugins.push(plugin);
@@ -107,7 +117,7 @@ impl ActiveConfig {
     pub(crate) fn loaded(&self) -> Vec<LoadedPlugin> {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
-            digest: plugin.digest(),
+            code: plugin.code_id().clone(),
             config: plugin.shared.config_digest,
             mode: plugin.entry().mode,
         };

@@ -6,14 +6,17 @@ use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
 use crate::audit::{AuditSink, RulesChanged, ToRecord as _};
 use crate::config::{Config, Entry};
-use crate::contract::EventKind;
 use crate::contract::action::ActionMap;
+use crate::contract::{EventKind, ToolCall, ToolCallVerdict};
 use crate::engine::Engine;
+use crate::native::Rule;
 use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::{Capability, Model, OwnCapabilities};
 use crate::sandbox::http::{Network, Resolver};
-use crate::session::{Notice, ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
+use crate::session::{
+    Clock, Notice, ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec, SystemClock,
+};
 use crate::store::{LateWrite, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -30,13 +33,17 @@ struct HostInner {
     /// Held while a new configuration is loaded, so that only one is loaded at a time.
     reloading: tokio::sync::Mutex<()>,
     loading: Loading,
+    /// Entries of the program itself, which hold under each configuration.
+    entries: Vec<Entry>,
 }
 
 /// Builds a host.
 pub struct HostBuilder {
     config: Config,
     /// Entries beside those of the configuration.
-    entries: Vec<Entry>,
+    entries: Vec<Result<Entry, crate::config::Error>>,
+    version: Option<Arc<str>>,
+    clock: Arc<dyn Clock>,
     engine: Engine,
     cache: Option<PathBuf>,
     actions: ActionMap,
@@ -92,6 +99,8 @@ impl Host {
         HostBuilder {
             config,
             entries: Vec::new(),
+            version: None,
+            clock: Arc::new(SystemClock),
             engine: Engine::new(),
             cache: None,
             actions: ActionMap::default(),
@@ -164,15 +173,15 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`]; then nothing has changed.
     pub async fn reload_rules(&self, rules: &RuleSet, config: &Config) -> Result<Changes, Error> {
-        let HostInner { services, reloading, loading } = &*self.shared;
+        let HostInner { services, reloading, loading, entries } = &*self.shared;
         let _turn = reloading.lock().await;
         let before = rules.active();
-        let config = ActiveConfig::load(loading, config).await?;
+        let config = ActiveConfig::load(loading, &config.clone().with_entries(entries.clone())?).await?;
         let changes = config.changes_since(&before);
         if changes.is_empty() {
             return Ok(changes);
         }
-        let record = RulesChanged { time: crate::session::now(), plugins: config.loaded() };
+        let record = RulesChanged { time: services.now(), plugins: config.loaded() };
         if services.store.wants_records() {
             services.store.push(LateWrite::of(record.body(&config.settings().audit)))?;
         }
@@ -191,7 +200,9 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`].
     pub async fn load_rules(&self, config: &Config) -> Result<RuleSet, Error> {
-        Ok(RuleSet::new(ActiveConfig::load(&self.shared.loading, config).await?))
+        let HostInner { loading, entries, .. } = &*self.shared;
+        let config = config.clone().with_entries(entries.clone())?;
+        Ok(RuleSet::new(ActiveConfig::load(loading, &config).await?))
     }
 
     /// Waits until observers have handled all events and their calls are recorded, for `deadline` at most. Call it last in a
@@ -234,10 +245,57 @@ impl Host {
 }
 
 impl HostBuilder {
-    /// Loads this plugin, too.
+    /// Loads this plugin, too. It is the program's: it holds under each configuration that the host is given later.
     #[must_use]
     pub fn plugin(mut self, entry: Entry) -> Self {
-        self.entries.push(entry);
+        self.entries.push(Ok(entry));
+        self
+    }
+
+    /// Asks a closure about each tool call: a rule of the program itself, without wasm. It answers with a
+    /// [`ToolCallVerdict`](crate::contract::ToolCallVerdict), or with what becomes one: a `Refusal`, an `Escalation`, or an
+    /// `Option` of either. Rules about other events are a [`Rule`], which [`Entry::from_rule`] names.
+    #[must_use]
+    pub fn rule<V: Into<ToolCallVerdict>>(
+        self,
+        name: impl Into<String>,
+        rule: impl Fn(&ToolCall) -> V + Send + Sync + 'static,
+    ) -> Self {
+        self.plugin(Entry::from_rule(name, Rule::new().before_tool_call(move |_, call| rule(call))))
+    }
+
+    /// Asks a plugin of the guest SDK as part of the program, without wasm: the type of which a component is built.
+    /// `config` is its configuration, an object or `null`.
+    #[cfg(feature = "native")]
+    #[must_use]
+    pub fn native<P: hookhost_guest::Plugin + 'static>(mut self, name: &str, config: serde_json::Value) -> Self {
+        let mut entry = Entry::from_rule(name, Rule::of::<P>());
+        self.entries.push(match config {
+            serde_json::Value::Null => Ok(entry),
+            serde_json::Value::Object(config) => {
+                entry.config = config;
+                Ok(entry)
+            }
+            _ => {
+                let why = "its configuration is neither a JSON object nor `null`".to_owned();
+                Err(crate::config::Error::Entry { name: name.to_owned(), why })
+            }
+        });
+        self
+    }
+
+    /// Sets the version of this program, which records of its native rules name in place of a digest:
+    /// `env!("CARGO_PKG_VERSION")`.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<Arc<str>>) -> Self {
+        self.version = Some(version.into());
+        self
+    }
+
+    /// Sets the clock; without one, it is the operating system's.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -323,20 +381,21 @@ impl HostBuilder {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(Error::NoRuntime);
         }
-        let config = self.config.with_entries(self.entries)?;
+        let entries = self.entries.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let config = self.config.with_entries(entries.clone())?;
         let cache = self.cache.as_deref().and_then(|directory| {
             let failed = |error| tracing::warn!(directory = %directory.display(), %error, "compiled code is not kept");
             Cache::open(directory).map_err(failed).ok()
         });
         let own = OwnCapabilities::new(self.capabilities).map_err(Error::Capability)?;
-        let loading = Loading { engine: self.engine, cache, own: own.clone() };
+        let loading = Loading { engine: self.engine, cache, own: own.clone(), version: self.version };
         let config = ActiveConfig::load(&loading, &config).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),
         }
         .with_sink(self.sink);
-        let Self { actions, approver, shares_questions, model, network, .. } = self;
+        let Self { clock, actions, approver, shares_questions, model, network, .. } = self;
         let services = Services {
             rules: RuleSet::new(config),
             actions,
@@ -346,6 +405,7 @@ impl HostBuilder {
             own,
             network: Arc::new(network),
             store,
+            clock,
             observer_tasks: ObserverTasks::default(),
             open: Mutex::default(),
             notices: Mutex::default(),
@@ -353,7 +413,7 @@ impl HostBuilder {
         // Questions of processes that are gone.
         services.open_questions().await?;
         let reloading = tokio::sync::Mutex::default();
-        let shared = HostInner { services: Arc::new(services), reloading, loading };
+        let shared = HostInner { services: Arc::new(services), reloading, loading, entries };
         Ok(Host { shared: Arc::new(shared) })
     }
 }

@@ -45,6 +45,7 @@
 //! | [`files`] | trusted files: owner, mode, opening, locking |
 //! | `unseen` | characters that are invisible |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
+//! | [`native`] | native rules: plugins that are part of the program |
 //! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
 //! | `compose` | composition, pure |
@@ -61,6 +62,7 @@
 //! | [`host`] | all of it together |
 //! | [`blocking`] | the host for programs that wait |
 //! | [`replay`] | settles recorded events again |
+//! | [`testing`] | a host for the tests of a product |
 //!
 //! It runs on tokio, with its timer enabled.
 //!
@@ -83,6 +85,7 @@ mod engine;
 mod event;
 pub mod files;
 pub mod host;
+pub mod native;
 pub mod plugin;
 pub mod replay;
 mod sandbox;
@@ -90,6 +93,7 @@ pub mod schema;
 pub mod session;
 mod state;
 pub mod store;
+pub mod testing;
 mod unseen;
 
 pub use hookhost_contract as contract;
@@ -107,8 +111,9 @@ pub use config::Config;
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
 pub use engine::Engine;
 pub use host::{Error, Host, HostBuilder, RuleSet};
+pub use native::Rule;
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
-pub use session::{AllowedCall, Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
+pub use session::{AllowedCall, Begun, Clock, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
 pub use store::StoreError;
 pub use unseen::is_unseen;

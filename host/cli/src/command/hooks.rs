@@ -77,7 +77,7 @@ pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> 
         text.push('\n');
     }
     for entry in disabled {
-        let _ = writeln!(text, "{DIM}not enabled:{DIM:#} {} {DIM}({}){DIM:#}", entry.name, entry.path.display());
+        let _ = writeln!(text, "{DIM}not enabled:{DIM:#} {} {DIM}({}){DIM:#}", entry.name, entry.code);
     }
     if config.entries().is_empty() {
         text.push_str("\nNo plugin is on the allowlist. To add one: hookhost allow X.wasm\n");
@@ -122,7 +122,7 @@ fn about(plugin: &Plugin) -> String {
     format!(
         "{NAME}{}{NAME:#} {DIM}{}, allowed at {origin}{DIM:#}\n{subscriptions}{tools}  limits  {}\n  grants  {}\n{requests}",
         plugin.name(),
-        output::one_line(&entry.path.to_string_lossy()),
+        output::one_line(&entry.code.to_string()),
         entry::limits(entry),
         output::one_line(&entry::grants(&entry.grants)),
     )
@@ -137,7 +137,7 @@ fn as_json(host: &Host, config: &Config, only: Option<EventKind>) -> Value {
     json!({
         "files": config.files(),
         "events": events(only).map(event).collect::<Vec<_>>(),
-        "not-enabled": disabled.map(|entry| json!({ "plugin": entry.name, "path": entry.path })).collect::<Vec<_>>(),
+        "not-enabled": disabled.map(|entry| json!({ "plugin": entry.name, "path": entry.code.path() })).collect::<Vec<_>>(),
     })
 }
 
@@ -145,8 +145,8 @@ fn link_json(plugin: &Plugin, event: EventKind) -> Value {
     let entry = plugin.entry();
     json!({
         "plugin": plugin.name(),
-        "path": entry.path,
-        "digest": entry.digest.to_string(),
+        "path": entry.code.path(),
+        "digest": plugin.code_id(),
         "allowed-at": entry.origin.as_ref().map(ToString::to_string),
         "priority": entry.priority,
         "mode": entry.mode,

@@ -152,9 +152,9 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
             text,
             "  plugin {NAME}{}{NAME:#} {DIM}{} (priority {}, {mode}{enabled}){DIM:#}\n    sha256  {}\n    grants  {}\n",
             plugin.name,
-            output::one_line(&plugin.path.to_string_lossy()),
+            output::one_line(&plugin.code.to_string()),
             plugin.priority,
-            plugin.digest,
+            plugin.code.digest().map(|digest| digest.to_string()).unwrap_or_default(),
             output::one_line(&entry::grants(&plugin.grants)),
         );
         if plugin.grants.approve {

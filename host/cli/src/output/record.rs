@@ -194,9 +194,9 @@ fn dropped(text: &mut String, dropped: &Dropped) {
 
 fn taken_up(text: &mut String, changed: &RulesChanged) {
     let _ = writeln!(text, "{CHANGED}other rules{CHANGED:#} were taken up");
-    for LoadedPlugin { plugin, digest, mode, .. } in &changed.plugins {
+    for LoadedPlugin { plugin, code, mode, .. } in &changed.plugins {
         let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
-        let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({digest}{audit}){DIM:#}", one_line(plugin));
+        let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({code}{audit}){DIM:#}", one_line(plugin));
     }
 }
 

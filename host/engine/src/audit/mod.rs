@@ -23,6 +23,7 @@ pub use redaction::Redacted;
 pub use sink::{AuditSink, MemoryLog};
 pub use verify::{Flaw, Report};
 
+pub use crate::config::CodeId;
 pub use crate::contract::bytes::Bytes;
 pub use crate::sandbox::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 pub use crate::state::Scope;

@@ -1,7 +1,7 @@
 //! The records: of an event, who was asked, what each plugin answered and the outcome; and what came later.
 
 use super::redaction::Redacted;
-use crate::config::{Digest, Mode};
+use crate::config::{CodeId, Digest, Mode};
 use crate::contract::bytes::Bytes;
 use crate::contract::{Answered, Cause, EventKind, Failure, ModelRef, OutcomeKind, Question, ToolSpec};
 use crate::sandbox::Inputs;
@@ -211,8 +211,9 @@ pub struct KeptAnswer {
 pub struct CallRecord {
     /// The plugin's name.
     pub plugin: String,
-    /// SHA-256 of its file.
-    pub digest: Digest,
+    /// What ran: the digest of a component, or the version of a native rule.
+    #[serde(rename = "digest")]
+    pub code: CodeId,
     /// SHA-256 of its configuration, as JSON.
     pub config: Digest,
     /// Whether its answer counts.
@@ -383,8 +384,9 @@ pub struct RulesChanged {
 pub struct LoadedPlugin {
     /// The plugin's name.
     pub plugin: String,
-    /// SHA-256 of its file.
-    pub digest: Digest,
+    /// What ran: the digest of a component, or the version of a native rule.
+    #[serde(rename = "digest")]
+    pub code: CodeId,
     /// SHA-256 of its configuration, as JSON.
     pub config: Digest,
     /// Whether its answers count.

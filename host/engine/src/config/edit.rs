@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Config, Digest, Entry, Error, Layer, ProjectFile, Source, UserDirectories,
+    Code, Config, Digest, Entry, Error, Layer, ProjectFile, Source, UserDirectories,
     entry::directory_of,
     file::{self, Placed},
     paths::canonical,
@@ -62,7 +62,11 @@ pub enum Change {
 /// the name or the path, or the entry breaks a rule; [`Error::Io`] where the file cannot be read or
 /// written. In all of them the file is as it was.
 pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, Error> {
-    let entry = &Entry { path: without_links(&entry.path)?, ..entry.clone() };
+    let refused =
+        || Error::Entry { name: entry.name.clone(), why: "a configuration file can name files only".to_owned() };
+    let Code::File { path, digest } = &entry.code else { return Err(refused()) };
+    let (wasm, digest) = (&without_links(path)?, *digest);
+    let entry = &Entry { code: Code::File { path: wasm.clone(), digest }, ..entry.clone() };
     // Two commands that write an entry at the same time both keep theirs.
     let _lock = Lock::take(&places.state).map_err(Error::file("lock", &places.state))?;
     let exists = fs::symlink_metadata(file).is_ok();
@@ -76,9 +80,9 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
     let old = present.map_or_else(String::new, |present| present.text);
     let entries = file::parse(&old, &source, sections).map_err(Problems::of)?.entries;
 
-    let edit = match conflict(&entries, entry)? {
-        Some(placed) if placed.entry.digest == entry.digest => Edit::nothing(placed, &old),
-        Some(placed) => Edit::digest(placed, &old, entry.digest),
+    let edit = match conflict(&entries, &entry.name, wasm)? {
+        Some((placed, before)) if before == digest => Edit::nothing(placed, &old),
+        Some((placed, before)) => Edit::digest(placed, &old, digest, before),
         None => Edit::append(entry, &old, directory_of(&path))?,
     };
     // The file is only written if it means what was asked for.
@@ -107,22 +111,22 @@ fn without_links(file: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// The entry of the same name and path, if there is one; one that shares only one of them is in the way.
-fn conflict<'a>(entries: &'a [Placed], entry: &Entry) -> Result<Option<&'a Placed>, Error> {
-    let path = canonical(&entry.path);
-    let same_name = |placed: &Placed| placed.entry.name == entry.name;
-    let same_path = |placed: &Placed| canonical(&placed.entry.path) == path;
-    let Some(found) = entries.iter().find(|placed| same_name(placed) || same_path(placed)) else { return Ok(None) };
-    if same_name(found) && same_path(found) {
-        return Ok(Some(found));
+/// The entry of the same name and path, with its digest, if there is one; one that shares only one of them is in the way.
+fn conflict<'a>(entries: &'a [Placed], name: &str, wasm: &Path) -> Result<Option<(&'a Placed, Digest)>, Error> {
+    let wasm = canonical(wasm);
+    for placed in entries {
+        let Code::File { path, digest } = &placed.entry.code else { continue };
+        let (same_name, same_path) = (placed.entry.name == name, canonical(path) == wasm);
+        let at = || format!("{}:{}", placed.name_at.file.path.display(), placed.name_at.line());
+        let why = match (same_name, same_path) {
+            (false, false) => continue,
+            (true, true) => return Ok(Some((placed, *digest))),
+            (true, false) => format!("{} has that name for {}: choose another name", at(), path.display()),
+            (false, true) => format!("{} has that file, under the name `{}`", at(), placed.entry.name),
+        };
+        return Err(Error::Entry { name: name.to_owned(), why });
     }
-    let at = format!("{}:{}", found.name_at.file.path.display(), found.name_at.line());
-    let why = if same_name(found) {
-        format!("{at} has that name for {}: choose another name", found.entry.path.display())
-    } else {
-        format!("{at} has that file, under the name `{}`", found.entry.name)
-    };
-    Err(Error::Entry { name: entry.name.clone(), why })
+    Ok(None)
 }
 
 /// The file's new text.
@@ -137,10 +141,10 @@ impl Edit {
         Self { new: old.to_owned(), text: line_of(old, placed.digest_at.range.start), change: Change::Unchanged }
     }
 
-    fn digest(placed: &Placed, old: &str, digest: Digest) -> Self {
+    fn digest(placed: &Placed, old: &str, digest: Digest, before: Digest) -> Self {
         let range = placed.digest_at.range.clone();
         let new = format!("{}\"{digest}\"{}", &old[..range.start], &old[range.end..]);
-        Self { text: line_of(&new, range.start), new, change: Change::DigestUpdated { from: placed.entry.digest } }
+        Self { text: line_of(&new, range.start), new, change: Change::DigestUpdated { from: before } }
     }
 
     fn append(entry: &Entry, old: &str, directory: &Path) -> Result<Self, Error> {

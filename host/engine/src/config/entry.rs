@@ -1,6 +1,7 @@
 //! One plugin of the allowlist, checked.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     fmt, io,
     path::{Path, PathBuf},
@@ -8,8 +9,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{ActionKind, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing};
+use super::{ActionKind, Code, ComponentBytes, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing};
 use crate::contract::{EventKind, Stop};
+use crate::native::Rule;
 
 /// One plugin that may load, and all that the operator says about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,11 +20,8 @@ pub struct Entry {
     /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. It is what people
     /// see, and the second key of the chain's order.
     pub name: String,
-    /// `path`: the `.wasm` file. Absolute where the entry comes from a file: a relative one is relative to that file's
-    /// directory, and `~/` is the user's home.
-    pub path: PathBuf,
-    /// `sha256`, required: the only content of `path` that may load.
-    pub digest: Digest,
+    /// `path` and `sha256`, or what the program holds.
+    pub code: Code,
     /// `priority`: lower is asked first; any 32-bit number, default 100.
     pub priority: i32,
     /// `enabled`: whether it loads without being named on the command line; default `true`.
@@ -54,13 +53,16 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry with every default.
+    /// An entry with every default for the component in a file, of which only the content with this digest may load.
     #[must_use]
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, digest: Digest) -> Self {
+        Self::of(name, Code::File { path: path.into(), digest })
+    }
+
+    fn of(name: impl Into<String>, code: Code) -> Self {
         Self {
             name: name.into(),
-            path: path.into(),
-            digest,
+            code,
             priority: Self::DEFAULT_PRIORITY,
             enabled: true,
             events: None,
@@ -84,6 +86,20 @@ impl Entry {
         let path = path.into();
         let digest = Digest::of_file(&path)?;
         Ok(Self::new(name, path, digest))
+    }
+
+    /// An entry with every default for a component that the program holds:
+    /// `Entry::from_bytes("guard", include_bytes!("guard.wasm"))`.
+    #[must_use]
+    pub fn from_bytes(name: impl Into<String>, component: impl Into<Cow<'static, [u8]>>) -> Self {
+        Self::of(name, Code::Bytes(ComponentBytes::new(component)))
+    }
+
+    /// An entry with every default for a rule of the program itself. Of the limits, `input`, `deadline`, `log` and
+    /// `capability-calls` hold for it; of the grants, it can have `state`, `transcript`, `approve` and `audit`.
+    #[must_use]
+    pub fn from_rule(name: impl Into<String>, rule: Rule) -> Self {
+        Self::of(name, Code::Native(rule))
     }
 
     /// The same with a value of its configuration: `entry.with("protected", ["infra/**"])`.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    AskRule, Entry, Grants, Layer, Mode, Origin, Problem,
+    AskRule, Code, Digest, Entry, Grants, Layer, Mode, Origin, Problem,
     ask::RawAsk,
     decode::{decode, unknown_key},
     entry::directory_of,
@@ -148,8 +148,7 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
         digest_at: at("sha256"),
         entry: Entry {
             name: written.name,
-            path,
-            digest: written.sha256,
+            code: Code::File { path, digest: written.sha256 },
             priority: written.priority.unwrap_or(Entry::DEFAULT_PRIORITY),
             enabled: written.enabled.unwrap_or(true),
             events: written.events.map(|events| events.into_iter().map(|event| event.0).collect()),
@@ -274,9 +273,19 @@ impl Check<'_> {
     }
 }
 
-/// The checks of an entry that a program made: those of a written one.
+/// The checks of an entry that a program made: those of a written one, and of a native rule that it has what is granted.
 pub(super) fn check_made(entry: &Entry) -> Result<(), String> {
-    let written = RawEntry::of(entry, Path::new(""))?.to_toml()?;
+    let written = match &entry.code {
+        Code::File { .. } => RawEntry::of(entry, Path::new("")),
+        Code::Bytes(_) | Code::Native(_) => {
+            let code = Code::File { path: "program.wasm".into(), digest: Digest::zero() };
+            RawEntry::of(&Entry { code, ..entry.clone() }, Path::new(""))
+        }
+    };
+    let written = written?.to_toml()?;
+    if let Some(grant) = matches!(entry.code, Code::Native(_)).then(|| entry.grants.of_sandbox()).flatten() {
+        return Err(format!("it is a native rule, to which `{grant}` gives nothing: nothing keeps it from the world"));
+    }
     let source = Source::new("", Layer::Chosen);
     match parse(&written, &source, &[]) {
         Ok(_) => Ok(()),

@@ -55,6 +55,21 @@ impl Grants {
         self.model.is_some() || !self.http.is_empty() || !self.capabilities.is_empty()
     }
 
+    /// A grant that lets a guest out of its sandbox, if there is one: a native rule is in none.
+    pub(crate) fn of_sandbox(&self) -> Option<&'static str> {
+        let given = [
+            ("read-dirs", !self.read_dirs.is_empty()),
+            ("write-dirs", !self.write_dirs.is_empty()),
+            ("env", !self.env.is_empty()),
+            ("http", !self.http.is_empty()),
+            ("model", self.model.is_some()),
+            ("capabilities", !self.capabilities.is_empty()),
+            ("clock", self.clock),
+            ("random", self.random),
+        ];
+        given.into_iter().find_map(|(grant, is_given)| is_given.then_some(grant))
+    }
+
     /// Whether they give any directory.
     #[must_use]
     pub(crate) fn has_directories(&self) -> bool {

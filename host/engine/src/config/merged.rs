@@ -68,7 +68,11 @@ impl Config {
             if earlier.clone().any(|other| other.name == entry.name) {
                 return Err(refused("another entry has this name".to_owned()));
             }
-            if let Some(other) = earlier.find(|other| canonical(&other.path) == canonical(&entry.path)) {
+            let same_file = |other: &&Entry| {
+                let (one, other) = (entry.code.path(), other.code.path());
+                one.zip(other).is_some_and(|(one, other)| canonical(one) == canonical(other))
+            };
+            if let Some(other) = earlier.find(same_file) {
                 return Err(refused(format!("the entry `{}` is of the same file", other.name)));
             }
             self.entries.push(entry);
@@ -127,7 +131,7 @@ impl Config {
     #[must_use]
     pub fn entry_at(&self, wasm: &Path) -> Option<&Entry> {
         let wasm = canonical(&std::path::absolute(wasm).unwrap_or_else(|_| wasm.to_owned()));
-        self.entries.iter().find(|entry| canonical(&entry.path) == wasm)
+        self.entries.iter().find(|entry| entry.code.path().is_some_and(|path| canonical(path) == wasm))
     }
 
     /// Enables an entry, as `--plugin` does; `false` where no entry has that name. Nothing can be disabled this way.
@@ -275,6 +279,7 @@ impl Sum {
 
     fn add_entry(&mut self, placed: Placed, same: &impl Fn(&Path) -> PathBuf) {
         let Placed { entry, .. } = &placed;
+        let path = |entry: &Entry| entry.code.path().map(same);
         let mut refuse = |key: &str, at: &Place, message: String| {
             self.problems.push(Problem::new(at, message).about(&join("plugin", key)));
         };
@@ -283,7 +288,7 @@ impl Sum {
             let message =
                 format!("the name `{}` is taken: the entry at {first} has it, and none overrides another", entry.name);
             refuse("name", &placed.name_at, message);
-        } else if let Some(other) = self.entries.iter().find(|other| same(&other.entry.path) == same(&entry.path)) {
+        } else if let Some(other) = self.entries.iter().find(|other| path(&other.entry) == path(entry)) {
             let first = place(&other.path_at);
             let message = format!("`{}`, at {first}, is an entry of the same file: keep one of them", other.entry.name);
             refuse("path", &placed.path_at, message);

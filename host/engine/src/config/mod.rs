@@ -24,6 +24,7 @@
 //! ```
 
 mod ask;
+mod code;
 mod decode;
 mod digest;
 mod discover;
@@ -50,6 +51,7 @@ mod trust;
 mod tests;
 
 pub use ask::AskRule;
+pub use code::{Code, CodeId, ComponentBytes};
 pub use digest::{Digest, InvalidDigest};
 pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, ProjectFile, UnapprovedChange, UserDirectories};
 pub use edit::{Change, Edited, allow};

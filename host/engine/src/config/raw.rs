@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 
-use super::{ActionKind, Digest, Entry, Grants, Limits, Mode, OnFailure, ToolPattern, paths::shorten};
+use super::{ActionKind, Code, Digest, Entry, Grants, Limits, Mode, OnFailure, ToolPattern, paths::shorten};
 use crate::contract::{EventKind, Stop};
 
 /// The keys of `[[plugin]]`.
@@ -80,6 +80,9 @@ fn is_default<T: Default + PartialEq>(table: &T) -> bool {
 impl RawEntry {
     /// How a file in `directory` writes that entry.
     pub(super) fn of(entry: &Entry, directory: &Path) -> Result<Self, String> {
+        let Code::File { path, digest } = &entry.code else {
+            return Err("a configuration file can name files only".to_owned());
+        };
         let shortened = |directories: &BTreeMap<String, PathBuf>| {
             directories
                 .iter()
@@ -91,8 +94,8 @@ impl RawEntry {
         grants.write_dirs = shortened(&entry.grants.write_dirs)?;
         Ok(Self {
             name: entry.name.clone(),
-            path: shorten(&entry.path, directory)?,
-            sha256: entry.digest,
+            path: shorten(path, directory)?,
+            sha256: *digest,
             priority: (entry.priority != Entry::DEFAULT_PRIORITY).then_some(entry.priority),
             enabled: (!entry.enabled).then_some(false),
             events: entry.events.as_ref().map(|events| events.iter().copied().map(EventName).collect()),

@@ -48,6 +48,15 @@ const PARTS: u64 = 200_000;
 /// Parts that a function between core code and a component counts as: 2 ms each.
 const PARTS_OF_FUNCTION: u64 = 50;
 
+/// # Errors
+/// If a component that a program holds is larger than a plugin may be.
+pub(super) fn check_size(component: &[u8]) -> Result<(), ContractError> {
+    match component.len() as u64 {
+        0..=FILE => Ok(()),
+        length => Err(ContractError::TooLarge(format!("has {length} bytes, and {FILE} is the most"))),
+    }
+}
+
 /// Reads a regular file that is no larger than a plugin may be. A pipe or a device is not read.
 ///
 /// # Errors

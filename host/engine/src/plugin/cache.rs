@@ -179,7 +179,9 @@ impl Cache {
                 CODE
             }
             CacheFile::Outcome(entry) => {
-                entry.digest.as_bytes().hash(&mut hasher);
+                if let Some(digest) = entry.code.digest() {
+                    digest.as_bytes().hash(&mut hasher);
+                }
                 serde_json::Value::Object(entry.config.clone()).to_string().hash(&mut hasher);
                 entry.grants.has_directories().hash(&mut hasher);
                 bounds_of_configuring(entry).hash(&mut hasher);
@@ -419,13 +421,17 @@ fn can_tell_owners() -> io::Result<()> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
-    use crate::config::{Digest, Entry};
+    use crate::config::{Code, Digest, Entry};
     use std::fs;
     use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::{Path, PathBuf};
     use std::time::{Duration, SystemTime};
     use wasmtime::{Engine, component::Component};
+
+    fn another() -> Code {
+        Code::File { path: "p.wasm".into(), digest: Digest::of_bytes(b"another") }
+    }
 
     struct Place {
         directory: tempfile::TempDir,
@@ -454,17 +460,17 @@ mod tests {
         /// The cached file of a component that was just put there.
         fn filled(&self) -> PathBuf {
             let component = Component::new(&self.engine, wat::parse_str("(component)").unwrap()).unwrap();
-            self.cache().put_code(&self.engine, &self.entry, &self.entry.digest, &component);
+            self.cache().put_code(&self.engine, &self.entry, &self.entry.code.digest().unwrap(), &component);
             assert!(self.is_hit());
             self.path()
         }
 
         fn path(&self) -> PathBuf {
-            self.cache().path(&self.engine, CacheFile::Code(&self.entry.digest))
+            self.cache().path(&self.engine, CacheFile::Code(&self.entry.code.digest().unwrap()))
         }
 
         fn is_hit(&self) -> bool {
-            self.cache().code(&self.engine, &self.entry, &self.entry.digest).is_some()
+            self.cache().code(&self.engine, &self.entry, &self.entry.code.digest().unwrap()).is_some()
         }
 
         fn outcome(&self) -> Option<Outcome> {
@@ -511,7 +517,7 @@ mod tests {
         place.entry.limits.deadline = Some(Duration::from_secs(9));
         assert!(place.is_hit() && place.outcome().is_none());
         place.settled();
-        place.entry.digest = Digest::of_bytes(b"another");
+        place.entry.code = another();
         assert!(!place.is_hit() && place.outcome().is_none());
     }
 
@@ -525,7 +531,7 @@ mod tests {
         }
         type Change = fn(&mut Entry);
         let depends: [(&str, Change); 13] = [
-            ("digest", |entry| entry.digest = Digest::of_bytes(b"another")),
+            ("digest", |entry| entry.code = another()),
             ("config", |entry| drop(entry.config.insert("a".into(), 1.into()))),
             ("directories", |entry| drop(entry.grants.read_dirs.insert("a".into(), "/a".into()))),
             ("fuel", |entry| entry.limits.fuel = NonZeroU64::MIN),
@@ -541,7 +547,10 @@ mod tests {
         ];
         let others: [(&str, Change); 6] = [
             ("name", |entry| entry.name = "q".into()),
-            ("path", |entry| entry.path = "/elsewhere/q.wasm".into()),
+            ("path", |entry| {
+                let digest = entry.code.digest().unwrap();
+                entry.code = Code::File { path: "/elsewhere/q.wasm".into(), digest };
+            }),
             ("priority", |entry| entry.priority = 7),
             ("input", |entry| entry.limits.input = size(7)),
             ("log", |entry| entry.limits.log = size(7)),
@@ -634,7 +643,7 @@ mod tests {
     fn a_file_under_another_name_or_key_does_not_count() {
         let mut place = Place::new();
         let path = place.filled();
-        place.entry.digest = Digest::of_bytes(b"another");
+        place.entry.code = another();
         fs::copy(&path, place.path()).unwrap();
         assert!(!place.is_hit());
         let other = Place::new();

@@ -1,13 +1,12 @@
-//! Asking a loaded plugin.
+//! Asking a loaded plugin, whatever runs.
 
-use super::Plugin;
+use super::{Plugin, Runs};
 use crate::contract::{Failure, FailureKind, Session, ToolResult};
 use crate::event::Kind;
 use crate::sandbox::{CallLimits, Called, GuestSetup};
-use std::time::Duration;
 
 impl Plugin {
-    /// Asks about one event, in a fresh instance.
+    /// Asks about one event: a component in a fresh instance.
     pub(crate) async fn call<E: Kind>(
         &self,
         session: &Session,
@@ -15,23 +14,28 @@ impl Plugin {
         setup: GuestSetup,
     ) -> Called<E::Return> {
         let loaded = &*self.shared;
-        let Some(handle) = loaded.subscriptions.get(&E::KIND) else {
-            return Called::failed(Failure::new(
-                FailureKind::NotInstantiated,
-                format!("does not subscribe to {}", E::KIND),
-            ));
-        };
-        let params = E::params(session, payload);
         let limits = CallLimits::of(&loaded.entry);
-        let sandbox = &loaded.sandbox;
-        let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
-        // On the heap: every future above would else be as large, and be copied while it is put together.
-        Box::pin(sandbox.call(&loaded.pre, configure, handle, params, setup, limits)).await
+        let unsubscribed = || Failure::new(FailureKind::NotInstantiated, format!("does not subscribe to {}", E::KIND));
+        match &loaded.runs {
+            Runs::Component(component) => {
+                let Some(handle) = component.handles.get(&E::KIND) else { return Called::failed(unsubscribed()) };
+                let params = E::params(session, payload);
+                let call =
+                    component.sandbox.call(&component.pre, component.configuring(), handle, params, setup, limits);
+                // On the heap: every future above would else be as large, and be copied while it is put together.
+                Box::pin(call).await
+            }
+            Runs::Native(native) => {
+                let Some(handler) = native.rule.handler::<E::Payload, E::Return>(E::KIND) else {
+                    return Called::failed(unsubscribed());
+                };
+                let (session, payload) = (session.clone(), payload.clone());
+                Box::pin(native.call(setup, limits, move || handler(&session, &payload))).await
+            }
+        }
     }
-}
 
-impl Plugin {
-    /// Calls one of its tools, in a fresh instance. `arguments` is a JSON object.
+    /// Calls one of its tools: of a component in a fresh instance. `arguments` is a JSON object.
     pub(crate) async fn call_tool(
         &self,
         session: &Session,
@@ -40,30 +44,28 @@ impl Plugin {
         setup: GuestSetup,
     ) -> Called<(ToolResult,)> {
         let loaded = &*self.shared;
-        let Some(functions) = &loaded.tool_functions else {
-            return Called::failed(Failure::new(FailureKind::NotInstantiated, "brings no tools"));
-        };
-        let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
-        let params = (session, tool, arguments);
         let limits = CallLimits::of(&loaded.entry);
-        Box::pin(loaded.sandbox.call(&loaded.pre, configure, &functions.call, params, setup, limits)).await
-    }
-}
-
-impl<T> Called<T> {
-    fn failed(failure: Failure) -> Self {
-        Self {
-            answer: Err(failure),
-            fuel: 0,
-            time: Duration::ZERO,
-            effects: crate::sandbox::capability::Effects::default(),
-            writes: None,
-            reads: crate::state::Reads::default(),
-            inputs: crate::sandbox::Inputs::default(),
-            unrepeatable: std::collections::BTreeSet::new(),
-            missed: false,
-            log: Vec::new(),
-            log_dropped: 0,
+        let brings_none = || Failure::new(FailureKind::NotInstantiated, "brings no tools");
+        match &loaded.runs {
+            Runs::Component(component) => {
+                let Some(functions) = &component.tool_functions else { return Called::failed(brings_none()) };
+                let params = (session, tool, arguments);
+                let call = component.sandbox.call(
+                    &component.pre,
+                    component.configuring(),
+                    &functions.call,
+                    params,
+                    setup,
+                    limits,
+                );
+                Box::pin(call).await
+            }
+            Runs::Native(native) => {
+                let Some(tools) = &native.rule.tools else { return Called::failed(brings_none()) };
+                let (call, session) = (tools.call, session.clone());
+                let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
+                Box::pin(native.call(setup, limits, move || (call(&session, &tool, &arguments),))).await
+            }
         }
     }
 }

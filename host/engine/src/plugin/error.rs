@@ -31,12 +31,12 @@ pub enum LoadError {
         found: Digest,
     },
     /// It is no component, or not one of this contract.
-    #[error("plugin `{name}`: {} {problem}", path.display())]
+    #[error("plugin `{name}`: {} {problem}", place(path.as_deref()))]
     Unfit {
         /// Name of the entry.
         name: String,
-        /// Its file.
-        path: PathBuf,
+        /// Its file; none of a component that the program holds.
+        path: Option<PathBuf>,
         /// What is wrong with it.
         problem: ContractError,
     },
@@ -91,6 +91,15 @@ pub enum LoadError {
         /// What it exports.
         subscribes: String,
     },
+    /// A native rule has a function for no event.
+    #[error(
+        "plugin `{name}` is a native rule that is asked about nothing: give it a function for an event; a plugin of the SDK \
+         has them by `#[plugin]`"
+    )]
+    NativeWithoutEvents {
+        /// Name of the entry.
+        name: String,
+    },
     /// `setup.configure` said no.
     #[error("plugin `{name}` refuses its configuration: {message}")]
     Refused {
@@ -117,6 +126,10 @@ pub enum LoadError {
     },
 }
 
+fn place(path: Option<&Path>) -> std::borrow::Cow<'_, str> {
+    path.map_or("the component in the program".into(), Path::to_string_lossy)
+}
+
 /// What the user can do about a [`LoadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -135,7 +148,7 @@ impl LoadError {
     pub fn advice(&self) -> Advice<'_> {
         match self {
             Self::OtherDigest { path, .. } => Advice::Allow(path),
-            Self::Unfit { path, .. } => Advice::Inspect(path),
+            Self::Unfit { path: Some(path), .. } => Advice::Inspect(path),
             _ => Advice::None,
         }
     }

@@ -2,10 +2,13 @@
 //! is linked, and nothing is asked before it is loaded.
 
 use super::contract_check::{Surface, surface};
-use super::{ContractError, LoadError, Loaded, PluginTool};
-use crate::config::{Digest, Entry};
+use super::{ContractError, LoadError, Loaded, PluginTool, Runs};
+use crate::config::{CodeId, Digest, Entry};
+use crate::contract::EventKind;
 use crate::sandbox::capability::{Interface, OwnCapabilities};
 use crate::sandbox::{Guest, Handle, Preopens, SharedSandbox, capability, http};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use wasmtime::component::{Component, InstancePre};
 
@@ -63,48 +66,74 @@ impl<'a> Checked<'a> {
 }
 
 impl Linked {
-    /// The plugin. `configure` is what each instance has to run first: nothing, where the component is an image of one that
+    /// The plugin, of the component with this digest. `configure` is what each instance has to run first: nothing, where the component is an image of one that
     /// has run it.
     ///
     /// # Errors
     /// If the entry names an event that the component does not export.
     pub(super) fn loaded(
         self,
+        digest: Digest,
         configure: Option<Handle>,
         preopens: Preopens,
         tools: Arc<[PluginTool]>,
     ) -> Result<Loaded, LoadError> {
         let Self { name, entry, sandbox, pre, surface, config } = self;
-        let mut subscriptions = surface.subscriptions;
-        if let Some(events) = &entry.events {
-            if let Some(event) = events.iter().find(|event| !subscriptions.contains_key(event)) {
-                let subscribes = subscriptions.keys().map(|event| event.name()).collect::<Vec<_>>().join(", ");
-                return Err(LoadError::NotExported { name: entry.name, event: event.name(), subscribes });
-            }
-            subscriptions.retain(|event, _| events.contains(event));
-        }
-        Ok(Loaded {
-            name,
-            grants: Arc::new(entry.grants.clone()),
+        let events = subscribed(&entry, surface.subscriptions.keys().copied())?;
+        let component = super::Component {
             preopens: Arc::new(preopens),
             servers: http::servers(&entry.grants),
             is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
             sandbox,
             pre,
-            subscriptions,
+            handles: surface.subscriptions,
             configure,
             tool_functions: surface.tools,
             own: surface.own.into_iter().map(|own| (own.name, own.interface)).collect(),
-            tools,
-            config_digest: Digest::of_bytes(config.as_bytes()),
             config,
+        };
+        Ok(Loaded {
+            name,
+            id: CodeId::Component(digest),
+            grants: Arc::new(entry.grants.clone()),
+            events,
+            config_digest: Digest::of_bytes(component.config.as_bytes()),
+            runs: Runs::Component(component),
+            tools,
             entry,
         })
     }
 }
 
+/// The events that a plugin subscribes to: those that it has a function for, less what its entry leaves out.
+///
+/// # Errors
+/// If the entry names an event for which the plugin has none.
+pub(super) fn subscribed(
+    entry: &Entry,
+    has: impl Iterator<Item = EventKind>,
+) -> Result<BTreeSet<EventKind>, LoadError> {
+    let mut subscribed: BTreeSet<_> = has.collect();
+    if let Some(events) = &entry.events {
+        if let Some(event) = events.iter().find(|event| !subscribed.contains(event)) {
+            let subscribes = subscribed.iter().map(|event| event.name()).collect::<Vec<_>>().join(", ");
+            return Err(LoadError::NotExported { name: entry.name.clone(), event: event.name(), subscribes });
+        }
+        subscribed.retain(|event| events.contains(event));
+    }
+    Ok(subscribed)
+}
+
 pub(super) fn unfit(entry: &Entry, problem: ContractError) -> LoadError {
-    LoadError::Unfit { name: entry.name.clone(), path: entry.path.clone(), problem }
+    let path = entry.code.path().map(Path::to_owned);
+    LoadError::Unfit { name: entry.name.clone(), path, problem }
+}
+
+impl super::Component {
+    /// `configure` with its configuration, where it has to run in each instance.
+    pub(super) fn configuring(&self) -> Option<(&Handle, &str)> {
+        self.configure.as_ref().map(|configure| (configure, self.config.as_str()))
+    }
 }
 
 fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
@@ -122,12 +151,18 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
             });
         }
     }
-    if surface.subscriptions.contains_key(&crate::contract::EventKind::AuditRecord) && !entry.grants.audit {
-        return Err(LoadError::NotGranted {
-            name: entry.name.clone(),
-            import: "audit-record (by exporting it)".into(),
-            line: "audit = true".into(),
-        });
+    check_observing(entry, surface.subscriptions.contains_key(&EventKind::AuditRecord))
+}
+
+/// # Errors
+/// If the plugin observes records without the grant.
+pub(super) fn check_observing(entry: &Entry, observes_records: bool) -> Result<(), LoadError> {
+    if !observes_records || entry.grants.audit {
+        return Ok(());
     }
-    Ok(())
+    Err(LoadError::NotGranted {
+        name: entry.name.clone(),
+        import: "audit-record (by exporting it)".into(),
+        line: "audit = true".into(),
+    })
 }

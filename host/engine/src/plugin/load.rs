@@ -5,10 +5,11 @@ use super::compiling::compile_within;
 use super::contract_check::kind_of_file;
 use super::link::{Checked, unfit};
 use super::outline::outline;
-use super::{LoadError, Loaded, Plugin, bounds, preinitialise, tools};
-use crate::config::{Digest, Entry};
+use super::{ContractError, LoadError, Loaded, Plugin, Runs, bounds, preinitialise, tools};
+use crate::config::{Code, Digest, Entry};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PreopenError, Preopens, SharedSandbox};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use wasmtime::component::Component;
@@ -21,7 +22,7 @@ impl Plugin {
     pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, known: Option<Self>) -> Result<Self, LoadError> {
         let Compiler { sandbox, cache, own, .. } = *compiler;
         // Also if it is loaded already: a file that is no longer the allowed one must be reported.
-        let bytes = read(entry)?;
+        let (bytes, digest) = read(entry)?;
         if let Some(capability) = own.missing(entry.grants.capabilities.iter()) {
             return Err(LoadError::NoCapability {
                 name: entry.name.clone(),
@@ -58,7 +59,7 @@ impl Plugin {
                 }
                 // The outcome is kept only for a plugin that has taken its configuration.
                 if let Some(cache) = cache {
-                    let code = image.as_deref().map_or(entry.digest, Digest::of_bytes);
+                    let code = image.as_deref().map_or(digest, Digest::of_bytes);
                     cache.put_outcome(sandbox.engine(), entry, &Outcome { code, is_image: image.is_some() });
                 }
                 (linked, image.is_some())
@@ -67,7 +68,7 @@ impl Plugin {
         // What `configure` left is in the image.
         let configure = linked.surface.configure.filter(|_| !is_image);
         let tools = tools::listed(&linked, configure.as_ref()).await?;
-        let loaded = linked.loaded(configure, preopens, tools)?;
+        let loaded = linked.loaded(digest, configure, preopens, tools)?;
         Ok(Self { shared: Arc::new(loaded) })
     }
 
@@ -76,9 +77,14 @@ impl Plugin {
         let is_brought = |(name, interface): &(Arc<str>, String)| {
             own.of_interface(interface).is_some_and(|capability| capability.name() == &**name)
         };
-        Arc::ptr_eq(&self.shared.sandbox, sandbox)
-            && self.entry().says_the_same(entry)
-            && self.shared.own.iter().all(is_brought)
+        match &self.shared.runs {
+            Runs::Component(component) => {
+                Arc::ptr_eq(&component.sandbox, sandbox)
+                    && self.entry().says_the_same(entry)
+                    && component.own.iter().all(is_brought)
+            }
+            Runs::Native(_) => false,
+        }
     }
 }
 
@@ -117,8 +123,17 @@ impl Compiler<'_> {
     }
 }
 
-fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
-    let Entry { name, path, digest: allowed, .. } = entry;
+/// The component of an entry, with its digest.
+fn read(entry: &Entry) -> Result<(Cow<'_, [u8]>, Digest), LoadError> {
+    let (path, allowed) = match &entry.code {
+        Code::File { path, digest } => (path, digest),
+        Code::Bytes(held) => {
+            let (bytes, digest) = (held.bytes(), held.digest());
+            return bounds::check_size(bytes).map(|()| (bytes.into(), digest)).map_err(|problem| unfit(entry, problem));
+        }
+        Code::Native(_) => return Err(unfit(entry, ContractError::NotWasm)),
+    };
+    let name = &entry.name;
     let bytes = bounds::read(path).map_err(|source| LoadError::Unreadable {
         name: name.clone(),
         path: path.clone(),
@@ -126,7 +141,7 @@ fn read(entry: &Entry) -> Result<Vec<u8>, LoadError> {
     })?;
     let found = Digest::of_bytes(&bytes);
     if found == *allowed {
-        return Ok(bytes);
+        return Ok((bytes.into(), found));
     }
     Err(LoadError::OtherDigest { name: name.clone(), path: path.clone(), allowed: *allowed, found })
 }

@@ -12,6 +12,7 @@ mod error;
 mod inspect;
 mod link;
 mod load;
+mod native;
 mod outline;
 mod preinitialise;
 mod tools;
@@ -25,10 +26,10 @@ pub use inspect::{Inspection, inspect};
 pub(crate) use load::Compiler;
 pub use tools::{MAX_TOOLS, PluginTool};
 
-use crate::config::{Digest, Entry, Mode, OnFailure};
+use crate::config::{CodeId, Digest, Entry, Mode, OnFailure, Server};
 use crate::contract::{EventKind, Shape, ToolCall};
 use crate::sandbox::{Guest, Handle, Preopens, SharedSandbox};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use wasmtime::component::InstancePre;
 
@@ -38,29 +39,45 @@ pub struct Plugin {
     pub(crate) shared: Arc<Loaded>,
 }
 
-/// A plugin in its last state: it is [linked](link::Linked), configured, and its tools are listed.
+/// A plugin in its last state: configured, and its tools are listed.
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
+    pub(crate) id: CodeId,
     pub(crate) grants: Arc<crate::config::Grants>,
-    pub(crate) preopens: Arc<Preopens>,
-    pub(crate) servers: Arc<[crate::config::Server]>,
+    /// The events it subscribes to: those it has a function for, less what its entry leaves out.
+    events: BTreeSet<EventKind>,
+    runs: Runs,
+    /// The tools that it brings.
+    tools: Arc<[PluginTool]>,
+    pub(crate) config_digest: Digest,
+}
+
+/// What runs when the plugin is called.
+#[derive(Clone)]
+enum Runs {
+    Component(Component),
+    Native(native::Native),
+}
+
+/// A component that is [linked](link::Linked) and configured.
+#[derive(Clone)]
+struct Component {
+    preopens: Arc<Preopens>,
+    servers: Arc<[Server]>,
     is_denied_requests: bool,
-    pub(crate) sandbox: SharedSandbox,
-    pub(crate) pre: InstancePre<Guest>,
-    /// The events it subscribes to: those it exports, less what its entry leaves out.
-    pub(crate) subscriptions: BTreeMap<EventKind, Handle>,
+    sandbox: SharedSandbox,
+    pre: InstancePre<Guest>,
+    handles: BTreeMap<EventKind, Handle>,
     /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
-    pub(crate) configure: Option<Handle>,
+    configure: Option<Handle>,
     /// The functions of its tools, where it exports them.
     tool_functions: Option<tools::ToolFunctions>,
     /// The capabilities of the embedding program that it imports: name and interface.
     own: Arc<[(Arc<str>, String)]>,
-    /// The tools that it brings.
-    tools: Arc<[PluginTool]>,
-    pub(crate) config: String,
-    pub(crate) config_digest: Digest,
+    /// What `configure` gets, as JSON.
+    config: String,
 }
 
 impl Plugin {
@@ -70,10 +87,10 @@ impl Plugin {
         &self.shared.name
     }
 
-    /// SHA-256 of its file.
+    /// The digest of its component, or its version where it is a native rule.
     #[must_use]
-    pub fn digest(&self) -> Digest {
-        self.shared.entry.digest
+    pub fn code_id(&self) -> &CodeId {
+        &self.shared.id
     }
 
     /// Its entry in the allowlist.
@@ -85,19 +102,29 @@ impl Plugin {
     /// Whether it imports `wasi:http` and is granted no server, so that each of its requests is denied.
     #[must_use]
     pub fn is_denied_requests(&self) -> bool {
-        self.shared.is_denied_requests
+        matches!(&self.shared.runs, Runs::Component(component) if component.is_denied_requests)
     }
 
     /// The events that it subscribes to, in the order of the contract.
     pub fn events(&self) -> impl Iterator<Item = EventKind> {
-        self.shared.subscriptions.keys().copied()
+        self.shared.events.iter().copied()
     }
 
-    /// Whether each of its instances starts from the memory that `configure` left; else `configure` runs in each, which
-    /// means the same and takes longer.
+    /// Whether `configure` ran once, when it was loaded. Otherwise it runs in each instance, which means the same and takes longer.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
-        self.shared.configure.is_none()
+        match &self.shared.runs {
+            Runs::Component(component) => component.configure.is_none(),
+            Runs::Native(_) => true,
+        }
+    }
+
+    /// The directories that it is given, and the servers.
+    pub(crate) fn outside(&self) -> (Arc<Preopens>, Arc<[Server]>) {
+        match &self.shared.runs {
+            Runs::Component(component) => (Arc::clone(&component.preopens), Arc::clone(&component.servers)),
+            Runs::Native(_) => Default::default(),
+        }
     }
 
     /// Whether its answers count.
@@ -124,6 +151,6 @@ impl Plugin {
 
 impl std::fmt::Debug for Plugin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plugin").field("name", &self.name()).field("digest", &self.digest()).finish_non_exhaustive()
+        f.debug_struct("Plugin").field("name", &self.name()).field("code", &self.code_id()).finish_non_exhaustive()
     }
 }

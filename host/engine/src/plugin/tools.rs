@@ -59,6 +59,12 @@ pub(super) struct ToolDeclaration {
     input_schema: Json,
 }
 
+impl From<[String; 3]> for ToolDeclaration {
+    fn from([name, description, input_schema]: [String; 3]) -> Self {
+        Self { name, description, input_schema }
+    }
+}
+
 impl Plugin {
     /// The tools that it brings; none in audit mode, in which a plugin changes nothing.
     #[must_use]
@@ -90,7 +96,7 @@ pub(super) async fn listed(linked: &Linked, configure: Option<&Handle>) -> Resul
 ///
 /// # Errors
 /// What is wrong with one of them.
-fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginTool>, String> {
+pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginTool>, String> {
     if declared.is_empty() {
         return Ok(Vec::new());
     }

@@ -203,23 +203,46 @@ where
 
 fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> Called<R> {
     let fuel = limits.fuel.get() - store.get_fuel().unwrap_or(0);
-    let guest = store.data_mut();
-    let log = guest.take_log();
-    guest.note_what_wasi_showed();
-    let returned = answer.is_ok();
-    let (writes, reads) = guest.state.take().map(View::into_parts).unzip();
-    Called {
-        answer,
-        fuel,
-        time: began.elapsed(),
-        effects: if returned { std::mem::take(&mut guest.effects) } else { Effects::default() },
-        writes: writes.filter(|_| returned),
-        reads: reads.unwrap_or_default(),
-        inputs: std::mem::take(&mut guest.inputs),
-        unrepeatable: std::mem::take(&mut guest.unrepeatable),
-        missed: guest.replayed.as_ref().is_some_and(super::capability::ReplayedInputs::missed),
-        log: log.lines,
-        log_dropped: log.dropped,
+    Called::of(store.data_mut(), answer, fuel, began)
+}
+
+impl<R> Called<R> {
+    /// The outcome of a call, with what its guest had.
+    pub(super) fn of(guest: &mut Guest, answer: Result<R, Failure>, fuel: u64, began: Instant) -> Self {
+        let log = guest.take_log();
+        guest.note_what_wasi_showed();
+        let returned = answer.is_ok();
+        let (writes, reads) = guest.state.take().map(View::into_parts).unzip();
+        Self {
+            answer,
+            fuel,
+            time: began.elapsed(),
+            effects: if returned { std::mem::take(&mut guest.effects) } else { Effects::default() },
+            writes: writes.filter(|_| returned),
+            reads: reads.unwrap_or_default(),
+            inputs: std::mem::take(&mut guest.inputs),
+            unrepeatable: std::mem::take(&mut guest.unrepeatable),
+            missed: guest.replayed.as_ref().is_some_and(super::capability::ReplayedInputs::missed),
+            log: log.lines,
+            log_dropped: log.dropped,
+        }
+    }
+
+    /// A call that could not be made.
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Self {
+            answer: Err(failure),
+            fuel: 0,
+            time: Duration::ZERO,
+            effects: Effects::default(),
+            writes: None,
+            reads: Reads::default(),
+            inputs: Inputs::default(),
+            unrepeatable: BTreeSet::new(),
+            missed: false,
+            log: Vec::new(),
+            log_dropped: 0,
+        }
     }
 }
 
@@ -232,14 +255,14 @@ async fn place(permits: &Semaphore, patience: Duration) -> Option<SemaphorePermi
     tokio::time::timeout(patience, permits.acquire()).await.ok()?.ok()
 }
 
-fn overloaded(patience: Duration) -> Failure {
+pub(super) fn overloaded(patience: Duration) -> Failure {
     Failure::new(
         FailureKind::Overloaded,
         format!("had no place or no processor for {patience:?} (settings.overload-deadline); try again"),
     )
 }
 
-fn deadline_passed(limits: CallLimits<'_>) -> Failure {
+pub(super) fn deadline_passed(limits: CallLimits<'_>) -> Failure {
     Failure::new(FailureKind::Deadline, format!("did not answer within {:?} (limits.deadline)", limits.deadline))
 }
 

@@ -22,7 +22,7 @@ const LATE_AFTER: Duration = Duration::from_millis(5);
 
 /// A call that computes for long may starve for up to this many times its own time: a machine with
 /// other work still gives it a share.
-const SHARE: u32 = 10;
+pub(super) const SHARE: u32 = 10;
 
 /// Why a call has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

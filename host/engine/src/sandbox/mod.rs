@@ -12,6 +12,7 @@ mod failure;
 mod guest;
 pub(crate) mod http;
 mod inputs;
+mod native;
 mod output;
 mod preopens;
 mod processor_time;
@@ -22,6 +23,7 @@ pub use inputs::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, Transcrip
 
 pub(crate) use call::{CallLimits, Called, Handle, with_deadline};
 pub(crate) use guest::{Guest, GuestSetup};
+pub(crate) use native::NativeCalls;
 pub(crate) use preopens::{PreopenError, Preopens};
 
 use crate::config::{Entry, Grants};

@@ -97,7 +97,7 @@ impl SessionInner {
     pub(super) fn record_opening(self: &Arc<Self>, info: &Arc<contract::Session>) {
         let (tools, without_schema) = within_bound(&self.spec.tools);
         let opened = SessionOpened {
-            header: Header::new(&*info.id, super::now()),
+            header: Header::new(&*info.id, self.services.now()),
             agent: info.agent.clone(),
             cwd: info.cwd.clone(),
             workspace: info.workspace.clone(),
@@ -113,7 +113,7 @@ impl SessionInner {
     }
 
     pub(super) fn record_end(self: &Arc<Self>, info: &Arc<contract::Session>) {
-        let ended = SessionEnded { header: Header::new(&*info.id, super::now()) };
+        let ended = SessionEnded { header: Header::new(&*info.id, self.services.now()) };
         self.record_soon(&self.config(), info, &ended);
     }
 }

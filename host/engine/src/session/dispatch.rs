@@ -11,7 +11,7 @@ use super::Settled;
 use super::audit_writes::Durability;
 use super::notice::{Notice, NoticeKind};
 use super::pending::{Begun, Question as PendingQuestion};
-use super::{ReplayInputs, SessionInner, now, observers};
+use super::{ReplayInputs, SessionInner, observers};
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
 use crate::audit::{ApprovalRecord, EventRecord, Header, raw};
@@ -254,7 +254,7 @@ impl<'a> Dispatch<'a> {
             id: request.id.clone(),
             session: request.session.clone(),
             asker: self.session.services.store.asker()?,
-            expires: now().saturating_add(deadline),
+            expires: self.session.services.now().saturating_add(deadline),
             answerable: is_shared,
             request: raw(request).get().to_owned(),
             answer: None,

@@ -53,7 +53,11 @@ struct FailureCount {
 
 impl Caller {
     pub(super) fn new(plugin: &Plugin, observes: bool) -> Self {
-        Self { plugin: plugin.name().to_owned(), observes, of: [plugin.digest(), plugin.shared.config_digest] }
+        Self {
+            plugin: plugin.name().to_owned(),
+            observes,
+            of: [plugin.code_id().digest(), plugin.shared.config_digest],
+        }
     }
 
     fn is_same_plugin(&self, other: &Self) -> bool {

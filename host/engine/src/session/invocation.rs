@@ -38,12 +38,13 @@ impl Invocation<'_> {
         let Self { session, plugin, facts, state, is_recorded, replayed, overload_deadline } = self;
         let quota = plugin.entry().grants.state.as_ref().map(|grant| grant.quota.get());
         let time = facts.time;
+        let (preopens, servers) = plugin.outside();
         GuestSetup {
             plugin: Arc::clone(&plugin.shared.name),
             event: facts,
             grants: Arc::clone(&plugin.shared.grants),
-            preopens: Arc::clone(&plugin.shared.preopens),
-            servers: Arc::clone(&plugin.shared.servers),
+            preopens,
+            servers,
             network: session.services.network.clone(),
             state: state.zip(quota).map(|(state, quota)| View::new(state, quota, time)),
             is_recorded,
@@ -75,7 +76,7 @@ pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
     let entry = plugin.entry();
     CallRecord {
         plugin: plugin.name().to_owned(),
-        digest: entry.digest,
+        code: plugin.code_id().clone(),
         config: plugin.shared.config_digest,
         mode: entry.mode,
         round,

@@ -485,7 +485,7 @@ impl Session {
         let DispatchOptions { raw: own_message, await_observers } = options;
         let (id, time) = match &replay {
             Some(replay) => (replay.id.clone(), replay.time),
-            None => (self.shared.event_id(turn.as_ref().ok()), now()),
+            None => (self.shared.event_id(turn.as_ref().ok()), self.shared.services.now()),
         };
         let parent_session = self.shared.spec.parent.clone();
         let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
@@ -731,7 +731,7 @@ impl SessionInner {
 
     /// Whether a plugin's next call is made.
     fn next_call(&self, plugin: &Plugin, observes: bool) -> NextCall {
-        self.state.next_call(|| Caller::new(plugin, observes), now())
+        self.state.next_call(|| Caller::new(plugin, observes), self.services.now())
     }
 
     fn succeeded(&self, plugin: &Plugin, observes: bool) {
@@ -740,7 +740,7 @@ impl SessionInner {
 
     /// Counts a failure; the user is told when the plugin is tripped.
     fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
-        self.state.failed(&Caller::new(plugin, observes), failure, now());
+        self.state.failed(&Caller::new(plugin, observes), failure, self.services.now());
     }
 
     /// The reminders as changes of the session, given before so many model calls as there are now.
@@ -753,8 +753,30 @@ impl SessionInner {
     }
 }
 
+/// Tells the time: of events and of their records, for the expiry of state, and for when a tripped plugin is tried again.
+/// Deadlines are lengths of waiting, and not by this clock.
+pub trait Clock: Send + Sync {
+    /// The time.
+    fn now(&self) -> SystemTime;
+}
+
+/// The clock of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
 /// Milliseconds since the Unix epoch.
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The time of the operating system, in milliseconds since the Unix epoch.
+pub(crate) fn now() -> u64 {
+    milliseconds(SystemTime::now())
 }

@@ -3,9 +3,9 @@
 //! Observers get the events of one session in order; sessions do not wait for each other. Events that the queue has no room
 //! for are counted, recorded and reported.
 
+use super::SessionInner;
 use super::dispatch::Dispatch;
 use super::notice::{Notice, NoticeKind};
-use super::{SessionInner, now};
 use crate::active_config::ActiveConfig;
 use crate::audit::{Dropped, Header};
 use crate::contract;
@@ -97,7 +97,8 @@ pub(super) fn enqueue_record(
     info: &Arc<contract::Session>,
     record: String,
 ) {
-    let facts = EventFacts { id: session.next_record_id(), time: now(), round: 1, ..EventFacts::default() };
+    let facts =
+        EventFacts { id: session.next_record_id(), time: session.services.now(), round: 1, ..EventFacts::default() };
     let bytes = record.len();
     enqueue::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
 }
@@ -174,7 +175,7 @@ fn report_dropped(session: &Arc<SessionInner>) {
         _ => format!("{count} events came too fast for the plugins that observe them, and they missed these"),
     };
     session.notice(Notice::new(NoticeKind::EventsMissed, text));
-    session.record_dropped(&Dropped { header: Header::new(&*session.id, now()), events });
+    session.record_dropped(&Dropped { header: Header::new(&*session.id, session.services.now()), events });
 }
 
 impl SessionInner {

@@ -3,7 +3,7 @@
 use super::audit_writes::{Durability, RecordEffects};
 use super::dispatch::{Consent, Dispatch, HeldEffects};
 use super::notice::{Notice, NoticeKind};
-use super::{EventStart, SessionInner, Settled, now};
+use super::{EventStart, SessionInner, Settled};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, StateUse, raw};
@@ -270,7 +270,7 @@ impl<E: GateEvent + Kind> Question<E> {
     fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
         ApprovalRecord {
             id: self.request.id.clone(),
-            header: Header::new(&*self.request.session, now()),
+            header: Header::new(&*self.request.session, self.session.services.now()),
             event: self.request.event,
             outcome,
             answer,
@@ -391,7 +391,8 @@ impl<E: GateEvent + Kind> Question<E> {
         }
         let mut consent = std::mem::take(&mut self.consent);
         consent.give(self.shown(), self.shown_response(), self.record.questions.clone());
-        let facts = EventFacts { id: self.session.next_event_id(), time: now(), ..self.facts.clone() };
+        let (id, time) = (self.session.next_event_id(), self.session.services.now());
+        let facts = EventFacts { id, time, ..self.facts.clone() };
         let (info, await_observers) = (self.info.clone(), self.await_observers);
         let start = EventStart { info, facts, replay: None, await_observers };
         let session = Arc::clone(&self.session);
@@ -469,7 +470,8 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 
     fn state_now(&self, plugin: &Plugin) -> Arc<dyn Source> {
-        self.session.services.store.snapshot(&plugin.shared.name, self.session.lineage(), now())
+        let services = &self.session.services;
+        services.store.snapshot(&plugin.shared.name, self.session.lineage(), services.now())
     }
 
     /// The value that was shown, as JSON.

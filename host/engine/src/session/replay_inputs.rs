@@ -42,7 +42,7 @@ impl ReplayInputs {
         let was_tripped = then.is_some_and(|call| {
             let failure = call.failure.as_ref().map(|failure| failure.kind);
             failure == Some(FailureKind::Tripped)
-                && (call.digest, call.config) == (plugin.digest(), plugin.shared.config_digest)
+                && (&call.code, call.config) == (plugin.code_id(), plugin.shared.config_digest)
         });
         if was_tripped { NextCall::Tripped } else { NextCall::Made }
     }

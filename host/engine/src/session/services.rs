@@ -2,7 +2,7 @@
 
 use super::notice::Notice;
 use super::observers::ObserverTasks;
-use super::{QuestionGone, now, state};
+use super::{Clock, QuestionGone, milliseconds, state};
 use crate::active_config::RuleSet;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, Header, ToRecord as _};
@@ -31,6 +31,7 @@ pub(crate) struct Services {
     pub(crate) own: OwnCapabilities,
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer_tasks: ObserverTasks,
     /// The sessions with an open handle, by identifier.
     pub(crate) open: Mutex<HashMap<String, OpenSession>>,
@@ -84,6 +85,11 @@ impl Services {
         }
     }
 
+    /// The time of an event that begins now, in milliseconds since the Unix epoch.
+    pub(crate) fn now(&self) -> u64 {
+        milliseconds(self.clock.now())
+    }
+
     /// The questions that wait for an answer. Those of processes that are gone are settled with no.
     pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
         let mut open = Vec::new();
@@ -91,7 +97,7 @@ impl Services {
             let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
             if !self.store.is_alive(question.asker)? {
                 self.give_up(&question, request).await?;
-            } else if question.answerable && question.answer.is_none() && question.expires > now() {
+            } else if question.answerable && question.answer.is_none() && question.expires > self.now() {
                 open.extend(request);
             }
         }
@@ -103,7 +109,7 @@ impl Services {
         let unknown = || QuestionGone::Unknown(id.to_owned());
         let question =
             self.store.questions().await?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
-        if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= now() {
+        if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= self.now() {
             return Err(unknown());
         }
         let answer = approval::written(&approval::answered(approval));
@@ -119,7 +125,7 @@ impl Services {
         let settings = self.rules.active();
         let answer = request.map(|request| ApprovalRecord {
             id: question.id.clone(),
-            header: Header::new(&*question.session, now()),
+            header: Header::new(&*question.session, self.now()),
             event: request.event,
             outcome: OutcomeKind::Rejected,
             answer: approval::taken_for_gone(),
@@ -127,7 +133,7 @@ impl Services {
         });
         let records = answer.map(|answer| answer.body(&settings.settings().audit)).into_iter().collect();
         let change = Some(QuestionChange::GiveUp(question.id.clone()));
-        let unit = Unit { records, question: change, time: now(), ..Unit::default() };
+        let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };
         match self.store.commit(&unit).await {
             // Another process has settled it.
             Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),

@@ -5,7 +5,7 @@
 
 use super::audit_writes::{Durability, RecordEffects};
 use super::invocation::{self, CallEffects, Invocation};
-use super::{Session, SessionInner, now};
+use super::{Session, SessionInner};
 use crate::active_config::ActiveConfig;
 use crate::audit::{Header, ToolRun, raw};
 use crate::contract::{self, Failure, ToolResult};
@@ -132,7 +132,7 @@ impl<'a> Call<'a> {
         let info = session.info();
         let record = ToolRun {
             id: session.next_call_id(),
-            header: Header::new(&*info.id, now()),
+            header: Header::new(&*info.id, session.services.now()),
             turn: info.turn,
             tool: tool.to_owned(),
             arguments: raw(arguments),

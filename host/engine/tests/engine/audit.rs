@@ -75,7 +75,7 @@ async fn a_record_says_who_was_asked_what_each_answered_and_the_outcome() {
     let calls: Vec<_> = record.calls.iter().map(|call| (call.plugin.as_str(), call.round)).collect();
     assert_eq!(calls, [("a", 1), ("b", 1), ("c", 1)]);
     let [a, b, c] = &record.calls[..] else { unreachable!() };
-    assert_eq!(a.digest, host.plugins()[0].digest());
+    assert_eq!(a.code, *host.plugins()[0].code_id());
     assert!(a.fuel > 0 && a.verdict.as_ref().unwrap().get().contains("modify"), "{a:?}");
     // No value is final, but the call was its plugin's last: its effects hold.
     assert_eq!((a.findings[0].code.as_str(), a.log.last().unwrap().message.as_str()), ("code", "line"));

@@ -1,7 +1,7 @@
 //! What is not loaded, and what is said about it. Nothing of such a file has run.
 
 use crate::support::{builder, component, plugin};
-use hookhost::config::{Digest, Entry, Settings};
+use hookhost::config::{Code, Digest, Entry, Settings};
 use hookhost::plugin::inspect;
 use hookhost::{Config, Error};
 use serde_json::json;
@@ -74,7 +74,9 @@ async fn a_truncated_component_is_refused() {
 async fn another_digest_is_refused_and_both_are_printed() {
     let other = Digest::of_bytes(b"other");
     let bytes = text("(component)");
-    let refusal = refusal(&bytes, |entry| entry.digest = other).await;
+    let refusal =
+        refusal(&bytes, |entry| entry.code = Code::File { path: entry.code.path().unwrap().to_owned(), digest: other })
+            .await;
     for part in
         ["DIR/x.wasm is not the file that was allowed", &other.to_string(), &Digest::of_bytes(&bytes).to_string()]
     {

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit;
 use hookhost::capability::{Model, ModelRequest};
-use hookhost::config::{AskRule, Digest, Entry, Settings};
+use hookhost::config::{AskRule, Code, Digest, Entry, Settings};
 use hookhost::contract::{ToolCall, ToolResult};
 use hookhost::session::FAILURES_TO_TRIP;
 use hookhost::{Config, GateOutcome, Host, Session};
@@ -124,7 +124,8 @@ async fn a_configuration_of_which_anything_cannot_be_loaded_changes_nothing_and_
     let host = builder(config(generation(0))).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let mut forged = generation(1);
-    forged[1].digest = Digest::of_bytes(b"another");
+    let path = forged[1].code.path().unwrap().to_owned();
+    forged[1].code = Code::File { path, digest: Digest::of_bytes(b"another") };
     let mut refuses = generation(1);
     refuses.push(plugin("third", json!({"configure": {"error": "not so"}})));
     let mut ungranted = generation(1);

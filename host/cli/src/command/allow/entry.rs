@@ -4,7 +4,7 @@
 use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
 use crate::exit::CliError;
-use hookhost::config::{Config, Entry, Error, Layer, Source, UserDirectories};
+use hookhost::config::{Code, Config, Entry, Error, Layer, Source, UserDirectories};
 use hookhost::plugin::Inspection;
 use std::path::Path;
 use toml::{Table, Value};
@@ -38,7 +38,9 @@ pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) ->
         )));
     }
     let mut entry = old.clone();
-    entry.digest = inspection.digest;
+    if let Code::File { digest, .. } = &mut entry.code {
+        *digest = inspection.digest;
+    }
     Ok(entry)
 }
 

@@ -110,11 +110,11 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: 
     let mut text = format!(
         "{NAME}{}{NAME:#} {DIM}{}{DIM:#}\n  {DIM}digest {DIM:#} sha256 {}\n",
         entry.name,
-        one_line(&entry.path.to_string_lossy()),
+        one_line(&entry.code.to_string()),
         inspection.digest
     );
-    if let Some(old) = old.filter(|old| old.digest != inspection.digest) {
-        text.push_str(&format!("  {WARNING}instead{WARNING:#} sha256 {}\n", old.digest));
+    if let Some(old) = old.and_then(|old| old.code.digest()).filter(|old| *old != inspection.digest) {
+        text.push_str(&format!("  {WARNING}instead{WARNING:#} sha256 {old}\n"));
     }
     let events: Vec<_> = inspection.events.iter().map(|event| event.name()).collect();
     let mut row = |label: &str, value: &str| text.push_str(&format!("  {DIM}{label:7}{DIM:#} {value}\n"));
@@ -173,5 +173,6 @@ fn report(entry: &Entry, edited: &Edited) -> String {
         Change::Unchanged => "allowed already",
         _ => "written",
     };
-    format!("{GOOD}{done}{GOOD:#} {} at {at}, pinned to sha256 {}\n", entry.name, entry.digest)
+    let digest = entry.code.digest().map(|digest| digest.to_string()).unwrap_or_default();
+    format!("{GOOD}{done}{GOOD:#} {} at {at}, pinned to sha256 {digest}\n", entry.name)
 }

@@ -30,7 +30,7 @@ pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
         let digest = Digest::of_file(&wasm);
         let why = match (present.entry_at(&wasm), digest) {
             (None, _) => "is not on the allowlist",
-            (Some(entry), Ok(digest)) if entry.digest != digest => "has changed since it was allowed",
+            (Some(entry), Ok(digest)) if entry.code.digest() != Some(digest) => "has changed since it was allowed",
             (Some(_), _) => continue,
         };
         let shown = quoted(&wasm.to_string_lossy());

@@ -53,7 +53,7 @@ fn missing<'a>(entry: &Entry, inspection: &'a Inspection) -> Vec<&'a str> {
 
 impl Given<'_> {
     fn is_this_file(&self) -> bool {
-        self.entry.digest == self.inspection.digest
+        self.entry.code.digest() == Some(self.inspection.digest)
     }
 
     /// Whether it would be loaded, as far as can be told without running it.
@@ -80,7 +80,7 @@ impl Given<'_> {
                 let _ = writeln!(text, "  {DIM}{label:9}{DIM:#} {value}");
             }
         };
-        row("file", &one_line(&entry.path.to_string_lossy()));
+        row("file", &one_line(&entry.code.to_string()));
         let loads = if let Some(problem) = &self.inspection.problem {
             format!("{ERROR}no{ERROR:#}: it {}", one_line(problem))
         } else if !self.is_this_file() {
@@ -122,11 +122,11 @@ impl Given<'_> {
         let entry = self.entry;
         json!({
             "plugin": entry.name,
-            "path": entry.path,
+            "path": entry.code.path(),
             "allowed-at": self.origin(),
             "loads": self.loads(),
             "enabled": entry.enabled,
-            "allowed-digest": entry.digest.to_string(),
+            "allowed-digest": entry.code.digest(),
             "digest": self.inspection.digest.to_string(),
             "problem": self.inspection.problem,
             "priority": entry.priority,

@@ -74,7 +74,7 @@ fn allowed(args: &InspectArgs, inspection: &Inspection) -> Allowed {
     let entry = Config::entry_at(&config, &args.wasm);
     let state = match entry {
         None => "not-on-the-allowlist",
-        Some(entry) if entry.digest != inspection.digest => "other-digest",
+        Some(entry) if entry.code.digest() != Some(inspection.digest) => "other-digest",
         Some(entry) if !entry.enabled => "not-enabled",
         Some(_) => "allowed",
     };

@@ -174,7 +174,7 @@ impl Watched {
 
     /// Watches also what this configuration is read from, and where a file may come to be that would count.
     fn add(&mut self, args: &ConfigArgs, workspace: &Path, config: &Config) {
-        let plugins = config.enabled().map(|entry| entry.path.clone());
+        let plugins = config.enabled().filter_map(|entry| entry.code.path().map(Path::to_owned));
         let mut files: Vec<PathBuf> = config.files().iter().cloned().chain(plugins).collect();
         if args.config.is_none() {
             files.extend(workspace.ancestors().map(|directory| directory.join(FILE_NAME)));

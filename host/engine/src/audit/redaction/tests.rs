@@ -1,7 +1,7 @@
 use super::super::record::{Header, KeptAnswer, Record, StateWrite};
 use super::super::{Scope, ToRecord};
 use super::*;
-use crate::config::{Digest, KeyPattern, Mode};
+use crate::config::{CodeId, Digest, KeyPattern, Mode};
 use crate::contract::{Asker, Escalation, EventKind, Failure, FailureKind, OutcomeKind, Question};
 use crate::sandbox::capability::{
     CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, ModelRequest, Severity,
@@ -18,7 +18,7 @@ fn full() -> EventRecord {
     let value = || raw(&json!({"password": SECRET, "user": "me"}));
     let call = CallRecord {
         plugin: "p".into(),
-        digest: Digest::of_bytes(b"p"),
+        code: CodeId::Component(Digest::of_bytes(b"p")),
         config: Digest::of_bytes(b"{}"),
         mode: Mode::Enforce,
         round: 1,

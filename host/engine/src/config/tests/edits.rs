@@ -84,7 +84,7 @@ fn the_same_digest_changes_nothing() {
 fn a_name_or_a_file_that_is_taken_is_refused_with_its_place() {
     let world = World::new();
     let file = world.write_project("", &entry("a"));
-    let other_path = Entry { path: world.project.join("b.wasm"), ..new(&world, "a", SHA256) };
+    let other_path = Entry::new("a", world.project.join("b.wasm"), SHA256.parse().unwrap());
     let other_name = Entry { name: "b".into(), ..new(&world, "a", SHA256) };
     for (asked, expected) in [(other_path, "has that name for"), (other_name, "has that file, under the name `a`")] {
         let error = write(&world, &asked).unwrap_err().to_string();

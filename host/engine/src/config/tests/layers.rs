@@ -22,7 +22,7 @@ fn the_users_file_and_an_approved_project_file_add_up() {
     let found: Vec<_> = config
         .entries()
         .iter()
-        .map(|entry| (entry.name.as_str(), entry.path.clone(), entry.origin.as_ref().unwrap().layer))
+        .map(|entry| (entry.name.as_str(), entry.code.path().unwrap().to_owned(), entry.origin.as_ref().unwrap().layer))
         .collect();
     let expected = [
         ("mine", user.with_file_name("mine.wasm"), Layer::User),
@@ -51,7 +51,7 @@ fn a_project_file_is_found_from_any_directory_below_it() {
     let deep = world.project.join("src/deep");
     fs::create_dir_all(&deep).unwrap();
     let found = Config::discover(&deep, &world.places, &[]).unwrap();
-    assert_eq!(found.config.entries()[0].path, world.project.join("a.wasm"));
+    assert_eq!(found.config.entries()[0].code.path().unwrap(), world.project.join("a.wasm"));
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn a_project_reached_through_a_symbolic_link_is_the_same_project() {
     world.approve(&link.join("hookhost.toml"));
     for cwd in [&link, &world.project] {
         let found = Config::discover(cwd, &world.places, &[]).unwrap();
-        assert_eq!(found.config.entries()[0].path, world.project.join("a.wasm"));
+        assert_eq!(found.config.entries()[0].code.path().unwrap(), world.project.join("a.wasm"));
     }
 }
 
@@ -218,7 +218,7 @@ fn the_users_own_file_may_be_a_link_and_needs_no_approval_beside_it_or_where_it_
     std::os::unix::fs::symlink(&dotfiles, world.places.user_file()).unwrap();
     for cwd in [dotfiles.parent().unwrap(), &world.places.config] {
         let found = Config::discover(cwd, &world.places, &[]).unwrap();
-        assert_eq!(found.config.entries()[0].path, dotfiles.with_file_name("a.wasm"));
+        assert_eq!(found.config.entries()[0].code.path().unwrap(), dotfiles.with_file_name("a.wasm"));
         assert!(found.inert.is_empty(), "{:?}", found.inert);
     }
 }

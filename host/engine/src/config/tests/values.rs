@@ -78,8 +78,8 @@ fn every_key_of_the_design_is_understood() {
         deep = { on = 2026-01-02, n = 1.5, b = true }
         "#,
     );
-    assert_eq!(found.digest.to_string(), SHA256);
-    assert_eq!(found.path, Path::new("/etc/plugins/shell_guard.wasm"));
+    assert_eq!(found.code.digest().unwrap().to_string(), SHA256);
+    assert_eq!(found.code.path().unwrap(), Path::new("/etc/plugins/shell_guard.wasm"));
     assert_eq!((found.priority, found.enabled, found.mode), (-10, false, Mode::Audit));
     assert_eq!((found.on_failure, found.stop), (Some(OnFailure::Skip), Stop::Session));
     assert_eq!(found.events, Some([EventKind::BeforeToolCall].into()));
@@ -142,7 +142,7 @@ fn a_home_path_without_a_home_is_an_error() {
     let text = entry("a").replace("a.wasm", "~/a.wasm");
     let error = super::Config::parse(&text, &source, &[]).unwrap_err().to_string();
     assert!(error.contains("home directory is not known"), "{error}");
-    assert_eq!(only(&text).path, Path::new("/home/ada/a.wasm"));
+    assert_eq!(only(&text).code.path().unwrap(), Path::new("/home/ada/a.wasm"));
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Dispatch<'_> {
         let mut held = self.effects();
         let observed = Observed {
             id: self.record.id.clone(),
-            header: Header::new(&*self.info.id, crate::session::now()),
+            header: Header::new(&*self.info.id, self.session.services.now()),
             event: self.record.event,
             calls: self.record.calls.clone(),
             redacted: std::collections::BTreeMap::new(),

@@ -1,0 +1,119 @@
+//! For programs that call a plugin natively, as their own code: what answers its capabilities, and what it has
+//! configured. The author of a plugin needs nothing of it.
+//!
+//! Capabilities answer on the thread of the call alone.
+
+use crate::capabilities::effects::{Finding, Reminder};
+use crate::capabilities::log::Level;
+use crate::capabilities::model::{Error as ModelError, Request};
+use crate::capabilities::state::{Error as StateError, Scope};
+use crate::capabilities::transcript::Message;
+use crate::configured;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+pub use crate::configured::Configuration;
+
+/// Answers the capabilities of a plugin that is called natively, in place of the stand-in of [`testing`](crate::testing).
+/// Each method is the function of the same name in the module of its capability.
+#[expect(missing_docs, reason = "the modules of the capabilities document them")]
+pub trait Capabilities {
+    fn event_id(&self) -> String;
+    fn event_time(&self) -> u64;
+    fn event_round(&self) -> u32;
+    fn parent_session(&self) -> Option<String>;
+    fn raw(&self) -> Option<String>;
+    fn log(&self, level: Level, message: &str);
+    fn report(&self, finding: &Finding);
+    fn remind(&self, reminder: &Reminder);
+    fn get(&self, scope: Scope, key: &str) -> Result<Option<Vec<u8>>, StateError>;
+    fn set(&self, scope: Scope, key: &str, value: &[u8], ttl_seconds: Option<u64>) -> Result<(), StateError>;
+    fn delete(&self, scope: Scope, key: &str) -> Result<(), StateError>;
+    fn increment(&self, scope: Scope, key: &str, by: i64) -> Result<i64, StateError>;
+    fn transcript_length(&self) -> u32;
+    fn read_transcript(&self, start: u32, count: u32) -> Vec<Message>;
+    fn complete(&self, request: &Request) -> Result<String, ModelError>;
+}
+
+thread_local! {
+    static ANSWERING: RefCell<Option<Rc<dyn Capabilities>>> = const { RefCell::new(None) };
+}
+
+/// Runs a call of a plugin on this thread: `capabilities` answer it, and it finds what [`configure`] has kept.
+pub fn call<R>(configuration: &Configuration, capabilities: Rc<dyn Capabilities>, call: impl FnOnce() -> R) -> R {
+    let _entered = Entered {
+        capabilities: ANSWERING.replace(Some(capabilities)),
+        configuration: configured::replace(configuration.clone()),
+    };
+    call()
+}
+
+/// Runs the `configure` of a plugin on this thread, and takes what it keeps in each
+/// [`Configured`](crate::Configured). `config` is the JSON of the plugin's configuration.
+///
+/// # Errors
+/// As [`Plugin::configure`](crate::Plugin::configure), and where `config` does not fit.
+pub fn configure<P: crate::Plugin>(config: &str, capabilities: Rc<dyn Capabilities>) -> Result<Configuration, String> {
+    call(&Configuration::default(), capabilities, || {
+        P::configure(crate::parse_config(config)?)?;
+        Ok(configured::current())
+    })
+}
+
+/// Restores what the thread had before a call, also where the call unwinds.
+struct Entered {
+    capabilities: Option<Rc<dyn Capabilities>>,
+    configuration: Configuration,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        ANSWERING.set(self.capabilities.take());
+        configured::replace(std::mem::take(&mut self.configuration));
+    }
+}
+
+fn answering() -> Option<Rc<dyn Capabilities>> {
+    ANSWERING.with_borrow(Clone::clone)
+}
+
+/// The functions of a capability, as the bindings spell them: answered by the program that calls, or by the stand-in.
+macro_rules! answered {
+    ($capability:ident { $($function:ident = $method:ident($($argument:ident: $type:ty),*) $(-> $answer:ty)?;)* }) => {
+        pub(crate) mod $capability {
+            use super::*;
+            use crate::testing::host::$capability as stand_in;
+
+            $(pub(crate) fn $function($($argument: $type),*) $(-> $answer)? {
+                match answering() {
+                    Some(capabilities) => capabilities.$method($($argument),*),
+                    None => stand_in::$function($($argument),*),
+                }
+            })*
+        }
+    };
+}
+
+answered!(event {
+    id = event_id() -> String;
+    time = event_time() -> u64;
+    round = event_round() -> u32;
+    parent_session = parent_session() -> Option<String>;
+    raw = raw() -> Option<String>;
+});
+answered!(log { write = log(level: Level, message: &str); });
+answered!(effects {
+    report = report(finding: &Finding);
+    remind = remind(reminder: &Reminder);
+});
+answered!(state {
+    get = get(scope: Scope, key: &str) -> Result<Option<Vec<u8>>, StateError>;
+    set = set(scope: Scope, key: &str, value: &[u8], ttl_seconds: Option<u64>) -> Result<(), StateError>;
+    delete = delete(scope: Scope, key: &str) -> Result<(), StateError>;
+    increment = increment(scope: Scope, key: &str, by: i64) -> Result<i64, StateError>;
+});
+answered!(transcript {
+    length = transcript_length() -> u32;
+    read = read_transcript(start: u32, count: u32) -> Vec<Message>;
+});
+answered!(model { complete = complete(request: &Request) -> Result<String, ModelError>; });

@@ -1,0 +1,247 @@
+//! Calls of native rules: on threads of their own, under the deadline, with the capabilities of a guest.
+//!
+//! Code of the program cannot be interrupted. So a call that takes too long, or that nobody waits for any more, is given up:
+//! its event is settled without it, its thread is lost until the rule returns, and none of its effects is applied.
+
+#[cfg(feature = "native")]
+mod capabilities;
+mod starved;
+mod threads;
+
+use super::call::{CallLimits, Called, deadline_passed, overloaded};
+use super::clock::SHARE;
+use super::guest::{Guest, GuestSetup};
+use crate::contract::{Failure, FailureKind};
+use crate::native::{Configuration, Configure};
+use starved::Start;
+use std::any::Any;
+use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use threads::Threads;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// Why no call of a native rule can be replayed.
+const UNREPEATABLE: &str = "it is a native rule, which can read anything of the world";
+
+/// Longest message of a panic that is passed on, in characters.
+const MAX_MESSAGE: usize = 500;
+
+/// What the calls of one native rule run on.
+pub(crate) struct NativeCalls {
+    threads: Threads,
+    /// A place for each call at once.
+    places: Arc<Semaphore>,
+    most: usize,
+    /// Calls that were given up and have not returned. Each holds its place and its thread.
+    stuck: Arc<AtomicUsize>,
+}
+
+/// A call between its thread and the event that waits for it.
+struct Running {
+    state: AtomicU8,
+    guest: Mutex<Option<Box<Guest>>>,
+    /// The first use of a capability that ended the call, also where the rule has caught that.
+    failed: Mutex<Option<Failure>>,
+    stuck: Arc<AtomicUsize>,
+    /// When its thread began with it.
+    start: OnceLock<Start>,
+}
+
+const UNDER_WAY: u8 = 0;
+const RETURNED: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+/// What unwinds a rule whose call is over.
+struct Ended;
+
+impl NativeCalls {
+    /// Room for so many calls at once.
+    pub(crate) fn new(most: NonZeroU32) -> Self {
+        let most = most.get() as usize;
+        Self { threads: Threads::default(), places: Arc::new(Semaphore::new(most)), most, stuck: Arc::default() }
+    }
+
+    /// Calls a rule.
+    pub(crate) async fn call<R: Send + 'static>(
+        &self,
+        configuration: &Configuration,
+        setup: GuestSetup,
+        limits: CallLimits<'_>,
+        rule: impl FnOnce() -> R + Send + 'static,
+    ) -> Called<R> {
+        let configuration = configuration.clone();
+        self.run(setup, limits, move |running| with_capabilities(&configuration, running, rule)).await
+    }
+
+    /// Has a rule take its configuration. Nothing but the log answers it.
+    pub(crate) async fn configure(
+        &self,
+        plugin: Arc<str>,
+        limits: CallLimits<'_>,
+        configure: Arc<Configure>,
+        config: String,
+    ) -> Called<Result<Configuration, String>> {
+        let setup = GuestSetup::to_configure(plugin);
+        self.run(setup, limits, move |running| configure(&config, log(running))).await
+    }
+
+    async fn run<R: Send + 'static>(
+        &self,
+        setup: GuestSetup,
+        limits: CallLimits<'_>,
+        rule: impl FnOnce(&Arc<Running>) -> R + Send + 'static,
+    ) -> Called<R> {
+        let began = Instant::now();
+        let patience = setup.patience;
+        let mut guest = Box::new(Guest::new(setup, limits));
+        guest.unrepeatable.insert(UNREPEATABLE);
+        let place = match self.place(patience).await {
+            Ok(place) => place,
+            Err(failure) => return Called::of(&mut guest, Err(failure), 0, began),
+        };
+        let stuck = Arc::clone(&self.stuck);
+        let (state, guest) = (AtomicU8::new(UNDER_WAY), Mutex::new(Some(guest)));
+        let running = Arc::new(Running { state, guest, failed: Mutex::default(), stuck, start: OnceLock::new() });
+        let (returned, mut answer) = oneshot::channel();
+        let waiting = Waiting(Arc::clone(&running));
+        self.threads.start(Box::new(move || {
+            // Given back when the rule has returned, and not when it was given up.
+            let _place = place;
+            let _ = running.start.set(Start::now());
+            let answer = catch_unwind(AssertUnwindSafe(|| rule(&running)));
+            let answer = answer.map_err(|panic| panicked(&*panic));
+            if running.end(RETURNED) {
+                let _ = returned.send(running.fault().map_or(answer, Err));
+            } else {
+                running.stuck.fetch_sub(1, Ordering::Relaxed);
+            }
+        }));
+        let mut left = limits.deadline;
+        let answer = loop {
+            match tokio::time::timeout(left, &mut answer).await {
+                Ok(Ok(answer)) => break answer,
+                Ok(Err(_)) => {
+                    // The machine gave no thread: there is nothing that could be stuck.
+                    waiting.0.end(RETURNED);
+                    break Err(overloaded(patience));
+                }
+                Err(_) => {}
+            }
+            left = match waiting.0.start.get().map(Start::spent) {
+                // What it waits for its thread is not its own time.
+                None if began.elapsed() > patience => break Err(overloaded(patience)),
+                None => limits.deadline,
+                Some((own, starved)) if starved > patience.max(own.saturating_mul(SHARE)) => {
+                    break Err(overloaded(patience));
+                }
+                Some((own, _)) if own >= limits.deadline => break Err(deadline_passed(limits)),
+                Some((own, _)) => limits.deadline - own,
+            };
+        };
+        waiting.finish(answer, began)
+    }
+
+    /// A place for a call, which it keeps until the rule returns.
+    async fn place(&self, patience: Duration) -> Result<OwnedSemaphorePermit, Failure> {
+        if self.stuck.load(Ordering::Relaxed) >= self.most {
+            let detail = format!("has not returned from {} earlier calls, and is not called meanwhile", self.most);
+            return Err(Failure::new(FailureKind::Deadline, detail));
+        }
+        let places = Arc::clone(&self.places);
+        let place = tokio::time::timeout(patience, places.acquire_owned()).await;
+        // Nobody closes it.
+        place.ok().and_then(Result::ok).ok_or_else(|| overloaded(patience))
+    }
+}
+
+impl Running {
+    /// Ends the call, unless it has ended; whether this did.
+    fn end(&self, how: u8) -> bool {
+        self.state.compare_exchange(UNDER_WAY, how, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.state.load(Ordering::Acquire) == GIVEN_UP
+    }
+
+    fn guest(&self) -> MutexGuard<'_, Option<Box<Guest>>> {
+        self.guest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fault(&self) -> Option<Failure> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The event's side of a call. If it is dropped, the call is given up.
+struct Waiting(Arc<Running>);
+
+impl Waiting {
+    /// The outcome of the call.
+    fn finish<R>(self, answer: Result<R, Failure>, began: Instant) -> Called<R> {
+        self.give_up();
+        // A rule that was given up may be using a capability, which may wait for a disk.
+        let guest = self.0.guest.try_lock().ok().and_then(|mut guest| guest.take());
+        match guest {
+            Some(mut guest) => Called::of(&mut guest, answer, 0, began),
+            None => {
+                let mut called = Called::failed(Failure::new(FailureKind::Deadline, "did not answer in time"));
+                (called.answer, called.time) = (answer, began.elapsed());
+                called.unrepeatable.insert(UNREPEATABLE);
+                called
+            }
+        }
+    }
+
+    fn give_up(&self) {
+        // Before the thread can see that it was given up.
+        self.0.stuck.fetch_add(1, Ordering::Relaxed);
+        if !self.0.end(GIVEN_UP) {
+            self.0.stuck.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+/// The failure of a rule that unwound.
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let message = panic.downcast_ref::<&str>().copied();
+    let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let detail = match message {
+        Some(message) => format!("panicked: {}", message.chars().take(MAX_MESSAGE).collect::<String>()),
+        None => "panicked".to_owned(),
+    };
+    Failure::new(FailureKind::Panic, detail)
+}
+
+#[cfg(feature = "native")]
+fn with_capabilities<R>(configuration: &Configuration, running: &Arc<Running>, rule: impl FnOnce() -> R) -> R {
+    hookhost_guest::native::call(configuration, log(running), rule)
+}
+
+#[cfg(feature = "native")]
+fn log(running: &Arc<Running>) -> crate::native::Log {
+    std::rc::Rc::new(capabilities::OfTheHost::new(running))
+}
+
+#[cfg(not(feature = "native"))]
+fn with_capabilities<R>(Configuration: &Configuration, _: &Arc<Running>, rule: impl FnOnce() -> R) -> R {
+    rule()
+}
+
+#[cfg(not(feature = "native"))]
+fn log(_: &Arc<Running>) -> crate::native::Log {}
+
+impl std::fmt::Debug for NativeCalls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NativeCalls").field("most", &self.most).field("stuck", &self.stuck).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! Threads that run jobs: started when a job finds none that is idle, ended when they have had none for a while.
+//!
+//! Not those of the runtime, which would wait for a job that never ends when it is shut down.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// How long a thread waits for its next job.
+const IDLE: Duration = Duration::from_secs(10);
+
+pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+/// The bound on the number of threads is the caller's: there are no more than jobs at once.
+#[derive(Default)]
+pub(super) struct Threads(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// Threads that wait for a job.
+    idle: usize,
+    is_closed: bool,
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next job; none where the thread is to end.
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.queue();
+        if let Some(job) = queue.jobs.pop_front() {
+            return Some(job);
+        }
+        queue.idle += 1;
+        let is_idle = |queue: &mut Queue| queue.jobs.is_empty() && !queue.is_closed;
+        let waited = self.changed.wait_timeout_while(queue, IDLE, is_idle);
+        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        queue.idle -= 1;
+        queue.jobs.pop_front()
+    }
+}
+
+impl Threads {
+    /// Runs a job. It is dropped where the machine gives no thread.
+    pub(super) fn start(&self, job: Job) {
+        let mut queue = self.0.queue();
+        queue.jobs.push_back(job);
+        if queue.idle >= queue.jobs.len() {
+            self.0.changed.notify_one();
+            return;
+        }
+        drop(queue);
+        let shared = Arc::clone(&self.0);
+        let work = move || {
+            while let Some(job) = shared.next() {
+                job();
+            }
+        };
+        if let Err(error) = Builder::new().name("hookhost-native".into()).spawn(work) {
+            tracing::warn!(%error, "a native rule has no thread");
+            drop(self.0.queue().jobs.pop_back());
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.0.queue().is_closed = true;
+        self.0.changed.notify_all();
+    }
+}

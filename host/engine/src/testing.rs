@@ -1,0 +1,200 @@
+//! For the tests of a product: a host that starts in milliseconds, an approver that follows a script, and a clock that
+//! the test turns.
+//!
+//! A test that deploys are refused:
+//!
+//! ```
+//! use hookhost::contract::{Refusal, ToolCall};
+//! use serde_json::json;
+//!
+//! # async fn deploys_are_refused() {
+//! let host = hookhost::testing::host(|call: &ToolCall| (call.name == "deploy").then(|| Refusal::new("frozen"))).await;
+//! let outcome = host.check("deploy", json!({ "to": "production" })).await;
+//! assert_eq!(outcome.to_string(), "Rejected by rule: frozen");
+//! # assert_eq!(host.check("build", json!({})).await.to_string(), "Allowed");
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(deploys_are_refused());
+//! ```
+//!
+//! A test of all rules of a product starts from its own builder, with an approver in place of its users:
+//!
+//! ```
+//! use hookhost::approval::Approval;
+//! use hookhost::contract::{Escalation, ToolCall};
+//! use hookhost::testing::{self, ScriptedApprover};
+//! use hookhost::{Config, Host, HostBuilder};
+//! use serde_json::json;
+//!
+//! fn my_product() -> HostBuilder {
+//!     Host::builder(Config::empty())
+//!         .rule("asks", |call: &ToolCall| (call.name == "deploy").then(|| Escalation::new("deploy now?")))
+//! }
+//!
+//! # async fn a_deploy_waits_for_a_yes() -> Result<(), hookhost::Error> {
+//! let people = ScriptedApprover::new([Approval::Approved, Approval::Denied(None)]);
+//! let host = testing::start(my_product().approver(people.clone())).await?;
+//! assert!(host.check("deploy", json!({})).await.is_allowed());
+//! assert!(host.check("deploy", json!({})).await.rejection().is_some());
+//! assert_eq!(people.asked()[0].questions[0].escalation.question, "deploy now?");
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(a_deploy_waits_for_a_yes()).unwrap();
+//! ```
+
+use crate::approval::{Approval, ApprovalRequest, Approver};
+use crate::audit::EventRecord;
+use crate::config::Config;
+use crate::contract::{GateOutcome, ToolCall, ToolCallVerdict, ToolResult};
+use crate::host::{Error, Host, HostBuilder};
+use crate::session::{AllowedCall, Session, SessionSpec};
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The workspace of a test's session. Nothing has to be there.
+const WORKSPACE: &str = if cfg!(windows) { r"C:\work" } else { "/work" };
+
+/// A host with one session. See the [module](self).
+#[derive(Debug)]
+pub struct TestHost {
+    host: Host,
+    session: Session,
+    clock: Arc<Clock>,
+    records: Mutex<Vec<EventRecord>>,
+}
+
+/// A host of one rule, which is called `rule` and is asked about each tool call.
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub async fn host<V: Into<ToolCallVerdict>>(rule: impl Fn(&ToolCall) -> V + Send + Sync + 'static) -> TestHost {
+    match start(Host::builder(Config::empty()).rule("rule", rule)).await {
+        Ok(host) => host,
+        Err(error) => panic!("the host of a test does not start: {error}"),
+    }
+}
+
+/// The host that this builder makes, with a [`Clock`] of its own, and a session in it of the agent `test`.
+///
+/// # Errors
+/// As [`HostBuilder::build`].
+pub async fn start(builder: HostBuilder) -> Result<TestHost, Error> {
+    let clock = Clock::new();
+    let host = builder.clock(clock.clone()).build().await?;
+    let session = match host.open_session(SessionSpec::new("test", Path::new(WORKSPACE))) {
+        Ok(session) => session,
+        Err(error) => unreachable!("a session of which only agent and workspace are set opens: {error}"),
+    };
+    Ok(TestHost { host, session, clock, records: Mutex::default() })
+}
+
+impl TestHost {
+    /// Asks about a call of one of the agent's own tools, as [`Session::check_tool`].
+    pub async fn check(&self, name: &str, arguments: Value) -> GateOutcome<AllowedCall, ToolResult> {
+        let settled = self.session.check_tool(name, &arguments).await;
+        let earlier = settled.earlier.into_iter().map(|(record, _)| record);
+        locked(&self.records).extend(earlier.chain([*settled.record]));
+        settled.outcome
+    }
+
+    /// The records of the calls that [`Self::check`] has asked about, in order.
+    #[must_use]
+    pub fn records(&self) -> Vec<EventRecord> {
+        locked(&self.records).clone()
+    }
+
+    /// The session, for any other event.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The clock, which the test turns.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+/// Answers questions in the order in which it was given the answers, and remembers the questions.
+#[derive(Debug, Default)]
+pub struct ScriptedApprover {
+    answers: Mutex<VecDeque<Approval>>,
+    asked: Mutex<Vec<ApprovalRequest>>,
+}
+
+impl ScriptedApprover {
+    /// An approver with these answers. A question beyond the last is answered with no, for a reason that says so.
+    #[must_use]
+    pub fn new(answers: impl IntoIterator<Item = Approval>) -> Arc<Self> {
+        Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() })
+    }
+
+    /// What it was asked, in order.
+    #[must_use]
+    pub fn asked(&self) -> Vec<ApprovalRequest> {
+        locked(&self.asked).clone()
+    }
+
+    /// The number of answers that nobody has asked for.
+    #[must_use]
+    pub fn unused(&self) -> usize {
+        locked(&self.answers).len()
+    }
+}
+
+impl Approver for ScriptedApprover {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        let mut asked = locked(&self.asked);
+        asked.push(request);
+        let answer = locked(&self.answers).pop_front().unwrap_or_else(|| {
+            let (times, given) = (asked.len(), asked.len() - 1);
+            Approval::Denied(Some(format!("the script of the test has {given} answers, and it is asked {times} times")))
+        });
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// A clock that stands still until the test turns it. It begins at the start of 2030, UTC.
+#[derive(Debug)]
+pub struct Clock(Mutex<SystemTime>);
+
+impl Clock {
+    /// From the Unix epoch to the start of 2030.
+    const BEGINS: Duration = Duration::from_secs(1_893_456_000);
+
+    /// A clock.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(UNIX_EPOCH + Self::BEGINS)))
+    }
+
+    /// Turns it forward.
+    pub fn advance(&self, by: Duration) {
+        *locked(&self.0) += by;
+    }
+
+    /// Sets it, also back.
+    pub fn set(&self, time: SystemTime) {
+        *locked(&self.0) = time;
+    }
+}
+
+impl crate::Clock for Clock {
+    fn now(&self) -> SystemTime {
+        *locked(&self.0)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
