@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command};
 
 use crate::{
-    Outcome, bench, plugins,
+    Outcome, bench, plugins, surface,
     workspace::{Workspace, output, run},
 };
 
@@ -28,12 +28,15 @@ pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
 /// The cheap checks first, then exactly what `cargo xtask test` does.
 pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     run("format", &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
+    surface::format(workspace)?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     run("clippy", &mut workspace.cargo(&clippy))?;
     plugins::clippy(workspace)?;
     // Of the libraries: the binary `hookhost` would be documented over the library of that name.
     let mut docs = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
     run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+    // After the docs, for which all dependencies are there now.
+    surface::check(workspace)?;
     // All of what fails is to be seen at once.
     test(workspace, &["--no-fail-fast".into()])?;
     bench::instructions(workspace, &[])
