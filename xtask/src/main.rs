@@ -74,7 +74,7 @@ const TASKS: [Task; 10] = [
 ];
 
 fn main() -> ExitCode {
-    if let Some(done) = rustdoc::called_as_rustdoc() {
+    if let Some(done) = rustdoc::called_by_cargo() {
         return done;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -48,6 +48,7 @@ const RUSTDOC: &str = "HOOKHOST_XTASK_RUSTDOC";
 /// Writes the JSON of the libraries in the workspace `root` to `directory`, with the features, and so the compiled
 /// dependencies, of the documentation.
 pub(crate) fn write(workspace: &Workspace, root: &Path, directory: &Path) -> Outcome {
+    let is_other = root != workspace.root;
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", directory.display());
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
@@ -58,44 +59,70 @@ pub(crate) fn write(workspace: &Workspace, root: &Path, directory: &Path) -> Out
     // Cargo does not know what is written here: other flags each time have it call rustdoc each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let mut cargo = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib", "--quiet"]);
+    if is_other {
+        // Cargo tells two copies of a workspace apart by nothing but this. Otherwise it would take what it compiled
+        // of the other one for ours.
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", &program);
+    }
     cargo.current_dir(root).env("RUSTDOC", program).env(RUSTDOC, rustdoc).env(DIRECTORY, directory);
     cargo.env("RUSTDOCFLAGS", format!("--cfg public_items=\"{now}\""));
     run("describing the libraries' public items", &mut cargo)
 }
 
-/// What is to be done where cargo has called this program as rustdoc.
-pub(crate) fn called_as_rustdoc() -> Option<ExitCode> {
+/// What is to be done where cargo has called this program as rustdoc, or around rustc.
+pub(crate) fn called_by_cargo() -> Option<ExitCode> {
     let directory = env::var_os(DIRECTORY)?;
     let given: Vec<OsString> = env::args_os().skip(1).collect();
-    let mut rustdoc = Command::new(env::var_os(RUSTDOC).unwrap_or_else(|| "rustdoc".into()));
-    rustdoc.env_remove(DIRECTORY);
-    match arguments(&given, &directory) {
-        // Another member of the workspace: nothing is written about it.
+    let mut program = match wanted(&given, &directory) {
         Wanted::Nothing => return Some(ExitCode::SUCCESS),
-        Wanted::AsGiven => rustdoc.args(given),
-        Wanted::Json(arguments) => rustdoc.args(arguments).env("RUSTC_BOOTSTRAP", "1"),
+        Wanted::Rustc { program, arguments } => {
+            let mut rustc = Command::new(program);
+            rustc.args(arguments);
+            rustc
+        }
+        Wanted::Rustdoc(arguments) => {
+            let mut rustdoc = Command::new(env::var_os(RUSTDOC).unwrap_or_else(|| "rustdoc".into()));
+            rustdoc.args(arguments);
+            rustdoc
+        }
+        Wanted::Json(arguments) => {
+            let mut rustdoc = Command::new(env::var_os(RUSTDOC).unwrap_or_else(|| "rustdoc".into()));
+            rustdoc.args(arguments).env("RUSTC_BOOTSTRAP", "1");
+            rustdoc
+        }
     };
-    Some(match rustdoc.status() {
+    Some(match program.env_remove(DIRECTORY).status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("cannot start rustdoc: {error}");
+            eprintln!("cannot start {}: {error}", program.get_program().display());
             ExitCode::FAILURE
         }
     })
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
+enum Wanted<'a> {
+    /// About a member of the workspace that nobody depends on.
     Nothing,
-    /// A question such as `--version`.
-    AsGiven,
+    /// What rustc was asked, for which nothing changes.
+    Rustc {
+        program: &'a OsStr,
+        arguments: &'a [OsString],
+    },
+    /// A question to rustdoc, such as `--version`.
+    Rustdoc(&'a [OsString]),
     Json(Vec<OsString>),
 }
 
-/// The arguments with which rustdoc writes JSON to `directory` instead of the pages that cargo asked for.
-fn arguments(given: &[OsString], directory: &OsStr) -> Wanted {
-    let Some(at) = given.iter().position(|argument| argument == "--crate-name") else { return Wanted::AsGiven };
+/// What cargo's call becomes, so that rustdoc writes JSON to `directory` instead of pages.
+fn wanted<'a>(given: &'a [OsString], directory: &OsStr) -> Wanted<'a> {
+    if let [program, arguments @ ..] = given
+        && !program.to_string_lossy().starts_with('-')
+    {
+        return Wanted::Rustc { program, arguments };
+    }
+    let Some(at) = given.iter().position(|argument| argument == "--crate-name") else { return Wanted::Rustdoc(given) };
     if !LIBRARIES.iter().any(|library| given.get(at + 1).is_some_and(|name| *name == *library.crate_name())) {
         return Wanted::Nothing;
     }
@@ -113,16 +140,25 @@ fn arguments(given: &[OsString], directory: &OsStr) -> Wanted {
 mod tests {
     use super::*;
 
-    fn wanted(line: &str) -> Wanted {
-        arguments(&line.split(' ').map(OsString::from).collect::<Vec<_>>(), OsStr::new("json"))
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
     }
 
     #[test]
     fn rustdoc_writes_json_of_a_library_and_no_page() {
-        let ours = wanted("--crate-name hookhost_guest src/lib.rs -o target/doc --cfg x");
-        let line = "--crate-name hookhost_guest src/lib.rs --cfg x -Z unstable-options --output-format json -o json";
-        assert_eq!(ours, Wanted::Json(line.split(' ').map(OsString::from).collect()));
-        assert_eq!(wanted("--crate-name hookhost_agent src/lib.rs -o target/doc"), Wanted::Nothing);
-        assert_eq!(wanted("--version"), Wanted::AsGiven);
+        let given = words("--edition=2024 --crate-name hookhost_guest src/lib.rs -o target/doc --cfg x");
+        let json = "--edition=2024 --crate-name hookhost_guest src/lib.rs --cfg x -Z unstable-options --output-format json -o json";
+        assert_eq!(wanted(&given, OsStr::new("json")), Wanted::Json(words(json)));
+        let given = words("--edition=2024 --crate-name hookhost_agent src/lib.rs -o target/doc");
+        assert_eq!(wanted(&given, OsStr::new("json")), Wanted::Nothing);
+        let given = words("--version");
+        assert_eq!(wanted(&given, OsStr::new("json")), Wanted::Rustdoc(&given));
+    }
+
+    #[test]
+    fn rustc_is_asked_what_cargo_asks() {
+        let given = words("/bin/rustc --crate-name hookhost src/lib.rs");
+        let rustc = Wanted::Rustc { program: OsStr::new("/bin/rustc"), arguments: &given[1..] };
+        assert_eq!(wanted(&given, OsStr::new("json")), rustc);
     }
 }

@@ -34,7 +34,7 @@ mod file;
 mod grants;
 mod limits;
 mod merged;
-mod names;
+pub(crate) mod names;
 mod narrowing;
 mod paths;
 mod pattern;
