@@ -68,7 +68,7 @@ const TASKS: [Task; 10] = [
     },
     Task {
         name: "ci",
-        help: "format, clippy, docs, public items, then exactly `cargo xtask test`, then `cargo xtask instructions`",
+        help: "compiler, format, clippy, docs, public items, then exactly `cargo xtask test`, then `cargo xtask instructions`",
         run: |workspace, _| checks::ci(workspace),
     },
 ];

@@ -1,6 +1,6 @@
 //! rustdoc's JSON of the crates that others depend on. The JSON is unstable, and stable rustdoc writes it when
-//! `RUSTC_BOOTSTRAP` is set. Cargo must not see that variable, or it compiles every dependency again: so this
-//! program stands between cargo and rustdoc, and sets it for rustdoc alone.
+//! `RUSTC_BOOTSTRAP` is set. Cargo must not see that variable, or it compiles every dependency again: so cargo calls
+//! this program as rustdoc, and this program sets it for rustdoc alone.
 
 use std::{
     env,
